@@ -1,0 +1,28 @@
+"""Scenes, their sound, their selection, and the published data set."""
+
+from .benchmark import Benchmark, ClipBatch, RenderedBenchmark, open_benchmark
+from .build import build_dataset
+from .config import PRESETS, BenchmarkConfig, preset_config
+from .draw import draw_quadruples, draw_scenes
+from .messages import DatasetError
+from .scenes import Quadruple, Scene, Source
+from .sound import ToneBank, render_tone_bank
+
+__all__ = [
+    "PRESETS",
+    "Benchmark",
+    "BenchmarkConfig",
+    "ClipBatch",
+    "DatasetError",
+    "Quadruple",
+    "RenderedBenchmark",
+    "Scene",
+    "Source",
+    "ToneBank",
+    "build_dataset",
+    "draw_quadruples",
+    "draw_scenes",
+    "open_benchmark",
+    "preset_config",
+    "render_tone_bank",
+]

@@ -1,0 +1,163 @@
+"""Diversity of scenes and quadruples, and the selection of a balanced subset (paper, section 4.2).
+
+The selection is Entrofy (Huppenkothen et al., 2020, "Entrofy your cohort"): choose k candidates so that in every
+attribute the bins are filled near their targets, by greedy maximisation of Σ w min(target, count)^0.5.
+All candidates with the same bins are interchangeable, so the greedy step looks at one group a bin signature
+instead of at every candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .scenes import ATTRIBUTES, EMPTY, Codes
+
+NUM_BINS = 5
+"""Bins of equal width between 0 and the largest attainable entropy. With K = 8 and up to four sources the
+entropy of an attribute takes seven values, 0, .27-.33 (three), .50-.53 (two) and .67: five bins put no value near
+an edge."""
+
+
+def attribute_classes(codes: Codes, num_classes: int) -> NDArray[np.int32]:
+    """Class of every attribute of every source: codes [..., width] -> [..., width, 4], EMPTY where there is none."""
+    radix = num_classes ** np.arange(len(ATTRIBUTES) - 1, -1, -1)
+    classes = codes[..., None] // radix % num_classes
+    return np.where(codes[..., None] == EMPTY, EMPTY, classes).astype(np.int32)
+
+
+def scene_entropy(codes: Codes, num_classes: int) -> NDArray[np.float64]:
+    """Normalised entropy of the classes of each attribute in each scene (paper, section 4.2).
+
+    H = -Σ_k p_k log p_k / log K, where p_k is the share of the scene's sources that have class k: 0 where all
+    sources agree, log n / log K where n sources all differ.
+
+    Args:
+        codes: [scenes, width] source codes, padded with EMPTY.
+        num_classes: K.
+
+    Returns:
+        float64 [scenes, 4] in 0..1, columns in the order of ATTRIBUTES.
+    """
+    classes = attribute_classes(codes, num_classes)
+    present = codes != EMPTY
+    size = present.sum(axis=1)[:, None]
+    same = (classes[:, :, None, :] == classes[:, None, :, :]) & (present[:, :, None] & present[:, None, :])[..., None]
+    count = np.maximum(same.sum(axis=2), 1)
+    # The sum over classes of p log p is the mean over sources of log p(class of the source).
+    terms = np.where(present[:, :, None], np.log(count / size[:, :, None]), 0.0)
+    return np.abs(terms.sum(axis=1) / size / np.log(num_classes))
+
+
+def quadruple_entropy(codes: Codes, num_classes: int) -> NDArray[np.float64]:
+    """H(A) + H(C) + H(T) of each attribute: codes [quadruples, 3, width] -> float64 [quadruples, 4] (section 4.2)."""
+    count, parts, width = codes.shape
+    return scene_entropy(codes.reshape(-1, width), num_classes).reshape(count, parts, -1).sum(axis=1)
+
+
+def entropy_bins(entropy: NDArray[np.float64], num_bins: int = NUM_BINS) -> NDArray[np.int64]:
+    """Bin of each entropy, NUM_BINS of equal width from 0 to the largest that occurs: [n, 4] -> [n, 4]."""
+    top = entropy.max()
+    if top == 0:
+        return np.zeros(entropy.shape, np.int64)
+    return np.minimum((entropy / top * num_bins + 1e-9).astype(np.int64), num_bins - 1)
+
+
+def objective(bins: NDArray[np.int64], targets: Sequence[NDArray[np.int64]]) -> float:
+    """Entrofy's objective of a chosen subset: Σ over attributes and bins of min(target, count)^0.5, weights 1.
+
+    Args:
+        bins: [chosen, attributes] bin of each chosen candidate.
+        targets: for each attribute the wanted count of each bin.
+    """
+    counts = [np.bincount(column, minlength=len(target)) for column, target in zip(bins.T, targets, strict=True)]
+    return float(sum(np.sqrt(np.minimum(t, c)).sum() for t, c in zip(targets, counts, strict=True)))
+
+
+def uniform_targets(bins: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
+    """Wanted counts for ``count`` choices: the same in every bin that any candidate falls in, 0 in the others."""
+    targets = []
+    for column in bins.T:
+        occupied = np.bincount(column) > 0
+        targets.append(np.where(occupied, round(count / occupied.sum()), 0))
+    return targets
+
+
+def select_balanced(bins: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Choose ``count`` candidates with near-uniform bins in every attribute by Entrofy's greedy, group by group.
+
+    Each step adds one candidate of the group with the largest gain in the objective; among groups that tie, the
+    one that comes first in an order drawn by ``rng``. Which members of a group are chosen is drawn by ``rng``.
+
+    Args:
+        bins: [candidates, attributes] bin of each candidate.
+        count: how many to choose, 1..candidates.
+        rng: source of the order of groups and of their members.
+
+    Returns:
+        int64 [count] indices into the candidates, in increasing order.
+
+    Raises:
+        ValueError: more choices than candidates, or none.
+    """
+    if not 1 <= count <= len(bins):
+        raise ValueError(f"{count} of {len(bins)} candidates cannot be chosen; choose 1 to {len(bins)}")
+    signatures, group_of = np.unique(bins, axis=0, return_inverse=True)
+    group_of = group_of.reshape(-1)
+    order = rng.permutation(len(signatures))
+    left = np.bincount(group_of)[order]
+    targets = uniform_targets(bins, count)
+    # One flat table of gains for all attributes: entry offset[a] + bin is what one more in that bin adds.
+    offsets = np.cumsum([0] + [len(target) for target in targets[:-1]])
+    target = np.concatenate(targets)
+    cells = (signatures[order] + offsets).astype(np.intp)
+    filled = np.zeros(len(target), np.int64)
+    gain = np.where(target > 0, 1.0, 0.0)
+    steps = np.sqrt(np.arange(target.max() + 2))
+    taken = np.zeros(len(signatures), np.int64)
+    exhausted = np.zeros(len(signatures))
+    for _ in range(count):
+        group = int((gain[cells].sum(axis=1) + exhausted).argmax())
+        taken[group] += 1
+        if taken[group] == left[group]:
+            exhausted[group] = -np.inf
+        for cell in cells[group]:
+            filled[cell] += 1
+            now = filled[cell]
+            gain[cell] = steps[now + 1] - steps[now] if now < target[cell] else 0.0
+
+    wanted = np.zeros(len(signatures), np.int64)
+    wanted[order] = taken
+    shuffled = rng.permutation(len(bins))
+    by_group = shuffled[np.argsort(group_of[shuffled], kind="stable")]
+    starts = np.cumsum(np.bincount(group_of)) - np.bincount(group_of)
+    chosen = np.concatenate([by_group[s : s + w] for s, w in zip(starts, wanted, strict=True)])
+    return np.sort(chosen)
+
+
+def split_balanced(bins: NDArray[np.int64], sizes: Sequence[int], rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Deal rows to splits of the given sizes so that each split has the bins in the same proportions.
+
+    Rows are put in order of their bins and dealt along it at the splits' rates (systematic sampling), so any run of
+    equal bins is divided in proportion, to within one row.
+
+    Args:
+        bins: [rows, attributes] bin of each row.
+        sizes: rows of each split; their sum is the number of rows.
+        rng: source of the order within equal bins.
+
+    Returns:
+        for each split the int64 indices of its rows, in random order.
+    """
+    total = len(bins)
+    if sum(sizes) != total:
+        raise ValueError(f"splits of {list(sizes)} rows do not add up to the {total} rows that there are")
+    shuffled = rng.permutation(total)
+    ordered = shuffled[np.lexsort(bins[shuffled].T[::-1])]
+    # Row i belongs to the split whose quota lags furthest behind at i: the k-th row of a split of size s is due at
+    # position (k + 1/2) * total / s.
+    due = np.concatenate([(np.arange(size) + 0.5) * total / size for size in sizes if size])
+    owner = np.repeat(np.arange(len(sizes)), sizes)[np.argsort(due, kind="stable")]
+    return [rng.permutation(ordered[owner == split]) for split in range(len(sizes))]

@@ -1,0 +1,239 @@
+"""Read a benchmark from a built folder, from the Hub, or from the authors' published data."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import warnings
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import datasets
+import huggingface_hub
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import soundfile
+import soxr
+
+from .benchmark import AUDIO_COLUMNS, ClipBatch, check_task, in_batches
+from .config import SPLITS
+from .manifest import MANIFEST_NAME, Manifest, sha256_of
+from .messages import DatasetError
+from .scenes import ATTRIBUTES
+from .sound import Waveform
+
+SAMPLE_RATE = 32_000
+"""Hz of the published data; a clip at another rate is resampled to it."""
+
+LABELS = tuple(f"{attribute}_label" for attribute in ATTRIBUTES)
+
+Shards = dict[str, Path]
+"""Local path of each shard, by its name below the root of the data set."""
+
+_EXPECTED = "expected a folder written by `audio-compositionality build`, or a Hub id of such data"
+
+_SPLIT_NAMES = {"val": "validation", **{split: split for split in SPLITS}}
+
+
+class StoredBenchmark:
+    """A benchmark stored as Parquet shards with embedded audio.
+
+    Shards are read in place, batch by batch. Where the folder has a manifest (`build_dataset` writes one), a shard
+    must have the hash that stands there, so that a fingerprint never names other samples than were read.
+    """
+
+    def __init__(self, source: str, *, revision: str | None = None) -> None:
+        self.source = source
+        self._shards = _find_shards(source, revision)
+        self.tasks = tuple(task for task in AUDIO_COLUMNS if task in self._shards)
+        self._manifest = _find_manifest(source, revision)
+        self._verified: set[str] = set()
+        self._resampling_said = False
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The manifest's fingerprint; without a manifest, SHA-256 over the hashes of all shards."""
+        if self._manifest is not None:
+            return self._manifest.fingerprint
+        digest = hashlib.sha256()
+        for task, splits in self._shards.items():
+            for split, paths in splits.items():
+                for path in paths.values():
+                    digest.update(f"{task} {split} {sha256_of(path)}\n".encode())
+        return digest.hexdigest()
+
+    @property
+    def amplitude_gains(self) -> Mapping[str, float] | None:
+        """Linear gain of each amplitude label, known where there is a manifest."""
+        return self._manifest.amplitude_gains if self._manifest else None
+
+    def num_clips(self, task: str) -> int:
+        """Clips of a task: four a quadruple, one a scene."""
+        shards = [path for paths in self._shards[check_task(task, self)].values() for path in paths.values()]
+        return sum(_open(path).metadata.num_rows for path in shards) * len(AUDIO_COLUMNS[task])
+
+    def rows(self, task: str) -> list[dict[str, Any]]:
+        """All rows of a task without their audio; a row without an id is named by task, split and position."""
+        rows: list[dict[str, Any]] = []
+        for split, shards in self._shards[check_task(task, self)].items():
+            records: list[dict[str, Any]] = []
+            for name, path in shards.items():
+                file = self._verified_file(name, path)
+                columns = [name for name in file.schema_arrow.names if name not in AUDIO_COLUMNS[task]]
+                records += file.read(columns).to_pylist()
+            for index, record in enumerate(records):
+                row = {"id": _row_id(task, split, index), **record, "split": split}
+                _check_metadata(task, row)
+                rows.append(row)
+        return rows
+
+    def batches(self, task: str, batch_size: int) -> Iterator[ClipBatch]:
+        """All clips of a task, decoded as they are asked for.
+
+        Raises:
+            DatasetError: a shard that differs from the manifest; a clip that cannot be decoded, or that is empty,
+                silent, not mono, not finite or of another length than the first: each names the row and the column.
+        """
+        yield from in_batches(self._clips(check_task(task, self)), batch_size, SAMPLE_RATE)
+
+    def _clips(self, task: str) -> Iterator[tuple[str, Waveform]]:
+        length: int | None = None
+        for split, shards in self._shards[task].items():
+            index = 0
+            for name, path in shards.items():
+                file = self._verified_file(name, path)
+                columns = [name for name in ("id", *AUDIO_COLUMNS[task]) if name in file.schema_arrow.names]
+                for batch in file.iter_batches(batch_size=16, columns=columns):
+                    for record in batch.to_pylist():
+                        row_id = record.get("id") or _row_id(task, split, index)
+                        index += 1
+                        for column in AUDIO_COLUMNS[task]:
+                            clip_id = f"{row_id}/{column}"
+                            waveform = self._decode(clip_id, record[column])
+                            length = length or len(waveform)
+                            if len(waveform) != length:
+                                raise DatasetError(
+                                    f"clip {clip_id} has {len(waveform):,} samples, the first has {length:,}; "
+                                    "clips of a data set have one length"
+                                )
+                            yield clip_id, waveform
+
+    def _decode(self, clip_id: str, audio: Any) -> Waveform:
+        data = audio.get("bytes") if isinstance(audio, dict) else None
+        if not data:
+            raise DatasetError(f"clip {clip_id} holds no audio; each clip is an encoded file embedded in its row")
+        try:
+            samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
+        except (soundfile.SoundFileError, RuntimeError) as error:
+            raise DatasetError(f"clip {clip_id} cannot be decoded, its data are damaged: {error}") from error
+        if samples.shape[1] != 1:
+            raise DatasetError(f"clip {clip_id} has {samples.shape[1]} channels; clips are mono")
+        waveform = samples[:, 0]
+        if not len(waveform):
+            raise DatasetError(f"clip {clip_id} is empty; a clip has at least one sample")
+        if not np.isfinite(waveform).all():
+            raise DatasetError(f"clip {clip_id} has values that are not finite (NaN or infinity)")
+        if not waveform.any():
+            raise DatasetError(f"clip {clip_id} is silent; every scene has a source that sounds")
+        if rate != SAMPLE_RATE:
+            if not self._resampling_said:
+                warnings.warn(
+                    f"{self.source}: clip {clip_id} is at {rate:,} Hz; clips that are not at {SAMPLE_RATE:,} Hz are "
+                    "resampled to it (said once)",
+                    stacklevel=2,
+                )
+                self._resampling_said = True
+            waveform = soxr.resample(waveform, rate, SAMPLE_RATE)
+        return np.asarray(waveform, np.float32)
+
+    def _verified_file(self, name: str, path: Path) -> pq.ParquetFile:
+        if self._manifest is not None and name not in self._verified:
+            self._manifest.verify(name, path)
+            self._verified.add(name)
+        return _open(path)
+
+
+def _row_id(task: str, split: str, index: int) -> str:
+    return f"{task}-{split}-{index:05d}"
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DatasetError(f"{path.name} cannot be read as Parquet: {error}") from error
+
+
+def _find_manifest(source: str, revision: str | None) -> Manifest | None:
+    """The manifest in a folder or on the Hub; None where there is none."""
+    if Path(source).is_dir():
+        return Manifest.load(Path(source) / MANIFEST_NAME)
+    try:
+        path = huggingface_hub.hf_hub_download(source, MANIFEST_NAME, repo_type="dataset", revision=revision)
+    except huggingface_hub.errors.EntryNotFoundError:
+        return None
+    return Manifest.load(Path(path))
+
+
+def _find_shards(source: str, revision: str | None) -> dict[str, dict[str, Shards]]:
+    """Task -> split -> shards, downloaded first where the source is a Hub id."""
+    found: dict[str, dict[str, Shards]] = {}
+    try:
+        for config_name in datasets.get_dataset_config_names(source, revision=revision):
+            builder = datasets.load_dataset_builder(source, config_name, revision=revision)
+            splits = {
+                _SPLIT_NAMES.get(str(split), str(split)): _download(source, [str(file) for file in files])
+                for split, files in builder.config.data_files.items()
+            }
+            task = _task_of(source, splits)
+            needed = SPLITS if task == "a_tre" else ("test",)
+            if not set(needed) <= set(splits):
+                raise DatasetError(
+                    f"{source}, {task}: the splits are {', '.join(splits)}; needed are {', '.join(needed)}"
+                )
+            found[task] = {split: splits[split] for split in needed}
+    except DatasetError:
+        raise
+    except (FileNotFoundError, ValueError, ConnectionError) as error:
+        raise DatasetError(f"no data set in {source!r}: {str(error).strip().splitlines()[0]}; {_EXPECTED}") from error
+    return found
+
+
+def _download(source: str, files: list[str]) -> Shards:
+    """Name below the root of the data set -> local path."""
+    others = [file for file in files if not file.endswith(".parquet")]
+    if others:
+        raise DatasetError(f"{source} holds {Path(others[0]).name}, which is not Parquet; {_EXPECTED}")
+    if Path(source).is_dir():
+        root = Path(source).resolve()
+        return {Path(file).resolve().relative_to(root).as_posix(): Path(file) for file in files}
+    # Files on the Hub are named hf://datasets/ORG/NAME@COMMIT/PATH.
+    names = [file.split("@", 1)[1].split("/", 1)[1] for file in files]
+    return dict(zip(names, map(Path, datasets.DownloadManager().download(files)), strict=True))
+
+
+def _task_of(source: str, splits: dict[str, Shards]) -> str:
+    """The task whose columns the first shard has."""
+    names = _open(next(iter(next(iter(splits.values())).values()))).schema_arrow.names
+    for task, audio in AUDIO_COLUMNS.items():
+        if {*audio, "metadata"} <= set(names):
+            return task
+    wanted = " or ".join(f"{task}: {', '.join((*audio, 'metadata'))}" for task, audio in AUDIO_COLUMNS.items())
+    raise DatasetError(f"{source} has the columns {', '.join(names)}; missing are those of a task ({wanted})")
+
+
+def _check_metadata(task: str, row: dict[str, Any]) -> None:
+    metadata = row["metadata"]
+    parts = [metadata.get(part) for part in "ACT"] if task == "a_coat" and isinstance(metadata, dict) else [metadata]
+    for part in parts:
+        if not isinstance(part, list) or not part:
+            raise DatasetError(f"row {row['id']}: metadata is {metadata!r}; it lists at least one source a scene")
+        for source in part:
+            missing = [label for label in LABELS if not isinstance(source.get(label), str)]
+            if missing:
+                raise DatasetError(
+                    f"row {row['id']}: a source lacks {', '.join(missing)}; a source has {', '.join(LABELS)}"
+                )

@@ -1,0 +1,31 @@
+"""The eight default voices, kept as text that a person can read and edit: ``timbres.yaml``."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from .dx7 import Operator, Voice
+
+
+@cache
+def default_voices() -> tuple[Voice, ...]:
+    """The eight voices that the benchmark ships, in the order of their classes."""
+    entries = yaml.safe_load(files(__package__).joinpath("timbres.yaml").read_text("utf-8"))
+    return tuple(_voice(entry) for entry in entries)
+
+
+def _voice(entry: dict[str, Any]) -> Voice:
+    one, two, three, four, five, six = (
+        Operator(**{name: tuple(value) if isinstance(value, list) else value for name, value in operator.items()})
+        for operator in entry["operators"]
+    )
+    return Voice(
+        name=entry["name"],
+        algorithm=entry["algorithm"],
+        feedback=entry["feedback"],
+        operators=(one, two, three, four, five, six),
+    )
