@@ -1,0 +1,331 @@
+"""A-COAT, the Audio Compositional Object Algebra Test (arXiv 2603.13685, section 3.2), with its controls.
+
+A quadruple is four sound scenes A, B = A ∪ T, C, D = C ∪ T. An encoder is additive when adding the
+sources T moves A's embedding and C's embedding by the same step, so the score of a quadruple is
+cos(z_B − z_A, z_D − z_C). Nothing is trained.
+
+The score alone misleads: an encoder that answers every added source with one step "more energy"
+scores high whatever T is. So the mean comes with the same cosine between mismatched quadruples, the
+score after subtraction of the mean step, and the rank of the own step among all. All in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> z_a, z_c, step = rng.normal(size=(3, 50, 16))
+>>> result = a_coat(z_a, z_a + step, z_c, z_c + 2 * step)
+>>> round(result["a_coat"], 6), result["n"], result["top1"]
+(1.0, 50, 1.0)
+>>> abs(result["null"]) < 0.1
+True
+"""
+
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+ZERO_STEP = 1e-9
+"""A step of at most this times the larger of its two embeddings' norms counts as no step. It lies well
+below the resolution of a float32 embedding (2^-24 = 6e-8 of the value) and well above float64 rounding."""
+
+TIE = 1e-12
+"""Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
+
+MATCHES = 10
+"""Mismatched partners averaged in `matched_null` for each quadruple."""
+
+_BLOCK = 1024  # rows of the n × n similarity held at once
+_LARGEST = 1e150  # beyond this a float64 norm overflows
+
+_DESCRIPTION = """\
+A-COAT measures how additive an audio encoder is: for scenes A, B = A + T, C, D = C + T it is the mean
+cosine of the embedding steps B - A and D - C. It is reported with controls: the same cosine between
+mismatched quadruples, the score after removal of the mean step, and the rank of the own step among all.
+"""
+
+_CITATION = """\
+@misc{a_coat_a_tre_2026,
+  title = {Evaluating Compositional Structure in Audio Representations},
+  year = {2026},
+  eprint = {2603.13685},
+  archivePrefix = {arXiv},
+  note = {ICASSP 2026}
+}
+"""
+
+_INPUTS = """
+Args:
+    a, b, c, d: embeddings [n, dim] of the scenes A, B, C, D; row i of each belongs to quadruple i.
+    t_size: optional [n] integers, the number of sources in T.
+    t_level: optional [n], the level of T in dB. t_size and t_level go together; they add `matched_null`.
+    return_scores: also return the n cosines as `scores`.
+Returns:
+    a dictionary, described at `a_coat` in the module: a_coat, std, n, degenerate, null, matched_null,
+    adjusted, centred, centred_std, top1, mrr, top1_chance, mrr_chance.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("a_coat")
+    >>> z_a, z_c = [[0.0, 0.0], [1.0, 2.0]], [[3.0, 1.0], [0.0, 5.0]]
+    >>> z_b, z_d = [[1.0, 0.0], [1.0, 3.0]], [[5.0, 1.0], [0.0, 6.0]]
+    >>> result = metric.compute(a=z_a, b=z_b, c=z_c, d=z_d)
+    >>> result["a_coat"], result["null"], result["top1"]
+    (1.0, 0.0, 1.0)
+"""
+
+
+def a_coat_scores(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Floats:
+    """Return cos(z_B − z_A, z_D − z_C) of every quadruple: float64 [n], each in −1…1.
+
+    `a`, `b`, `c`, `d` are embeddings [n, dim] (array, nested list or tensor). A quadruple with a step
+    of zero (see `ZERO_STEP`) on either side scores 0. Formula: arXiv 2603.13685, section 3.2.
+
+    Raises ValueError when an input is not a finite [n, dim] array with n, dim ≥ 1, or shapes differ.
+
+    >>> a_coat_scores([[0, 0]], [[1, 0]], [[5, 5]], [[5, 7]]).tolist()
+    [0.0]
+    """
+    first, second, _ = _steps(*_embeddings(a, b, c, d))
+    return _row_cosines(_unit_rows(first), _unit_rows(second))
+
+
+def a_coat(
+    a: ArrayLike,
+    b: ArrayLike,
+    c: ArrayLike,
+    d: ArrayLike,
+    *,
+    t_size: ArrayLike | None = None,
+    t_level: ArrayLike | None = None,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return the A-COAT score of n quadruples and its controls.
+
+    `a`, `b`, `c`, `d`: embeddings [n, dim]. `t_size` [n], integers ≥ 1, is the number of sources in T and
+    `t_level` [n] the level of T in dB; they are given together or not at all.
+
+    - `a_coat`, `std` (n − 1 in the denominator; 0 when n = 1), `n`: the score, in −1…1;
+    - `degenerate`: quadruples with a zero step on either side; they score 0, here and in `centred`;
+    - `null`: mean cosine of the steps B_i − A_i and D_j − C_j over all ordered pairs i ≠ j;
+    - `matched_null` (only with t_size and t_level): for each i the mean of that cosine over the 10
+      quadruples j ≠ i of the same t_size with the nearest t_level (quadruples equally far at the
+      tenth place share its weight, so the order of the rows does not matter), averaged over the i
+      that have a partner; None when none has;
+    - `adjusted` = (a_coat − null′)/(1 − null′), null′ being matched_null where there is one, else null;
+      0 when 1 − null′ < 1e-12;
+    - `centred`, `centred_std`: the score after the mean of all 2n steps is subtracted from each;
+    - `top1`, `mrr`: how often the own D − C is the nearest of all n to B − A by cosine, and the mean
+      reciprocal of its rank; t tied steps share their t ranks equally. `top1_chance` = 1/n and
+      `mrr_chance` = H_n/n are the expectations under a random order;
+    - `scores` (with return_scores): list of the n cosines.
+
+    With n = 1 there is nothing to compare with: null, matched_null, adjusted, centred and centred_std are
+    None.
+
+    Raises ValueError as `a_coat_scores` does, and when t_size or t_level has the wrong length or values
+    or comes without the other.
+    """
+    first, second, scale = _steps(*_embeddings(a, b, c, d))
+    n = len(first)
+    matching = _matching(t_size, t_level, n)
+    u, v = _unit_rows(first), _unit_rows(second)
+    scores = _row_cosines(u, v)
+    degenerate: NDArray[np.bool_] = np.logical_not(u.any(axis=1) & v.any(axis=1))
+    top1, mrr = _retrieval(u, v)
+    centred = _centred_scores(first, second, scale, degenerate) if n > 1 else None
+    null = _null(u, v, scores) if n > 1 else None
+    matched = _matched_null(u, v, *matching) if matching is not None else None
+    result: dict[str, Any] = {
+        "a_coat": float(scores.mean()),
+        "std": _std(scores),
+        "n": n,
+        "degenerate": int(degenerate.sum()),
+        "null": null,
+    }
+    if matching is not None:
+        result["matched_null"] = matched
+    result |= {
+        "adjusted": _adjusted(result["a_coat"], null if matched is None else matched),
+        "centred": None if centred is None else float(centred.mean()),
+        "centred_std": None if centred is None else _std(centred),
+        "top1": top1,
+        "mrr": mrr,
+        "top1_chance": 1 / n,
+        "mrr_chance": float((1 / np.arange(1, n + 1)).sum() / n),
+    }
+    if return_scores:
+        result["scores"] = scores.tolist()
+    return result
+
+
+class ACoat(evaluate.Metric):  # type: ignore[misc]
+    """A-COAT as a metric of the `evaluate` library; `a_coat` in this module does the work."""
+
+    def _info(self) -> Any:
+        vectors = datasets.Sequence(datasets.Value("float64"))
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=datasets.Features({name: vectors for name in "abcd"}),
+            homepage="https://arxiv.org/abs/2603.13685",
+            reference_urls=["https://arxiv.org/abs/2603.13685"],
+        )
+
+    def compute(self, **inputs: Any) -> dict[str, Any] | None:
+        """Score the arrays given here, or those collected by `add` and `add_batch`."""
+        given = [name for name in "abcd" if inputs.get(name) is not None]
+        if given and len(given) < 4:
+            missing = ", ".join(name for name in "abcd" if name not in given)
+            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs a, b, c and d.")
+        if given and self.writer is None and self.num_process == 1:
+            # Nothing was collected before, so the detour through an Arrow file would only cost time.
+            return a_coat(**inputs)
+        result: dict[str, Any] | None = super().compute(**inputs)
+        return result
+
+    def _compute(self, **inputs: Any) -> dict[str, Any]:
+        return a_coat(**inputs)
+
+
+def _embeddings(*inputs: ArrayLike) -> tuple[Floats, ...]:
+    """Return a, b, c, d as finite float64 [n, dim] of one shape, or raise ValueError."""
+    arrays = [_matrix(name, x) for name, x in zip("abcd", inputs, strict=True)]
+    if len({x.shape for x in arrays}) > 1:
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in zip("abcd", arrays, strict=True))
+        raise ValueError(f"a, b, c and d must have one shape [n, dim]; got {shapes}.")
+    return tuple(arrays)
+
+
+def _matrix(name: str, x: Any) -> Floats:
+    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
+        x = x.detach().cpu().double()
+    try:
+        raw = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
+    if raw.dtype.kind not in "fiu" and raw.size:
+        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
+    if raw.ndim != 2 or 0 in raw.shape:
+        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
+    array = raw.astype(np.float64, copy=False)
+    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
+        bad = ~(np.abs(array) <= _LARGEST)
+        rows = np.flatnonzero(bad.any(axis=1))
+        value = array[rows[0]][bad[rows[0]]][0]
+        raise ValueError(
+            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
+            f"the first is row {rows[0]} with {value}."
+        )
+    return array
+
+
+def _matching(t_size: Any, t_level: Any, n: int) -> tuple[Floats, Floats] | None:
+    """Return t_size and t_level as float64 [n] each, None when neither is given, or raise ValueError."""
+    if t_size is None and t_level is None:
+        return None
+    if t_size is None or t_level is None:
+        given, missing = ("t_size", "t_level") if t_level is None else ("t_level", "t_size")
+        raise ValueError(f"{given} is given without {missing}; matched_null needs both.")
+    size, level = np.asarray(t_size, dtype=np.float64), np.asarray(t_level, dtype=np.float64)
+    for name, x in (("t_size", size), ("t_level", level)):
+        if x.shape != (n,):
+            raise ValueError(f"{name} must have one value for each of {n} quadruples; got shape {x.shape}.")
+        if not np.isfinite(x).all():
+            row = int(np.flatnonzero(~np.isfinite(x))[0])
+            raise ValueError(f"{name} must be finite; row {row} is {x[row]}.")
+    bad = np.flatnonzero((size < 1) | (size != np.round(size)))
+    if len(bad):
+        raise ValueError(f"t_size counts sources, an integer ≥ 1; row {bad[0]} is {size[bad[0]]:g}.")
+    return size, level
+
+
+def _steps(a: Floats, b: Floats, c: Floats, d: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats]]:
+    """Return B − A and D − C [n, dim], set to zero where negligible, and the norms they are compared with."""
+    scale = (
+        np.maximum(_norms(a), _norms(b)),
+        np.maximum(_norms(c), _norms(d)),
+    )
+    return _without_noise(b - a, scale[0]), _without_noise(d - c, scale[1]), scale
+
+
+def _norms(x: Floats) -> Floats:
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
+    return norms
+
+
+def _without_noise(step: Floats, scale: Floats) -> Floats:
+    step[_norms(step) <= ZERO_STEP * scale] = 0.0
+    return step
+
+
+def _unit_rows(x: Floats) -> Floats:
+    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
+    norm = _norms(x)[:, None]
+    return x / np.where(norm > 0, norm, 1.0)
+
+
+def _row_cosines(u: Floats, v: Floats) -> Floats:
+    cosines: Floats = np.clip(np.einsum("ij,ij->i", u, v), -1.0, 1.0)
+    return cosines
+
+
+def _std(scores: Floats) -> float:
+    return float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
+
+
+def _null(u: Floats, v: Floats, scores: Floats) -> float:
+    # The sum over all pairs of u_i·v_j is the dot product of the two sums: no n × n matrix is needed.
+    n = len(u)
+    return float((u.sum(axis=0) @ v.sum(axis=0) - scores.sum()) / (n * (n - 1)))
+
+
+def _matched_null(u: Floats, v: Floats, size: Floats, level: Floats) -> float | None:
+    total, members = 0.0, 0
+    for value in np.unique(size):
+        group = np.flatnonzero(size == value)
+        if len(group) < 2:
+            continue
+        members += len(group)
+        k = min(MATCHES, len(group) - 1)
+        for start in range(0, len(group), _BLOCK):
+            rows = group[start : start + _BLOCK]
+            distance = np.abs(level[rows, None] - level[None, group])
+            distance[np.arange(len(rows)), np.arange(start, start + len(rows))] = np.inf
+            farthest = np.partition(distance, k - 1, axis=1)[:, k - 1, None]
+            nearer, tied = distance < farthest, distance == farthest
+            share = (k - nearer.sum(axis=1, keepdims=True)) / tied.sum(axis=1, keepdims=True)
+            weights = (nearer + share * tied) / k
+            total += float(np.einsum("ij,ij->", weights @ v[group], u[rows]))
+    return total / members if members else None
+
+
+def _adjusted(score: float, null: float | None) -> float | None:
+    if null is None:
+        return None
+    return (score - null) / (1 - null) if 1 - null >= 1e-12 else 0.0
+
+
+def _centred_scores(
+    first: Floats, second: Floats, scale: tuple[Floats, Floats], degenerate: NDArray[np.bool_]
+) -> Floats:
+    mean = (first.mean(axis=0) + second.mean(axis=0)) / 2
+    u = _unit_rows(_without_noise(first - mean, scale[0]))
+    v = _unit_rows(_without_noise(second - mean, scale[1]))
+    return np.where(degenerate, 0.0, _row_cosines(u, v))
+
+
+def _retrieval(u: Floats, v: Floats) -> tuple[float, float]:
+    """Return top-1 rate and mean reciprocal rank of v_i among all v_j by cosine with u_i, ties shared."""
+    n = len(u)
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
+    top1 = mrr = 0.0
+    for start in range(0, n, _BLOCK):
+        similarity = u[start : start + _BLOCK] @ v.T
+        own = np.diagonal(similarity, offset=start)[:, None]
+        better = (similarity > own + TIE).sum(axis=1)
+        tied = (similarity >= own - TIE).sum(axis=1) - better
+        top1 += float(((better == 0) / tied).sum())
+        mrr += float(((harmonic[better + tied] - harmonic[better]) / tied).sum())
+    return top1 / n, mrr / n

@@ -1,0 +1,303 @@
+"""A-COAT against SciPy, brute force and the properties that its definition implies."""
+
+import doctest
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.spatial.distance import cosine
+from scipy.stats import ortho_group, rankdata
+
+from audio_compositionality.metrics.a_coat import a_coat as module
+from audio_compositionality.metrics.a_coat.a_coat import ACoat, a_coat, a_coat_scores
+
+
+def quadruples(n=40, dim=12, noise=0.5, seed=0):
+    """Embeddings whose D − C is a noisy copy of B − A, all steps sharing one direction."""
+    rng = np.random.default_rng(seed)
+    a, c, step, error = rng.normal(size=(4, n, dim))
+    step += 1.0
+    return a, a + step, c, c + step + noise * error
+
+
+def brute_cosines(a, b, c, d):
+    """[n, n]: cosine of B_i − A_i and D_j − C_j, one SciPy call each."""
+    n = len(a)
+    return np.array([[1 - cosine(b[i] - a[i], d[j] - c[j]) for j in range(n)] for i in range(n)])
+
+
+def test_doctests():
+    outcome = doctest.testmod(module)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
+
+
+def test_scores_and_their_statistics_equal_scipy():
+    z = quadruples()
+    expected = np.diag(brute_cosines(*z))
+    result = a_coat(*z, return_scores=True)
+    np.testing.assert_allclose(a_coat_scores(*z), expected, atol=1e-13)
+    np.testing.assert_allclose(result["scores"], expected, atol=1e-13)
+    assert result["a_coat"] == pytest.approx(expected.mean(), abs=1e-13)
+    assert result["std"] == pytest.approx(expected.std(ddof=1), abs=1e-13)
+    assert (result["n"], result["degenerate"]) == (40, 0)
+    assert "scores" not in a_coat(*z)
+
+
+def test_null_is_the_mean_over_mismatched_pairs_and_adjusts_the_score():
+    z = quadruples()
+    all_pairs = brute_cosines(*z)
+    null = np.mean([all_pairs[i, j] for i in range(40) for j in range(40) if i != j])
+    result = a_coat(*z)
+    assert result["null"] == pytest.approx(null, abs=1e-13)
+    assert null > 0.3  # the shared direction that the control is there to show
+    assert result["adjusted"] == pytest.approx((np.diag(all_pairs).mean() - null) / (1 - null), abs=1e-12)
+    assert "matched_null" not in result
+
+
+def brute_matched_null(pairs, size, level):
+    means = []
+    for i in range(len(size)):
+        others = [j for j in range(len(size)) if j != i and size[j] == size[i]]
+        others.sort(key=lambda j: abs(level[j] - level[i]))
+        if others:
+            means.append(np.mean([pairs[i, j] for j in others[:10]]))
+    return np.mean(means)
+
+
+def test_matched_null_equals_a_double_loop():
+    z = quadruples(n=60)
+    rng = np.random.default_rng(1)
+    size, level = rng.integers(1, 4, 60), rng.normal(size=60)
+    size[7] = 9  # nobody else has nine sources: this quadruple drops out
+    expected = brute_matched_null(brute_cosines(*z), size, level)
+    result = a_coat(*z, t_size=size, t_level=level)
+    assert result["matched_null"] == pytest.approx(expected, abs=1e-12)
+    assert result["adjusted"] == pytest.approx((result["a_coat"] - expected) / (1 - expected), abs=1e-12)
+
+
+def test_matched_null_shares_tied_levels_whatever_the_order_of_rows():
+    z = quadruples(n=60)
+    rng = np.random.default_rng(2)
+    size, level = np.full(60, 2), rng.choice([-6.0, -3.0], 60)
+    result = a_coat(*z, t_size=size, t_level=level)["matched_null"]
+    pairs = brute_cosines(*z)
+    same = [np.mean([pairs[i, j] for j in range(60) if j != i and level[j] == level[i]]) for i in range(60)]
+    assert result == pytest.approx(np.mean(same), abs=1e-12)  # all ties at distance 0: the mean over them
+    order = rng.permutation(60)
+    again = a_coat(*(x[order] for x in z), t_size=size[order], t_level=level[order])["matched_null"]
+    assert again == pytest.approx(result, abs=1e-12)
+
+
+def test_matched_null_without_any_partner_is_none_and_null_adjusts():
+    z = quadruples(n=4)
+    result = a_coat(*z, t_size=[1, 2, 3, 4], t_level=np.zeros(4))
+    assert result["matched_null"] is None
+    assert result["adjusted"] == a_coat(*z)["adjusted"]
+
+
+def test_ranks_equal_scipy_rankdata():
+    z = quadruples(noise=2.0)
+    similarity = brute_cosines(*z)
+    ranks = np.array([rankdata(-row)[i] for i, row in enumerate(similarity)])
+    result = a_coat(*z)
+    assert 1 / 40 < (ranks == 1).mean() < 1  # the case is neither chance nor trivial
+    assert result["top1"] == pytest.approx((ranks == 1).mean())
+    assert result["mrr"] == pytest.approx((1 / ranks).mean())
+    assert result["top1_chance"] == 1 / 40
+    assert result["mrr_chance"] == pytest.approx(sum(1 / k for k in range(1, 41)) / 40)
+
+
+def test_tied_ranks_are_shared():
+    a = c = np.zeros((3, 2))
+    d = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])  # the first two steps point the same way
+    result = a_coat(a, d, c, d)
+    assert result["top1"] == pytest.approx((1 / 2 + 1 / 2 + 1) / 3)
+    assert result["mrr"] == pytest.approx((3 / 4 + 3 / 4 + 1) / 3)  # (1 + 1/2)/2 for each of the two
+
+
+def test_centred_equals_its_definition():
+    a, b, c, d = quadruples()
+    mean = np.concatenate([b - a, d - c]).mean(axis=0)
+    expected = np.array([1 - cosine(b[i] - a[i] - mean, d[i] - c[i] - mean) for i in range(40)])
+    result = a_coat(a, b, c, d)
+    assert result["centred"] == pytest.approx(expected.mean(), abs=1e-12)
+    assert result["centred_std"] == pytest.approx(expected.std(ddof=1), abs=1e-12)
+
+
+def test_blocks_do_not_show(monkeypatch):
+    z = quadruples()
+    extra = {"t_size": np.arange(40) % 2 + 1, "t_level": np.sin(np.arange(40))}
+    whole = a_coat(*z, **extra)
+    monkeypatch.setattr(module, "_BLOCK", 7)
+    assert a_coat(*z, **extra) == pytest.approx(whole)
+
+
+def test_linear_encoder_scores_one():
+    rng = np.random.default_rng(3)
+    a, c, t = rng.normal(size=(3, 30, 50))
+    weights = rng.normal(size=(50, 16))
+    result = a_coat(a @ weights, (a + t) @ weights, c @ weights, (c + t) @ weights)
+    assert result["a_coat"] == pytest.approx(1, abs=1e-12)
+    assert result["std"] == pytest.approx(0, abs=1e-12)
+    assert result["centred"] == pytest.approx(1, abs=1e-12)
+    assert result["top1"] == result["mrr"] == 1
+
+
+def test_random_encoder_scores_zero_and_ranks_at_chance():
+    n, dim = 400, 64
+    result = a_coat(*np.random.default_rng(4).normal(size=(4, n, dim)))
+    error = 1 / np.sqrt(n * dim)  # the cosine of random directions has standard deviation 1/sqrt(dim)
+    assert abs(result["a_coat"]) < 4 * error
+    assert abs(result["centred"]) < 4 * error
+    assert abs(result["null"]) < error
+    assert result["top1"] < 5 / n
+    assert result["mrr"] == pytest.approx(result["mrr_chance"], rel=0.5)
+
+
+def test_score_ignores_scale_rotation_and_translation():
+    z = quadruples()
+    rotation = ortho_group.rvs(12, random_state=5)
+    moved = [1e-3 * x @ rotation + 7 for x in z]
+    assert a_coat(*moved) == pytest.approx(a_coat(*z), abs=1e-9)
+
+
+def test_constant_encoder_is_degenerate():
+    vector = np.random.default_rng(6).normal(size=16).astype(np.float32)
+    result = a_coat(*np.broadcast_to(vector, (4, 5, 16)))
+    assert result["degenerate"] == 5
+    assert result["a_coat"] == result["null"] == result["centred"] == result["adjusted"] == 0
+    assert result["top1"] == pytest.approx(result["top1_chance"])
+    assert result["mrr"] == pytest.approx(result["mrr_chance"])
+
+
+def test_one_zero_step_scores_zero_and_is_counted():
+    a, b, c, d = quadruples()
+    d[3] = c[3] * (1 + 1e-12)  # rounding noise of a float64 encoder
+    result = a_coat(a, b, c, d, return_scores=True)
+    assert result["degenerate"] == 1
+    assert result["scores"][3] == 0
+
+
+def test_smallest_step_that_float32_resolves_is_not_degenerate():
+    a = np.full((1, 1), 1.0, dtype=np.float32)
+    b = np.nextafter(a, np.float32(2))
+    assert a_coat(a, b, a, b)["degenerate"] == 0
+
+
+def test_single_quadruple_has_no_null():
+    result = a_coat([[0.0, 0.0]], [[1.0, 0.0]], [[0.0, 0.0]], [[1.0, 1.0]], t_size=[1], t_level=[0.0])
+    assert result["a_coat"] == pytest.approx(np.sqrt(0.5))
+    assert (result["std"], result["n"], result["top1"], result["mrr"]) == (0.0, 1, 1.0, 1.0)
+    for name in ("null", "matched_null", "adjusted", "centred", "centred_std"):
+        assert result[name] is None
+
+
+def test_accepts_tensors_of_any_precision():
+    z = [torch.tensor(x, dtype=torch.bfloat16, requires_grad=True) for x in quadruples()]
+    expected = a_coat(*(x.detach().float().numpy() for x in z))
+    assert a_coat(*z) == pytest.approx(expected)
+
+
+@given(z=hnp.arrays(np.float64, (4, 3, 2), elements=st.floats(-1e6, 1e6)))
+def test_any_finite_input_gives_scores_in_range(z):
+    result = a_coat(*z, return_scores=True)
+    assert all(-1 <= score <= 1 for score in result["scores"])
+    assert -1 <= result["null"] <= 1 + 1e-12
+    assert 0 <= result["top1"] <= result["mrr"] <= 1
+
+
+@given(
+    argument=st.sampled_from("abcd"),
+    row=st.integers(0, 4),
+    column=st.integers(0, 2),
+    value=st.sampled_from([np.nan, np.inf, -np.inf, 1e200]),
+)
+def test_names_the_first_value_that_is_not_finite(argument, row, column, value):
+    z = dict(zip("abcd", np.random.default_rng(0).normal(size=(4, 5, 3)), strict=True))
+    z[argument][row:, column] = value
+    with pytest.raises(ValueError, match=rf"^{argument} must be finite.* {5 - row} of 5 rows.*row {row} with"):
+        a_coat(**z)
+
+
+@given(shapes=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=4, max_size=4))
+def test_refuses_shapes_that_differ(shapes):
+    z = [np.ones(shape) for shape in shapes]
+    if len(set(shapes)) == 1:
+        assert a_coat(*z)["n"] == shapes[0][0]
+    else:
+        with pytest.raises(ValueError, match="one shape") as info:
+            a_coat(*z)
+        assert all(str(shape) in str(info.value) for shape in shapes)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.ones(3), r"a must be \[n, dim\].*shape \(3,\)"),
+        (np.ones((0, 3)), r"a must be \[n, dim\].*shape \(0, 3\)"),
+        (np.ones((3, 0)), r"a must be \[n, dim\].*shape \(3, 0\)"),
+        ([[1.0, 2.0], [1.0]], "a must be an array .* equal length"),
+        ([["x", "y"]], "a must hold real numbers"),
+        (np.ones((2, 2), complex), "a must hold real numbers"),
+    ],
+)
+def test_refuses_what_is_not_a_matrix(bad, message):
+    with pytest.raises(ValueError, match=message):
+        a_coat(bad, *np.ones((3, 2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ({"t_size": [1, 1, 1]}, "t_size is given without t_level"),
+        ({"t_level": [0.0, 0.0, 0.0]}, "t_level is given without t_size"),
+        ({"t_size": [1, 1], "t_level": np.zeros(3)}, r"t_size must have .* 3 quadruples; got shape \(2,\)"),
+        ({"t_size": [1, 1, 1], "t_level": [0, np.nan, 0]}, "t_level must be finite; row 1 is nan"),
+        ({"t_size": [1, 0, 1], "t_level": np.zeros(3)}, "integer ≥ 1; row 1 is 0"),
+        ({"t_size": [1, 1, 1.5], "t_level": np.zeros(3)}, "integer ≥ 1; row 2 is 1.5"),
+    ],
+)
+def test_refuses_bad_matching(extra, message):
+    with pytest.raises(ValueError, match=message):
+        a_coat(*quadruples(n=3), **extra)
+
+
+@pytest.fixture
+def metric(tmp_path):
+    return ACoat(cache_dir=str(tmp_path))
+
+
+def test_metric_equals_function(metric):
+    z = dict(zip("abcd", quadruples(), strict=True))
+    extra = {"t_size": np.arange(40) % 2 + 1, "t_level": np.sin(np.arange(40)), "return_scores": True}
+    assert metric.compute(**z, **extra) == a_coat(**z, **extra)
+
+
+def test_metric_collects_batches_and_rows(metric):
+    z = dict(zip("abcd", quadruples(), strict=True))
+    extra = {"t_size": np.arange(40) % 2 + 1, "t_level": np.sin(np.arange(40))}
+    metric.add_batch(**{name: x[:15] for name, x in z.items()})
+    metric.add_batch(**{name: x[15:39].tolist() for name, x in z.items()})
+    metric.add(**{name: x[39] for name, x in z.items()})
+    assert metric.compute(**extra) == a_coat(**z, **extra)
+
+
+def test_metric_adds_the_arrays_of_compute_to_those_collected(metric):
+    z = dict(zip("abcd", quadruples(), strict=True))
+    metric.add_batch(**{name: x[:15] for name, x in z.items()})
+    assert metric.compute(**{name: x[15:] for name, x in z.items()}) == a_coat(**z)
+
+
+def test_metric_names_a_missing_argument(metric):
+    a, b, c, _ = quadruples()
+    with pytest.raises(ValueError, match=r"got a, b, c without d"):
+        metric.compute(a=a, b=b, c=c)
+
+
+def test_metric_without_any_data_says_so(metric):
+    with pytest.raises(ValueError, match="add"):
+        metric.compute()
