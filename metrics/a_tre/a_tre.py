@@ -1,0 +1,678 @@
+"""A-TRE, the Audio Tree Reconstruction Error (arXiv 2603.13685, sections 3.3 and 4.4), with its controls.
+
+A small composition model g is trained to rebuild the embedding z of a sound scene X from the attribute
+labels of its sources; the score is the mean cos(z, g(X)) over held-out scenes. The token of a source is
+the sum of learnable vectors, one for each of its labels. A learnable [CLS] token and the source tokens,
+without positions, pass one pre-norm Transformer layer, and the [CLS] row is the prediction.
+
+The score alone misleads: embeddings that share a large mean reach 0.99 with a constant prediction. So it
+comes with the score of that constant, a second fit to centred targets, closed-form ridge regressions
+beside permuted metadata, and retrieval of the own scene. Fits are in float32 on one device, statistics in
+float64. One seed gives one result on one machine; the global random states are neither used nor changed.
+
+>>> rng = np.random.default_rng(0)
+>>> low = rng.random((90, 2)) < 0.5
+>>> scenes = [[{"pitch": "low" if p else "high", "rate": "low" if r else "high"}] for p, r in low]
+>>> z = np.concatenate([low, ~low], axis=1).astype(float)
+>>> splits = ["train"] * 50 + ["validation"] * 20 + ["test"] * 20
+>>> result = a_tre(z, scenes, splits, max_steps=5, device="cpu", progress=False)
+>>> result["n"], round(result["constant"], 1), round(result["ridge_r2"], 3)
+(20, 0.7, 1.0)
+"""
+
+import difflib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+from tqdm.auto import tqdm
+
+Floats = NDArray[np.float64]
+Scenes = Sequence[Sequence[Mapping[str, str]]]
+
+# Training, as in arXiv 2603.13685, section 4.4: 2,500 steps are 20 epochs of 8,000 scenes, 125 steps one.
+BATCH = 64
+FIRST_RATE, LAST_RATE = 1e-4, 1e-5
+BETAS = (0.9, 0.999)
+WEIGHT_DECAY = 1e-4
+VALIDATE_EVERY = 125
+PATIENCE = 4
+INIT_STD = 0.02  # of the token vectors, the usual choice for Transformer embeddings
+
+SPLITS = ("train", "validation", "test")
+DEGENERATE = 1e-6
+"""A unit embedding nearer than this to the training mean has no direction of its own: centred score 0."""
+
+PERMUTATIONS = 20
+RIDGE_PENALTIES = np.logspace(-4, 4, 17)
+TIE = 1e-12
+"""Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
+
+_BLOCK = 1024  # rows predicted or compared at once
+_LARGEST = 1e150  # beyond this a float64 norm overflows
+
+_DESCRIPTION = """\
+A-TRE measures how well the embedding of a sound scene can be rebuilt from the attributes of its sources:
+a small Transformer composes learned attribute vectors, and the score is the mean cosine of its prediction
+and the embedding over held-out scenes. It is reported with controls: a constant predictor, a fit to
+centred targets, ridge regression beside permuted metadata, and retrieval of the own scene.
+"""
+
+_CITATION = """\
+@misc{a_coat_a_tre_2026,
+  title = {Evaluating Compositional Structure in Audio Representations},
+  year = {2026},
+  eprint = {2603.13685},
+  archivePrefix = {arXiv},
+  note = {ICASSP 2026}
+}
+"""
+
+_INPUTS = """
+Args:
+    embeddings: [n, dim], one row for each scene.
+    scenes: n lists of sources; a source is a dictionary of the strings timbre_label, pitch_label,
+        rate_label and amplitude_label.
+    splits: n strings, "train", "validation" (or "val") or "test".
+    gains, seeds, max_steps, layers, width, device, progress, return_scores: see `a_tre` in the module.
+Returns:
+    a dictionary, described at `a_tre` in the module: a_tre, std, n, steps, constant, gain, a_tre_centred,
+    a_tre_centred_std, steps_centred, ridge_r2, ridge_r2_null, ridge_centred, ridge_centred_null, top1,
+    mrr, top1_chance, mrr_chance, collapsed.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("a_tre")
+    >>> other = {"timbre_label": "bell", "rate_label": "slow", "amplitude_label": "soft"}
+    >>> scenes = [[{"pitch_label": pitch, **other}] for pitch in ["low", "high"] * 9]
+    >>> embeddings = [[1.0, 0.0], [0.0, 1.0]] * 9
+    >>> splits = ["train"] * 10 + ["validation"] * 4 + ["test"] * 4
+    >>> data = {"embeddings": embeddings, "scenes": scenes, "splits": splits}
+    >>> result = metric.compute(**data, max_steps=5, progress=False)
+    >>> result["n"], round(result["ridge_r2"], 3)
+    (4, 1.0)
+"""
+
+
+def a_tre(
+    embeddings: ArrayLike,
+    scenes: Scenes,
+    splits: Sequence[str],
+    *,
+    gains: Sequence[Sequence[float]] | None = None,
+    seeds: Sequence[int] = (0,),
+    max_steps: int = 2500,
+    layers: int = 1,
+    width: int | None = None,
+    device: str | torch.device | None = None,
+    progress: bool = True,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return the A-TRE score of an encoder's embeddings and its controls.
+
+    - `embeddings` [n, dim]; `scenes`: n lists of at least one source, a source being a mapping of attribute
+      to label, with the same attributes everywhere; `splits`: n times "train", "validation" (or "val") or
+      "test". The vocabulary is that of the training scenes.
+    - `gains`: linear gain of each source, ragged as `scenes`; used by the ridge regressions only.
+    - `seeds`: one fit of each kind a seed. `max_steps`: training steps of 64 scenes. `layers`: Transformer
+      layers. `width`: of their feed-forward part, 4·dim by default. `device`: "cuda" where there is
+      one, else "cpu". `progress`: a bar on stderr for each fit.
+
+    Results. Cosines are in −1…1; means and std (n − 1 in the denominator, 0 when n = 1) are over test scenes:
+
+    - `a_tre`, `std`, `n`: cos(z, g(X)), averaged over seeds; `seed_std` (with 2 seeds or more): standard
+      deviation of the seeds' means; `steps`: for each seed the step of its best validation score;
+    - `constant`: cos of z with the mean of the unit training embeddings; `gain` = (a_tre − constant)/(1 −
+      constant), 0 when 1 − constant < 1e-6;
+    - `a_tre_centred`, `a_tre_centred_std`, `steps_centred`: a second fit, to z/|z| − training mean; a target
+      shorter than 1e-6 scores 0. When all training targets are so, nothing is fitted: the centred score is
+      0, the raw prediction is the training mean, and both steps are 0;
+    - `ridge_r2`, `ridge_centred`: R² = 1 − SSE/SST (0 when there is no variance) and mean cosine of a
+      ridge regression from label counts, gain-weighted label counts where gains are given, and an
+      intercept to the same targets, not normalised; penalty chosen on validation. `ridge_r2_null`,
+      `ridge_centred_null`: means of the same over 20 permutations of the metadata among scenes of one
+      split and one number of sources, refitted with that penalty;
+    - `top1`, `mrr`: how often the own centred target is the nearest of all test scenes' to the centred
+      prediction by cosine, and the mean reciprocal of its rank; tied targets share their ranks equally.
+      `top1_chance` = 1/n, `mrr_chance` = H_n/n;
+    - `collapsed`: the predictions hardly vary: with spread = 1 − |mean of unit vectors|, theirs is below
+      0.01 of the test embeddings', or that is below 1e-6;
+    - `scores`, `scores_centred` (with return_scores): lists of the n cosines, averaged over seeds.
+
+    An embedding of zeros scores 0. Source: arXiv 2603.13685, sections 3.3 and 4.4; the controls are ours.
+
+    Raises ValueError on embeddings that are not finite [n, dim], lengths that differ, an unknown or absent
+    split, fewer than 2 training scenes, an empty scene, attributes that differ, a label that no training
+    scene has, or an option below 1; FloatingPointError when a fit diverges.
+    """
+    z = _matrix("embeddings", embeddings)
+    rows = _split_rows(splits, len(z))
+    counts = _encode(scenes, rows, len(z))
+    features = _ridge_features(counts, _ragged_gains(gains, scenes))
+    options = _options(seeds, max_steps, layers, 4 * z.shape[1] if width is None else width)
+    chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+    unit = _unit_rows(z)
+    mean = unit[rows["train"]].mean(axis=0)
+    offsets = unit - mean
+    directions = _unit_rows(np.where(_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
+    test = rows["test"]
+    if directions[rows["train"]].any():
+        inputs = Inputs.of(counts, chosen)
+        raw = _fit_seeds("A-TRE", inputs, unit, rows, options, progress)
+        centred = _fit_seeds("A-TRE centred", inputs, directions, rows, options, progress)
+    else:
+        still = np.broadcast_to(mean, (len(seeds), len(test), len(mean)))
+        raw, centred = _Predictions(still, [0] * len(seeds)), _Predictions(0 * still, [0] * len(seeds))
+
+    scores = np.stack([_row_cosines(p, unit[test]) for p in raw.values])
+    scores_centred = np.stack([_row_cosines(p, directions[test]) for p in centred.values]).mean(axis=0)
+    result: dict[str, Any] = {
+        "a_tre": float(scores.mean()),
+        "std": _std(scores.mean(axis=0)),
+        "n": len(test),
+    }
+    if len(seeds) > 1:
+        result["seed_std"] = _std(scores.mean(axis=1))
+    constant = float(_row_cosines(np.broadcast_to(mean, unit[test].shape), unit[test]).mean())
+    room = 1 - constant
+    retrieval = np.mean([_retrieval(_unit_rows(p), directions[test]) for p in centred.values], axis=0)
+    result |= {
+        "steps": raw.steps,
+        "constant": constant,
+        "gain": (result["a_tre"] - constant) / room if room >= DEGENERATE else 0.0,
+        "a_tre_centred": float(scores_centred.mean()),
+        "a_tre_centred_std": _std(scores_centred),
+        "steps_centred": centred.steps,
+        **_ridge(features, offsets, directions, rows, counts.any(axis=2).sum(axis=1)),
+        "top1": float(retrieval[0]),
+        "mrr": float(retrieval[1]),
+        "top1_chance": 1 / len(test),
+        "mrr_chance": float((1 / np.arange(1, len(test) + 1)).sum() / len(test)),
+        "collapsed": _collapsed(raw.values, unit[test]),
+    }
+    if return_scores:
+        result["scores"] = scores.mean(axis=0).tolist()
+        result["scores_centred"] = scores_centred.tolist()
+    return result
+
+
+class ATre(evaluate.Metric):  # type: ignore[misc]
+    """A-TRE as a metric of the `evaluate` library; `a_tre` in this module does the work."""
+
+    def _info(self) -> Any:
+        text = datasets.Value("string")
+        names = ("timbre_label", "pitch_label", "rate_label", "amplitude_label")
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=datasets.Features(
+                {
+                    "embeddings": datasets.List(datasets.Value("float64")),
+                    "scenes": datasets.List({name: text for name in names}),
+                    "splits": text,
+                }
+            ),
+            homepage="https://arxiv.org/abs/2603.13685",
+            reference_urls=["https://arxiv.org/abs/2603.13685"],
+        )
+
+    def compute(self, **inputs: Any) -> dict[str, Any] | None:
+        """Score the data given here, or those collected by `add` and `add_batch`."""
+        needed = ("embeddings", "scenes", "splits")
+        given = [name for name in needed if inputs.get(name) is not None]
+        if given and len(given) < len(needed):
+            missing = ", ".join(name for name in needed if name not in given)
+            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs all three.")
+        if given and self.writer is None and self.num_process == 1:
+            # Nothing was collected before, so the detour through an Arrow file would only cost time.
+            return a_tre(**inputs)
+        result: dict[str, Any] | None = super().compute(**inputs)
+        return result
+
+    def _compute(self, **inputs: Any) -> dict[str, Any]:
+        return a_tre(**inputs)
+
+
+# ----- the composition model and its training
+
+
+class CompositionModel(nn.Module):
+    """The composition function g of arXiv 2603.13685, section 3.3: attribute labels to an embedding."""
+
+    def __init__(self, vocabulary: int, dim: int, *, layers: int = 1, width: int | None = None) -> None:
+        super().__init__()
+        self.labels = nn.Parameter(INIT_STD * torch.randn(vocabulary, dim, dtype=torch.float32))
+        self.cls = nn.Parameter(INIT_STD * torch.randn(1, dim, dtype=torch.float32))
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(
+                dim,
+                nhead=1,
+                dim_feedforward=width or 4 * dim,
+                dropout=0.0,
+                norm_first=True,
+                batch_first=True,
+                dtype=torch.float32,
+            )
+            for _ in range(layers)
+        )
+
+    def forward(self, counts: Tensor, padding: Tensor) -> Tensor:
+        """Return the predictions [batch, dim].
+
+        `counts` [batch, sources, vocabulary] is 1 where a source has a label, else 0; `padding` [batch,
+        sources] is True where a scene has no such source.
+        """
+        # A product with the 0/1 matrix, unlike a gather, has a deterministic gradient on CUDA too.
+        sources = counts @ self.labels
+        cls = self.cls
+        *earlier, last = self.layers
+        for layer in earlier:
+            tokens = torch.cat([cls.expand(len(sources), -1)[:, None], sources], dim=1)
+            tokens = layer(tokens, src_key_padding_mask=functional.pad(padding, (1, 0)))
+            cls, sources = tokens[:, 0], tokens[:, 1:]
+        assert isinstance(last, nn.TransformerEncoderLayer)
+        return cls_row(last, cls, sources, padding)
+
+
+def cls_row(layer: nn.TransformerEncoderLayer, cls: Tensor, sources: Tensor, padding: Tensor) -> Tensor:
+    """Return only the [CLS] row [batch, dim] of a one-head, pre-norm `nn.TransformerEncoderLayer` with ReLU.
+
+    `cls` [batch, dim], or [1, dim] for all scenes; `sources` [batch, sources, dim]; `padding` [batch,
+    sources]. Equal to the layer's own first output row, gradients included, up to rounding. With one query a
+    scene, keys and values are not needed: q·(W_k x + b_k) is (W_kᵀ q)·x plus a constant that the softmax
+    cancels, and the value and output maps commute with the weighted sum. So no dim × dim product is made
+    for a source token.
+    """
+    attention, dim = layer.self_attn, cls.shape[-1]
+    w_query, w_key, w_value = attention.in_proj_weight.view(3, dim, dim).unbind(0)
+    b_query, _, b_value = attention.in_proj_bias.view(3, dim).unbind(0)
+    own, others = layer.norm1(cls), layer.norm1(sources)
+    query = functional.linear(own, w_query, b_query) @ w_key / math.sqrt(dim)
+    own_score = (own * query).sum(dim=-1, keepdim=True).expand(len(sources), 1)
+    other_scores = (others @ query[..., None])[..., 0].masked_fill(padding, -math.inf)
+    weights = torch.cat([own_score, other_scores], dim=1).softmax(dim=1)
+    mixed = weights[:, :1] * own + (weights[:, None, 1:] @ others)[:, 0]
+    x = cls + attention.out_proj(functional.linear(mixed, w_value, b_value))
+    output: Tensor = x + layer.linear2(layer.linear1(layer.norm2(x)).relu())
+    return output
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The metadata of scenes as tensors: what `CompositionModel` takes."""
+
+    counts: Tensor
+    padding: Tensor
+
+    @classmethod
+    def of(cls, counts: NDArray[np.float32], device: torch.device) -> "Inputs":
+        """Move `counts` [n, sources, vocabulary] to `device`; a source without any label is padding."""
+        tensor = torch.from_numpy(counts).to(device)
+        return cls(tensor, ~tensor.any(dim=2))
+
+    def __getitem__(self, index: Tensor) -> "Inputs":
+        return Inputs(self.counts[index], self.padding[index])
+
+
+@dataclass(frozen=True)
+class _Options:
+    seeds: tuple[int, ...]
+    max_steps: int
+    layers: int
+    width: int
+
+
+@dataclass(frozen=True)
+class _Predictions:
+    values: Floats  # [seeds, test scenes, dim]
+    steps: list[int]
+
+
+def learning_rate(step: int, max_steps: int) -> float:
+    """Return the rate of a step, counted from 0: half a cosine from 1e-4 at 0 to 1e-5 at max_steps."""
+    return LAST_RATE + (FIRST_RATE - LAST_RATE) * (1 + math.cos(math.pi * step / max_steps)) / 2
+
+
+def _fit_seeds(
+    title: str,
+    inputs: Inputs,
+    targets: Floats,
+    rows: dict[str, NDArray[np.int64]],
+    options: _Options,
+    progress: bool,
+) -> _Predictions:
+    """Fit one model a seed to unit targets [n, dim] and predict the test scenes."""
+    device = inputs.counts.device
+    goal = torch.from_numpy(targets.astype(np.float32)).to(device)
+    part = {name: torch.from_numpy(index).to(device) for name, index in rows.items()}
+    values, steps = [], []
+    for seed in options.seeds:
+        model = _new_model(inputs.counts.shape[2], goal.shape[1], seed, options).to(device)
+        with tqdm(total=options.max_steps, desc=f"{title}, seed {seed}", disable=not progress) as bar:
+            train, validation = part["train"], part["validation"]
+            step = fit(
+                model,
+                (inputs[train], goal[train]),
+                (inputs[validation], goal[validation]),
+                max_steps=options.max_steps,
+                seed=seed,
+                bar=bar,
+            )
+        steps.append(step)
+        values.append(_predict(model, inputs[part["test"]]).double().cpu().numpy())
+    return _Predictions(np.stack(values), steps)
+
+
+def _new_model(vocabulary: int, dim: int, seed: int, options: _Options) -> CompositionModel:
+    # Drawn on the CPU, so that every device starts alike; torch.manual_seed would also reseed CUDA.
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return CompositionModel(vocabulary, dim, layers=options.layers, width=options.width)
+
+
+def fit(
+    model: CompositionModel,
+    train: tuple[Inputs, Tensor],
+    validation: tuple[Inputs, Tensor],
+    *,
+    max_steps: int,
+    seed: int,
+    bar: Any,
+) -> int:
+    """Train `model` in place on 1 − cos and leave it at its best validation score; return that step.
+
+    `train` and `validation` are inputs and unit targets [n, dim] on the model's device (a target of zeros
+    has no influence). `bar` is a tqdm bar. Raises FloatingPointError when the validation score is not finite.
+    """
+    inputs, targets = train
+    # The fused step is the same arithmetic up to rounding, and about 6 times as fast as the plain loop.
+    optimizer = torch.optim.Adam(model.parameters(), lr=FIRST_RATE, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True)
+    best, best_step, best_state = -math.inf, 0, _copy_of_state(model)
+    waited = 0
+    for step, index in zip(range(1, max_steps + 1), _batches(targets, seed), strict=False):
+        optimizer.param_groups[0]["lr"] = learning_rate(step - 1, max_steps)
+        batch = inputs[index]
+        loss = 1 - _cosines(model(batch.counts, batch.padding), targets[index]).mean()
+        optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        optimizer.step()
+        bar.update()
+        if step % VALIDATE_EVERY and step != max_steps:
+            continue
+        score = _validation_score(model, *validation)
+        if not math.isfinite(score):
+            raise FloatingPointError(f"The fit diverged: validation score {score} at step {step}.")
+        if score > best:
+            best, best_step, best_state, waited = score, step, _copy_of_state(model), 0
+        else:
+            waited += 1
+        bar.set_postfix(validation=f"{score:.4f}", best=f"{best:.4f}")
+        if waited == PATIENCE:
+            break
+    model.load_state_dict(best_state)
+    return best_step
+
+
+def _batches(targets: Tensor, seed: int) -> Iterator[Tensor]:
+    """Yield the indices of batches for ever, every scene once an epoch."""
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        order = torch.randperm(len(targets), generator=generator).to(targets.device)
+        yield from torch.split(order, BATCH)
+
+
+def _copy_of_state(model: nn.Module) -> dict[str, Tensor]:
+    # state_dict() alone holds the live parameters, which the next step would overwrite.
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def _validation_score(model: CompositionModel, inputs: Inputs, targets: Tensor) -> float:
+    return float(_cosines(_predict(model, inputs), targets).double().mean())
+
+
+def _cosines(predictions: Tensor, unit_targets: Tensor) -> Tensor:
+    return (functional.normalize(predictions, dim=-1) * unit_targets).sum(dim=-1)
+
+
+@torch.no_grad()
+def _predict(model: CompositionModel, inputs: Inputs) -> Tensor:
+    parts = zip(torch.split(inputs.counts, _BLOCK), torch.split(inputs.padding, _BLOCK), strict=True)
+    return torch.cat([model(counts, padding) for counts, padding in parts])
+
+
+# ----- closed-form controls and statistics, in float64
+
+
+def _ridge_features(counts: NDArray[np.float32], gains: Floats | None) -> Floats:
+    """Return label counts of scenes [n, vocabulary], beside them gain-weighted counts if gains are given."""
+    plain = counts.sum(axis=1, dtype=np.float64)
+    return plain if gains is None else np.hstack([plain, np.einsum("nsv,ns->nv", counts, gains)])
+
+
+def _ridge(
+    features: Floats,
+    offsets: Floats,
+    directions: Floats,
+    rows: dict[str, NDArray[np.int64]],
+    sizes: NDArray[np.int64],
+) -> dict[str, float]:
+    """Return R² and mean cosine on the test scenes, true and with permuted metadata.
+
+    `features` [n, k]; `offsets` [n, dim] about the training mean, `directions` the same at length 1 or 0;
+    `sizes` [n] the number of sources.
+    """
+    train, test = rows["train"], rows["test"]
+    x = features - features[train].mean(axis=0)  # centred features and targets: an intercept without penalty
+    # Permuting the training scenes leaves this matrix unchanged: one decomposition serves all fits.
+    eigenvalues, basis = np.linalg.eigh(x[train].T @ x[train])
+
+    def solve(x: Floats, penalty: float) -> Floats:
+        projected = basis.T @ (x[train].T @ offsets[train])
+        weights: Floats = basis @ (projected / (np.maximum(eigenvalues, 0) + penalty)[:, None])
+        return weights
+
+    def scores(x: Floats, penalty: float) -> tuple[float, float]:
+        prediction = x[test] @ solve(x, penalty)
+        total = float((offsets[test] ** 2).sum())
+        error = float(((offsets[test] - prediction) ** 2).sum())
+        r2 = 1 - error / total if total >= len(test) * DEGENERATE**2 else 0.0
+        return r2, float(_row_cosines(prediction, directions[test]).mean())
+
+    held_out = rows["validation"]
+    errors = [((offsets[held_out] - x[held_out] @ solve(x, p)) ** 2).sum() for p in RIDGE_PENALTIES]
+    penalty = float(RIDGE_PENALTIES[int(np.argmin(errors))])
+    r2, cosine = scores(x, penalty)
+    rng = np.random.default_rng(0)
+    null = [scores(x[_permutation(rows, sizes, rng)], penalty) for _ in range(PERMUTATIONS)]
+    r2_null, cosine_null = np.mean(null, axis=0)
+    return {
+        "ridge_r2": r2,
+        "ridge_r2_null": float(r2_null),
+        "ridge_centred": cosine,
+        "ridge_centred_null": float(cosine_null),
+    }
+
+
+def _permutation(
+    rows: dict[str, NDArray[np.int64]], sizes: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return a random permutation [n] that moves scenes only among those of their split and size."""
+    split = np.empty(len(sizes), dtype=np.int64)
+    for number, index in enumerate(rows.values()):
+        split[index] = number
+    permutation = np.empty(len(sizes), dtype=np.int64)
+    permutation[np.lexsort((sizes, split))] = np.lexsort((rng.random(len(sizes)), sizes, split))
+    return permutation
+
+
+def _collapsed(predictions: Floats, unit_test: Floats) -> bool:
+    spread = np.mean([_spread(_unit_rows(p)) for p in predictions])
+    available = _spread(unit_test)
+    return bool(available < 1e-6 or spread < 0.01 * available)
+
+
+def _spread(unit: Floats) -> float:
+    return 1 - float(np.linalg.norm(unit.mean(axis=0)))
+
+
+def _norms(x: Floats) -> Floats:
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
+    return norms
+
+
+def _unit_rows(x: Floats) -> Floats:
+    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
+    norm = _norms(x)[:, None]
+    return x / np.where(norm > 0, norm, 1.0)
+
+
+def _row_cosines(x: Floats, unit: Floats) -> Floats:
+    cosines: Floats = np.clip(np.einsum("ij,ij->i", _unit_rows(x), unit), -1.0, 1.0)
+    return cosines
+
+
+def _std(scores: Floats) -> float:
+    return float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
+
+
+def _retrieval(u: Floats, v: Floats) -> tuple[float, float]:
+    """Return top-1 rate and mean reciprocal rank of v_i among all v_j by cosine with u_i, ties shared."""
+    n = len(u)
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
+    top1 = mrr = 0.0
+    for start in range(0, n, _BLOCK):
+        similarity = u[start : start + _BLOCK] @ v.T
+        own = np.diagonal(similarity, offset=start)[:, None]
+        better = (similarity > own + TIE).sum(axis=1)
+        tied = (similarity >= own - TIE).sum(axis=1) - better
+        top1 += float(((better == 0) / tied).sum())
+        mrr += float(((harmonic[better + tied] - harmonic[better]) / tied).sum())
+    return top1 / n, mrr / n
+
+
+# ----- reading and checking the input
+
+
+def _matrix(name: str, x: Any) -> Floats:
+    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
+        x = x.detach().cpu().double()
+    try:
+        raw = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
+    if raw.dtype.kind not in "fiu" and raw.size:
+        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
+    if raw.ndim != 2 or 0 in raw.shape:
+        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
+    array = raw.astype(np.float64, copy=False)
+    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
+        bad = ~(np.abs(array) <= _LARGEST)
+        rows = np.flatnonzero(bad.any(axis=1))
+        value = array[rows[0]][bad[rows[0]]][0]
+        raise ValueError(
+            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
+            f"the first is row {rows[0]} with {value}."
+        )
+    return array
+
+
+def _options(seeds: Sequence[int], max_steps: int, layers: int, width: int) -> _Options:
+    for name, value in (("max_steps", max_steps), ("layers", layers), ("width", width)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1; got {value}.")
+    if not len(seeds) or min(seeds) < 0:
+        raise ValueError(f"seeds must be one or more integers ≥ 0; got {seeds!r}.")
+    return _Options(tuple(int(seed) for seed in seeds), max_steps, layers, width)
+
+
+def _check_length(name: str, values: Any, n: int) -> None:
+    if len(values) != n:
+        raise ValueError(f"{name} must have one entry for each of the {n} embeddings; got {len(values)}.")
+
+
+def _nearest(word: str, choices: Sequence[str]) -> str:
+    return (difflib.get_close_matches(word, choices, n=1, cutoff=0.0) or list(choices))[0]
+
+
+def _split_rows(splits: Sequence[str], n: int) -> dict[str, NDArray[np.int64]]:
+    """Return the row numbers of each split, in the order of SPLITS."""
+    _check_length("splits", splits, n)
+    rows: dict[str, list[int]] = {name: [] for name in SPLITS}
+    for row, given in enumerate(splits):
+        name = "validation" if given == "val" else given
+        if name not in rows:
+            nearest = _nearest(str(given), SPLITS)
+            raise ValueError(f"splits[{row}] is {given!r}, not one of {SPLITS}. Did you mean {nearest!r}?")
+        rows[name].append(row)
+    for name, needed in (("train", 2), ("validation", 1), ("test", 1)):
+        if len(rows[name]) < needed:
+            raise ValueError(f"The {name} split has {len(rows[name])} scenes; it needs at least {needed}.")
+    return {name: np.array(index, dtype=np.int64) for name, index in rows.items()}
+
+
+def _encode(scenes: Scenes, rows: dict[str, NDArray[np.int64]], n: int) -> NDArray[np.float32]:
+    """Return [n, sources, vocabulary], 1 where a source has a label of the training vocabulary, else 0."""
+    _check_scenes(scenes, n)
+    attributes = sorted(scenes[0][0])
+    seen = {(name, source[name]) for row in rows["train"] for source in scenes[row] for name in attributes}
+    column = {pair: k for k, pair in enumerate(sorted(seen))}
+    counts = np.zeros((n, max(len(scene) for scene in scenes), len(column)), dtype=np.float32)
+    for split, index in rows.items():
+        for row in index.tolist():
+            for k, source in enumerate(scenes[row]):
+                for name in attributes:
+                    pair = (name, source[name])
+                    if pair not in column:
+                        nearest = _nearest(source[name], [label for key, label in column if key == name])
+                        raise ValueError(
+                            f"scenes[{row}] ({split}) has {name} {source[name]!r}, which no training scene "
+                            f"has; the nearest that one has is {nearest!r}."
+                        )
+                    counts[row, k, column[pair]] = 1
+    return counts
+
+
+def _check_scenes(scenes: Any, n: int) -> None:
+    _check_length("scenes", scenes, n)
+    expected: set[str] | None = None
+    for row, scene in enumerate(scenes):
+        if isinstance(scene, str | Mapping) or not len(scene):
+            raise ValueError(f"scenes[{row}] must be a list of one or more sources; got {scene!r}.")
+        for k, source in enumerate(scene):
+            if not isinstance(source, Mapping) or not source:
+                raise ValueError(f"scenes[{row}][{k}] must map attributes to labels; got {source!r}.")
+            if expected is None:
+                expected = set(source)
+            if set(source) != expected:
+                raise ValueError(
+                    f"scenes[{row}][{k}] has the attributes {sorted(source)}; all sources must have those of "
+                    f"the first, {sorted(expected)}."
+                )
+            for name, label in source.items():
+                if not isinstance(label, str):
+                    raise ValueError(f"scenes[{row}][{k}] has {name} {label!r}; a label must be a string.")
+
+
+def _ragged_gains(gains: Sequence[Sequence[float]] | None, scenes: Scenes) -> Floats | None:
+    """Return gains [n, sources], 0 where a scene has no such source, or None."""
+    if gains is None:
+        return None
+    _check_length("gains", gains, len(scenes))
+    array = np.zeros((len(scenes), max(len(scene) for scene in scenes)))
+    for row, (values, scene) in enumerate(zip(gains, scenes, strict=True)):
+        if len(values) != len(scene):
+            raise ValueError(f"gains[{row}] has {len(values)} values for the {len(scene)} sources of the scene.")
+        array[row, : len(values)] = values
+    bad = np.flatnonzero(~((array >= 0) & (array < np.inf)).all(axis=1))
+    if len(bad):
+        raise ValueError(f"gains must be finite and linear (≥ 0); gains[{bad[0]}] is {list(gains[bad[0]])}.")
+    return array

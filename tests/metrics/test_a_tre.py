@@ -1,0 +1,489 @@
+"""A-TRE against PyTorch's own layer, scikit-learn, planted structure and the properties of its definition."""
+
+import copy
+import doctest
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import rankdata
+from sklearn.linear_model import Ridge
+from torch import nn
+
+from audio_compositionality.metrics.a_tre import a_tre as module
+from audio_compositionality.metrics.a_tre.a_tre import ATre, CompositionModel, a_tre, cls_row, learning_rate
+
+ATTRIBUTES = ("timbre_label", "pitch_label", "rate_label", "amplitude_label")
+QUICK = {"progress": False, "device": "cpu", "max_steps": 3}
+
+
+def make_scenes(n, classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        [{name: f"{name[0]}{rng.integers(classes)}" for name in ATTRIBUTES} for _ in range(rng.integers(1, 4))]
+        for _ in range(n)
+    ]
+
+
+def make_splits(n):
+    held_out = n // 6
+    return ["train"] * (n - 2 * held_out) + ["validation"] * held_out + ["test"] * held_out
+
+
+def additive(scenes, dim, seed=0):
+    """Embeddings that are sums of one random vector for each label."""
+    rng = np.random.default_rng(seed)
+    vectors: dict = {}
+    return np.array(
+        [
+            sum(vectors.setdefault(pair, rng.normal(size=dim)) for source in scene for pair in source.items())
+            for scene in scenes
+        ]
+    )
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """Tiny matrices gain nothing from threads, and lose much on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def faster(monkeypatch):
+    """A learning rate at which models of a few dimensions train in a few hundred steps."""
+    monkeypatch.setattr(module, "FIRST_RATE", 3e-3)
+
+
+def random_layer(dim, seed=0):
+    torch.manual_seed(seed)
+    layer = nn.TransformerEncoderLayer(dim, 1, 4 * dim, 0.0, batch_first=True, norm_first=True)
+    for parameter in layer.parameters():  # biases are 0 and norms 1 at first, which would hide errors
+        nn.init.normal_(parameter, std=0.5)
+    return layer.double()
+
+
+def test_doctests():
+    outcome = doctest.testmod(module)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_cls_row_equals_the_layer_in_value_and_gradient(shared):
+    dim, batch, sources = 8, 5, 3
+    layer = random_layer(dim)
+    reference = copy.deepcopy(layer)
+    cls = torch.randn(1 if shared else batch, dim, dtype=torch.float64)
+    tokens = torch.randn(batch, sources, dim, dtype=torch.float64)
+    padding = torch.arange(sources) >= torch.tensor([1, 2, 3, 1, 3])[:, None]
+    weights = torch.randn(batch, dim, dtype=torch.float64)
+    outcomes = []
+    for full, used in ((True, reference), (False, layer)):
+        inputs = [cls.clone().requires_grad_(), tokens.clone().requires_grad_()]
+        if full:
+            x = torch.cat([inputs[0].expand(batch, dim)[:, None], inputs[1]], dim=1)
+            output = used(x, src_key_padding_mask=nn.functional.pad(padding, (1, 0)))[:, 0]
+        else:
+            output = cls_row(used, *inputs, padding)
+        (output * weights).sum().backward()
+        outcomes.append([output.detach(), *(x.grad for x in inputs), *(p.grad for p in used.parameters())])
+    for expected, found in zip(*outcomes, strict=True):
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_model_equals_an_encoder_over_summed_label_embeddings(layers):
+    torch.manual_seed(0)
+    model = CompositionModel(6, 8, layers=layers, width=20).double()
+    labels = torch.tensor([[[0, 3], [2, 5]], [[1, 4], [0, 0]]])  # the second scene has one source
+    counts = torch.zeros(2, 2, 6, dtype=torch.float64).scatter_(2, labels, 1.0)
+    counts[1, 1] = 0
+    padding = torch.tensor([[False, False], [False, True]])
+    x = torch.cat([model.cls.expand(2, 8)[:, None], nn.functional.embedding(labels, model.labels).sum(2)], dim=1)
+    for layer in model.layers:
+        assert layer.linear1.out_features == 20
+        x = layer(x, src_key_padding_mask=nn.functional.pad(padding, (1, 0)))
+    torch.testing.assert_close(model(counts, padding), x[:, 0], rtol=0, atol=1e-10)
+
+
+def test_padding_does_not_matter():
+    layer = random_layer(8)
+    cls, tokens = torch.randn(1, 8).double(), torch.randn(4, 2, 8).double()
+    alone = cls_row(layer, cls, tokens, torch.zeros(4, 2, dtype=torch.bool))
+    padded = torch.cat([tokens, 1e3 * torch.randn(4, 3, 8)], dim=1)
+    beside = cls_row(layer, cls, padded, torch.arange(5).expand(4, 5) >= 2)
+    torch.testing.assert_close(beside, alone, rtol=0, atol=1e-12)
+
+
+def test_learning_rate_is_the_cosine_of_pytorch():
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1e-4)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=50, eta_min=1e-5)
+    for step in range(51):
+        assert learning_rate(step, 50) == pytest.approx(schedule.get_last_lr()[0], rel=1e-9)
+        optimizer.step()
+        schedule.step()
+    assert learning_rate(0, 2500) == 1e-4
+    assert learning_rate(2500, 2500) == pytest.approx(1e-5)
+
+
+def training_data(n=150, dim=8):
+    scenes = make_scenes(n)
+    rows = {"train": np.arange(n), "validation": np.array([], int), "test": np.array([], int)}
+    inputs = module.Inputs.of(module._encode(scenes, rows, n), torch.device("cpu"))
+    targets = torch.tensor(unit(additive(scenes, dim)), dtype=torch.float32)
+    torch.manual_seed(0)
+    return CompositionModel(inputs.counts.shape[2], dim), inputs, targets
+
+
+class Silent:
+    def update(self):
+        pass
+
+    def set_postfix(self, **_):
+        pass
+
+
+def test_fit_equals_a_plain_loop_over_the_full_layer():
+    steps = 30
+    model, inputs, targets = training_data()
+    reference = copy.deepcopy(model)
+    optimizer = torch.optim.Adam(reference.parameters(), lr=1e-4, weight_decay=1e-4, foreach=False)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=steps, eta_min=1e-5)
+    for _, index in zip(range(steps), module._batches(targets, 7), strict=False):
+        x = (inputs.counts[index][..., None] * reference.labels).sum(dim=2)
+        x = torch.cat([reference.cls.expand(len(index), 1, -1), x], dim=1)
+        padding = nn.functional.pad(inputs.padding[index], (1, 0))
+        prediction = reference.layers[0](x, src_key_padding_mask=padding)[:, 0]
+        loss = (1 - torch.cosine_similarity(prediction, targets[index])).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    start = model(inputs.counts, inputs.padding).detach()
+    assert module.fit(model, (inputs, targets), (inputs, targets), max_steps=steps, seed=7, bar=Silent()) == steps
+    found, expected = (m(inputs.counts, inputs.padding).detach() for m in (model, reference))
+    assert (found - start).abs().max() > 1e-3
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+
+
+def test_every_scene_once_an_epoch():
+    batches = module._batches(torch.zeros(150, 1), 0)
+    epochs = [[next(batches) for _ in range(3)] for _ in range(2)]
+    assert [len(batch) for batch in epochs[0]] == [64, 64, 22]
+    orders = [torch.cat(epoch).tolist() for epoch in epochs]
+    assert sorted(orders[0]) == sorted(orders[1]) == list(range(150))
+    assert orders[0] != orders[1]
+
+
+def script_validation(monkeypatch, scores):
+    """Make validation return these scores; the list returned collects the parameters it saw."""
+    seen = []
+
+    def scripted(model, *_):
+        seen.append({name: value.clone() for name, value in model.state_dict().items()})
+        return scores[len(seen) - 1]
+
+    monkeypatch.setattr(module, "_validation_score", scripted)
+    monkeypatch.setattr(module, "VALIDATE_EVERY", 2)
+    return seen
+
+
+def test_best_checkpoint_is_a_copy(monkeypatch):
+    seen = script_validation(monkeypatch, [0.1, 0.9, 0.3, 0.9, 0.2])
+    model, inputs, targets = training_data()
+    step = module.fit(model, (inputs, targets), (inputs, targets), max_steps=9, seed=0, bar=Silent())
+    assert (step, len(seen)) == (4, 5)  # validated at 2, 4, 6, 8 and, being the last, 9
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, seen[1][name], rtol=0, atol=0)
+    assert any(not torch.equal(seen[1][name], seen[4][name]) for name in seen[1])
+
+
+def test_stops_after_four_validations_without_gain(monkeypatch):
+    seen = script_validation(monkeypatch, [0.5, 0.4, 0.6, 0.6, 0.5, 0.5, 0.5, 0.9])
+    model, inputs, targets = training_data()
+    step = module.fit(model, (inputs, targets), (inputs, targets), max_steps=100, seed=0, bar=Silent())
+    assert (step, len(seen)) == (6, 7)
+
+
+def test_divergence_is_an_error(monkeypatch):
+    script_validation(monkeypatch, [float("nan")])
+    model, inputs, targets = training_data()
+    with pytest.raises(FloatingPointError, match="nan at step 2"):
+        module.fit(model, (inputs, targets), (inputs, targets), max_steps=9, seed=0, bar=Silent())
+
+
+@pytest.mark.usefixtures("faster")
+def test_recovers_planted_additive_structure():
+    scenes = make_scenes(900)
+    z = additive(scenes, 24)
+    result = a_tre(z, scenes, make_splits(900), **QUICK | {"max_steps": 500})
+    assert result["constant"] < 0.9
+    assert result["gain"] > 0.9
+    assert result["a_tre_centred"] > 0.9
+    assert result["ridge_centred"] > 0.95
+    assert result["ridge_centred_null"] < 0.5
+    assert result["top1"] > 0.8
+    assert not result["collapsed"]
+
+
+@pytest.mark.usefixtures("faster")
+def test_random_embeddings_score_zero_and_rank_at_chance():
+    n, dim = 900, 24
+    z = np.random.default_rng(0).normal(size=(n, dim))
+    result = a_tre(z, make_scenes(n), make_splits(n), **QUICK | {"max_steps": 150})
+    error = 1 / np.sqrt(result["n"] * dim)
+    for name in ("a_tre", "constant", "a_tre_centred", "ridge_centred"):
+        assert abs(result[name]) < 4 * error, name
+    assert abs(result["ridge_r2"]) < 0.05
+    assert result["top1"] < 5 / result["n"]
+    assert result["mrr"] == pytest.approx(result["mrr_chance"], rel=0.5)
+
+
+def test_constant_encoder():
+    n = 60
+    z = np.broadcast_to(np.random.default_rng(0).normal(size=8).astype(np.float32), (n, 8))
+    result = a_tre(z, make_scenes(n), make_splits(n), **QUICK)
+    assert result["a_tre"] == pytest.approx(1, abs=1e-6)
+    assert result["constant"] == pytest.approx(1, abs=1e-6)
+    for name in ("gain", "a_tre_centred", "ridge_r2", "ridge_centred", "ridge_r2_null", "ridge_centred_null"):
+        assert result[name] == 0
+    assert result["collapsed"] is True
+    assert result["top1"] == pytest.approx(result["top1_chance"])
+    assert result["mrr"] == pytest.approx(result["mrr_chance"])
+    assert result["steps"] == result["steps_centred"] == [0]
+
+
+@pytest.mark.usefixtures("faster")
+def test_shared_mean_with_noise_scores_high_but_gains_nothing():
+    n, dim = 600, 32
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=dim) + 0.05 * rng.normal(size=(n, dim))
+    result = a_tre(z, make_scenes(n), make_splits(n), **QUICK | {"max_steps": 400})
+    assert result["a_tre"] > 0.99
+    assert result["constant"] > 0.99
+    assert abs(result["gain"]) < 0.2
+    assert abs(result["a_tre_centred"]) < 4 / np.sqrt(result["n"] * dim)
+
+
+@pytest.mark.parametrize(("variation", "collapsed"), [(0.02, True), (0.5, False)])
+def test_collapsed_compares_the_spread_of_predictions_with_that_of_embeddings(variation, collapsed):
+    # The spread of unit vectors around a mean grows with the square of their variation, here 0.02² < 0.01 < 0.5².
+    mean, noise = np.eye(8)[0], 0.1 * np.random.default_rng(0).normal(size=(200, 8))
+    assert module._collapsed((mean + variation * noise)[None], unit(mean + noise)) is collapsed
+
+
+def test_same_seed_same_result_and_global_random_states_untouched():
+    scenes, splits = make_scenes(90), make_splits(90)
+    z = additive(scenes, 8)
+    torch.manual_seed(1)
+    np.random.seed(1)  # noqa: NPY002 the legacy state is what must not change
+    states = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    first = a_tre(z, scenes, splits, **QUICK)
+    assert torch.equal(torch.get_rng_state(), states[0])
+    np.testing.assert_array_equal(np.random.get_state()[1], states[1])  # noqa: NPY002
+    torch.manual_seed(2)
+    assert a_tre(z, scenes, splits, **QUICK) == first
+    other = a_tre(z, scenes, splits, seeds=[5], **QUICK)
+    assert other["a_tre"] != first["a_tre"]
+    assert other["ridge_r2_null"] == first["ridge_r2_null"]
+
+
+def test_seeds_are_averaged():
+    scenes, splits = make_scenes(90), make_splits(90)
+    z = additive(scenes, 8)
+    options = QUICK | {"return_scores": True}
+    single = [a_tre(z, scenes, splits, seeds=[seed], **options) for seed in (3, 4)]
+    both = a_tre(z, scenes, splits, seeds=[3, 4], **options)
+    means = [r["a_tre"] for r in single]
+    assert both["a_tre"] == pytest.approx(np.mean(means))
+    assert both["seed_std"] == pytest.approx(np.std(means, ddof=1))
+    assert "seed_std" not in single[0]
+    for name in ("a_tre_centred", "top1", "mrr"):
+        assert both[name] == pytest.approx(np.mean([r[name] for r in single]))
+    for name, score, std in (("scores", "a_tre", "std"), ("scores_centred", "a_tre_centred", "a_tre_centred_std")):
+        np.testing.assert_allclose(both[name], np.mean([r[name] for r in single], axis=0))
+        assert len(both[name]) == both["n"] == splits.count("test")
+        assert both[score] == pytest.approx(np.mean(both[name]))
+        assert both[std] == pytest.approx(np.std(both[name], ddof=1))
+
+
+def test_constant_and_gain_equal_their_definition():
+    scenes, splits = make_scenes(90), np.array(make_splits(90))
+    z = additive(scenes, 8) + 1
+    result = a_tre(z, scenes, splits, **QUICK)
+    mean = unit(z[splits == "train"]).mean(axis=0)
+    constant = np.mean([row @ mean / np.linalg.norm(row) / np.linalg.norm(mean) for row in z[splits == "test"]])
+    assert result["constant"] == pytest.approx(constant, abs=1e-12)
+    assert result["gain"] == pytest.approx((result["a_tre"] - constant) / (1 - constant), abs=1e-9)
+
+
+def test_scale_of_embeddings_and_order_of_sources_do_not_matter():
+    scenes, splits = make_scenes(90), make_splits(90)
+    z = additive(scenes, 8)
+    first = a_tre(z, scenes, splits, **QUICK)
+    turned = [[dict(reversed(source.items())) for source in reversed(scene)] for scene in scenes]
+    again = a_tre(1e3 * z, turned, ["val" if s == "validation" else s for s in splits], **QUICK)
+    assert again.pop("steps") == first.pop("steps")
+    assert again.pop("steps_centred") == first.pop("steps_centred")
+    assert again == pytest.approx(first, abs=1e-5)
+
+
+@pytest.mark.parametrize("with_gains", [False, True])
+def test_ridge_equals_scikit_learn(with_gains):
+    n, dim = 240, 6
+    scenes, splits = make_scenes(n), np.array(make_splits(n))
+    rng = np.random.default_rng(0)
+    gains = [rng.random(len(scene)).tolist() for scene in scenes] if with_gains else None
+    z = additive(scenes, dim) + rng.normal(size=(n, dim))
+    pairs = sorted({pair for scene in scenes for source in scene for pair in source.items()})
+    x = np.zeros((n, 2 * len(pairs)))
+    for i, scene in enumerate(scenes):
+        for k, source in enumerate(scene):
+            for pair, count in Counter(source.items()).items():
+                x[i, pairs.index(pair)] += count
+                x[i, len(pairs) + pairs.index(pair)] += gains[i][k] if with_gains else 0
+    train, validation, test = (splits == name for name in ("train", "validation", "test"))
+    y = unit(z) - unit(z)[train].mean(axis=0)
+    models = [Ridge(alpha=penalty, solver="svd").fit(x[train], y[train]) for penalty in np.logspace(-4, 4, 17)]
+    best = min(models, key=lambda m: ((m.predict(x[validation]) - y[validation]) ** 2).sum())
+    assert models[0] is not best is not models[-1]
+    prediction = best.predict(x[test])
+    r2 = 1 - ((prediction - y[test]) ** 2).sum() / (y[test] ** 2).sum()
+    result = a_tre(z, scenes, splits, gains=gains, **QUICK)
+    assert result["ridge_r2"] == pytest.approx(r2, abs=1e-8)
+    assert result["ridge_centred"] == pytest.approx((unit(prediction) * unit(y[test])).sum(axis=1).mean(), abs=1e-8)
+    assert result["ridge_r2"] > result["ridge_r2_null"] + 0.2
+
+
+def test_ridge_explains_exactly_linear_embeddings():
+    scenes = make_scenes(240)
+    one_source = [scene[:1] for scene in scenes]  # all of one length after projection to one-hot labels
+    z = np.array([[source[0][a] == f"{a[0]}{k}" for a in ATTRIBUTES for k in range(3)] for source in one_source])
+    result = a_tre(z.astype(float), one_source, make_splits(240), **QUICK)
+    assert result["ridge_r2"] == pytest.approx(1, abs=1e-6)
+    assert result["ridge_centred"] == pytest.approx(1, abs=1e-6)
+    assert abs(result["ridge_centred_null"]) < 0.2
+
+
+def test_ridge_null_refits_on_permuted_metadata(monkeypatch):
+    """With the identity as its permutation, the null is the score itself."""
+    scenes, splits = make_scenes(120), make_splits(120)
+    monkeypatch.setattr(module, "_permutation", lambda rows, sizes, rng: np.arange(len(sizes)))
+    result = a_tre(additive(scenes, 6), scenes, splits, **QUICK)
+    assert result["ridge_r2_null"] == pytest.approx(result["ridge_r2"], abs=1e-12)
+    assert result["ridge_centred_null"] == pytest.approx(result["ridge_centred"], abs=1e-12)
+
+
+def test_permutation_keeps_split_and_source_number():
+    rng = np.random.default_rng(0)
+    sizes, split = rng.integers(1, 5, 300), rng.integers(0, 3, 300)
+    rows = {name: np.flatnonzero(split == k) for k, name in enumerate(("train", "validation", "test"))}
+    first, second = (module._permutation(rows, sizes, rng) for _ in range(2))
+    assert sorted(first) == list(range(300))
+    np.testing.assert_array_equal(sizes[first], sizes)
+    np.testing.assert_array_equal(split[first], split)
+    assert (first == np.arange(300)).mean() < 0.2
+    assert (first == second).mean() < 0.2
+
+
+def test_retrieval_equals_scipy_rankdata():
+    rng = np.random.default_rng(0)
+    v = unit(rng.normal(size=(50, 6)))
+    u = unit(v + 0.5 * rng.normal(size=v.shape))
+    ranks = np.array([rankdata(-(u[i] @ v.T))[i] for i in range(50)])
+    top1, mrr = module._retrieval(u, v)
+    assert 1 / 50 < top1 < 1
+    assert (top1, mrr) == pytest.approx(((ranks == 1).mean(), (1 / ranks).mean()))
+
+
+def test_progress_bar_goes_to_stderr_and_can_be_silenced(capsys):
+    scenes, splits = make_scenes(60), make_splits(60)
+    z = additive(scenes, 4)
+    a_tre(z, scenes, splits, **QUICK)
+    assert capsys.readouterr() == ("", "")
+    a_tre(z, scenes, splits, **QUICK | {"progress": True})
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "A-TRE, seed 0" in printed.err
+    assert "validation=" in printed.err
+
+
+def change(scenes, row, source):
+    return [*scenes[:row], [source], *scenes[row + 1 :]]
+
+
+SCENES, SPLITS = make_scenes(60), make_splits(60)
+SOURCE = SCENES[0][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"embeddings": np.full((60, 4), np.nan)}, "embeddings must be finite.* 60 of 60 rows.*row 0 with nan"),
+        ({"embeddings": np.ones((60, 0))}, r"embeddings must be \[n, dim\].*\(60, 0\)"),
+        ({"embeddings": np.ones(60)}, r"embeddings must be \[n, dim\].*\(60,\)"),
+        ({"scenes": SCENES[:-1]}, "scenes must have one entry for each of the 60 embeddings; got 59"),
+        ({"splits": SPLITS[:-1]}, "splits must have one entry for each of the 60 embeddings; got 59"),
+        ({"splits": ["trian", *SPLITS[1:]]}, r"splits\[0\] is 'trian', not one of .*mean 'train'"),
+        ({"splits": ["train"] * 40 + ["test"] * 20}, "validation split has 0 scenes; it needs at least 1"),
+        ({"splits": ["train"] * 40 + ["val"] * 20}, "test split has 0 scenes"),
+        ({"splits": ["train"] + ["val"] * 20 + ["test"] * 39}, "train split has 1 scenes; it needs at least 2"),
+        ({"scenes": [*SCENES[:-1], []]}, r"scenes\[59\] must be a list of one or more sources; got \[\]"),
+        ({"scenes": [SOURCE, *SCENES[1:]]}, r"scenes\[0\] must be a list"),
+        ({"scenes": change(SCENES, 5, "bell")}, r"scenes\[5\]\[0\] must map attributes to labels; got 'bell'"),
+        (
+            {"scenes": change(SCENES, 5, {"pitch_label": "p0"})},
+            r"scenes\[5\]\[0\] has the attributes \['pitch_label'\]",
+        ),
+        ({"scenes": change(SCENES, 5, SOURCE | {"onset": "x"})}, r"scenes\[5\]\[0\] has the attributes .*'onset'"),
+        ({"scenes": change(SCENES, 5, SOURCE | {"pitch_label": 3})}, r"pitch_label 3; a label must be a string"),
+        (
+            {"scenes": change(SCENES, 55, SOURCE | {"timbre_label": "t11"})},
+            r"scenes\[55\] \(test\) has timbre_label 't11', which no training scene has; .* 't1'",
+        ),
+        ({"gains": [[1.0]] * 59}, "gains must have one entry for each of the 60"),
+        ({"gains": [[1.0] * (len(s) + 1) for s in SCENES]}, r"gains\[0\] has . values for the . sources"),
+        ({"gains": [[-1.0] * len(s) for s in SCENES]}, r"gains must be finite and linear .* gains\[0\] is \[-1.0"),
+        ({"max_steps": 0}, "max_steps must be at least 1; got 0"),
+        ({"layers": 0}, "layers must be at least 1; got 0"),
+        ({"width": 0}, "width must be at least 1; got 0"),
+        ({"seeds": []}, "seeds must be one or more"),
+        ({"seeds": [-1]}, "seeds must be one or more"),
+    ],
+)
+def test_refuses_bad_input(arguments, message):
+    valid = {"embeddings": additive(SCENES, 4), "scenes": SCENES, "splits": SPLITS}
+    with pytest.raises(ValueError, match=message):
+        a_tre(**QUICK | valid | arguments)
+
+
+@pytest.fixture
+def metric(tmp_path):
+    return ATre(cache_dir=str(tmp_path))
+
+
+def test_metric_equals_function(metric):
+    data = {"embeddings": additive(SCENES, 4), "scenes": SCENES, "splits": SPLITS}
+    options = QUICK | {"gains": [[0.5] * len(scene) for scene in SCENES], "seeds": (1, 2)}
+    assert metric.compute(**data, **options) == a_tre(**data, **options)
+
+
+def test_metric_collects_batches_and_rows(metric):
+    z = additive(SCENES, 4)
+    metric.add_batch(embeddings=z[:25], scenes=SCENES[:25], splits=SPLITS[:25])
+    metric.add_batch(embeddings=z[25:59].tolist(), scenes=SCENES[25:59], splits=SPLITS[25:59])
+    metric.add(embeddings=z[59], scenes=SCENES[59], splits=SPLITS[59])
+    assert metric.compute(**QUICK) == a_tre(z, SCENES, SPLITS, **QUICK)
+
+
+def test_metric_names_a_missing_argument(metric):
+    with pytest.raises(ValueError, match="got embeddings, splits without scenes"):
+        metric.compute(embeddings=np.ones((60, 4)), splits=SPLITS)
