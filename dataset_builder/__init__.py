@@ -1,6 +1,6 @@
 """Scenes, their sound, their selection, and the published data set."""
 
-from .benchmark import Benchmark, ClipBatch, RenderedBenchmark, open_benchmark
+from .benchmark import AUDIO_COLUMNS, Benchmark, ClipBatch, RenderedBenchmark, open_benchmark
 from .build import build_dataset
 from .config import PRESETS, BenchmarkConfig, preset_config
 from .draw import draw_quadruples, draw_scenes
@@ -9,6 +9,7 @@ from .scenes import Quadruple, Scene, Source
 from .sound import ToneBank, render_tone_bank
 
 __all__ = [
+    "AUDIO_COLUMNS",
     "PRESETS",
     "Benchmark",
     "BenchmarkConfig",

@@ -101,4 +101,4 @@ def _info(
 
 def _cell(text: str) -> str:
     """A label as the text of a Markdown table's cell: voice names come from anybody's bank."""
-    return "".join(f"\\{char}" if char in r"\`*_{}[]()<>#+-.!|&$" else char for char in text)
+    return "".join(f"\\{char}" if char in r"\`*_[]<>|&" else char for char in text)

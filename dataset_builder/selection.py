@@ -88,8 +88,10 @@ def uniform_targets(bins: NDArray[np.int64], count: int) -> list[NDArray[np.int6
 def select_balanced(bins: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Choose ``count`` candidates with near-uniform bins in every attribute by Entrofy's greedy, group by group.
 
-    Each step adds one candidate of the group with the largest gain in the objective; among groups that tie, the
-    one that comes first in an order drawn by ``rng``. Which members of a group are chosen is drawn by ``rng``.
+    Each step adds one candidate of the group with the largest gain in the objective; among groups that tie, the one
+    that comes first in an order drawn by ``rng``. Then, as long as that raises the objective, one choice is exchanged
+    for one of another group: Entrofy takes the best of 15 random runs instead. Which members of a group are chosen is
+    drawn by ``rng``.
 
     Args:
         bins: [candidates, attributes] bin of each candidate.
@@ -106,35 +108,69 @@ def select_balanced(bins: NDArray[np.int64], count: int, rng: np.random.Generato
         raise ValueError(f"{count} of {len(bins)} candidates cannot be chosen; choose 1 to {len(bins)}")
     signatures, group_of = np.unique(bins, axis=0, return_inverse=True)
     group_of = group_of.reshape(-1)
-    order = rng.permutation(len(signatures))
-    left = np.bincount(group_of)[order]
+    sizes = np.bincount(group_of)
     targets = uniform_targets(bins, count)
-    # One flat table of gains for all attributes: entry offset[a] + bin is what one more in that bin adds.
+    order = rng.permutation(len(signatures))
+    # One flat table for all attributes: cell offset[a] + bin.
     offsets = np.cumsum([0] + [len(target) for target in targets[:-1]])
+    cells = (signatures + offsets).astype(np.intp)[order]
+    wanted = np.empty(len(signatures), np.int64)
+    taken = _greedy(cells, sizes[order], targets, count)
+    wanted[order] = _exchange(cells, sizes[order], np.concatenate(targets), taken)
+
+    shuffled = rng.permutation(len(bins))
+    by_group = shuffled[np.argsort(group_of[shuffled], kind="stable")]
+    starts = np.cumsum(sizes) - sizes
+    chosen = np.concatenate([by_group[s : s + w] for s, w in zip(starts, wanted, strict=True)])
+    return np.sort(chosen)
+
+
+def _greedy(
+    cells: NDArray[np.intp], sizes: NDArray[np.int64], targets: Sequence[NDArray[np.int64]], count: int
+) -> NDArray[np.int64]:
+    """How many of each group the greedy steps take; ``cells`` [groups, attributes] index the joined targets."""
     target = np.concatenate(targets)
-    cells = (signatures[order] + offsets).astype(np.intp)
     filled = np.zeros(len(target), np.int64)
     gain = np.where(target > 0, 1.0, 0.0)
-    steps = np.sqrt(np.arange(target.max() + 2))
-    taken = np.zeros(len(signatures), np.int64)
-    exhausted = np.zeros(len(signatures))
+    root = np.sqrt(np.arange(target.max() + 2))
+    taken = np.zeros(len(cells), np.int64)
+    exhausted = np.zeros(len(cells))
     for _ in range(count):
         group = int((gain[cells].sum(axis=1) + exhausted).argmax())
         taken[group] += 1
-        if taken[group] == left[group]:
+        if taken[group] == sizes[group]:
             exhausted[group] = -np.inf
         for cell in cells[group]:
             filled[cell] += 1
             now = filled[cell]
-            gain[cell] = steps[now + 1] - steps[now] if now < target[cell] else 0.0
+            gain[cell] = root[now + 1] - root[now] if now < target[cell] else 0.0
+    return taken
 
-    wanted = np.zeros(len(signatures), np.int64)
-    wanted[order] = taken
-    shuffled = rng.permutation(len(bins))
-    by_group = shuffled[np.argsort(group_of[shuffled], kind="stable")]
-    starts = np.cumsum(np.bincount(group_of)) - np.bincount(group_of)
-    chosen = np.concatenate([by_group[s : s + w] for s, w in zip(starts, wanted, strict=True)])
-    return np.sort(chosen)
+
+def _exchange(
+    cells: NDArray[np.intp], sizes: NDArray[np.int64], target: NDArray[np.int64], taken: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Exchange single choices between groups while that raises the objective; returns how many of each group."""
+    taken = taken.copy()
+    filled = np.bincount(cells.ravel(), np.repeat(taken, cells.shape[1]), minlength=len(target)).astype(np.int64)
+    same = cells[:, None, :] == cells[None, :, :]
+
+    def value(filled: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.sqrt(np.clip(filled, 0, target))
+
+    while True:
+        gain, loss = value(filled + 1) - value(filled), value(filled) - value(filled - 1)
+        # [from, to]: an attribute in which both groups have the same bin keeps its count.
+        change = np.where(same, 0.0, gain[cells][None, :, :] - loss[cells][:, None, :]).sum(axis=2)
+        change[taken == 0] = -np.inf
+        change[:, taken == sizes] = -np.inf
+        source, sink = np.unravel_index(change.argmax(), change.shape)
+        if not change[source, sink] > 1e-9:
+            return taken
+        taken[source] -= 1
+        taken[sink] += 1
+        filled[cells[source]] -= 1
+        filled[cells[sink]] += 1
 
 
 def split_balanced(bins: NDArray[np.int64], sizes: Sequence[int], rng: np.random.Generator) -> list[NDArray[np.int64]]:

@@ -1,0 +1,39 @@
+"""Encoder × data set × metrics → result file; the command line.
+
+Names are imported when they are first used, so that the command line answers ``--help`` at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .embeddings import write_embeddings
+    from .evaluation import evaluate_encoder
+    from .result import Result, ResultError, load_result, save_result
+    from .table import print_results
+
+_MODULES = {
+    "Result": "result",
+    "ResultError": "result",
+    "evaluate_encoder": "evaluation",
+    "load_result": "result",
+    "print_results": "table",
+    "save_result": "result",
+    "write_embeddings": "embeddings",
+}
+
+__all__ = [
+    "Result",
+    "ResultError",
+    "evaluate_encoder",
+    "load_result",
+    "print_results",
+    "save_result",
+    "write_embeddings",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)

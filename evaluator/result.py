@@ -1,0 +1,192 @@
+"""A result: one encoder, one task; its JSON file with a typed schema, and the scores of every sample beside it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from scipy import stats
+
+SCHEMA_VERSION = 1
+TASKS = ("a_coat", "a_tre")
+
+
+class ResultError(ValueError):
+    """A result file that cannot be used, or that would be replaced by another: says which, and what to do."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one task found for one encoder.
+
+    Attributes:
+        task: ``a_coat`` or ``a_tre``.
+        score: mean over samples (quadruples, or test scenes) of the task's score.
+        std: standard deviation over samples, n - 1 in the denominator.
+        n: number of samples.
+        interval: 95 % interval of the mean over samples, Student's t; None for a single sample.
+        controls: the controls that the metric returns beside its score, by the metric's names.
+        training: for each seed, the step at which the fit was best; empty where nothing is trained.
+        settings: what the score depends on beside encoder and data, such as seeds and steps.
+        encoder_id, encoder_revision, output_dim, sample_rate: what was evaluated.
+        dataset, fingerprint: the data: where they were opened from, and what they are.
+        versions: of this package, Python and the libraries that compute.
+        device: where the model ran.
+        seconds: wall-clock time of each stage.
+        date: UTC, ISO 8601.
+    """
+
+    task: str
+    score: float
+    std: float
+    n: int
+    interval: tuple[float, float] | None
+    controls: Mapping[str, float | bool | None]
+    training: Mapping[str, list[int]]
+    settings: Mapping[str, Any]
+    encoder_id: str
+    encoder_revision: str
+    output_dim: int
+    sample_rate: int
+    dataset: str
+    fingerprint: str
+    versions: Mapping[str, str]
+    device: str
+    seconds: Mapping[str, float]
+    date: str
+
+    def answers(self, fingerprint: str, settings: Mapping[str, Any]) -> bool:
+        """Whether this is the result for these data and settings."""
+        return self.fingerprint == fingerprint and dict(self.settings) == dict(settings)
+
+    def dumps(self) -> str:
+        """The result as JSON text."""
+        return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(self)}, indent=1, allow_nan=False) + "\n"
+
+    @classmethod
+    def loads(cls, text: str) -> Result:
+        """The result in JSON text.
+
+        Raises:
+            ResultError: not JSON, another schema version, a missing or unknown field, a value of the wrong type.
+        """
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            raise ResultError(f"not JSON: {error}") from error
+        if not isinstance(values, dict) or values.pop("schema_version", None) != SCHEMA_VERSION:
+            raise ResultError(f"not a result of schema version {SCHEMA_VERSION}")
+        names = {field.name for field in fields(cls)}
+        if set(values) != names:
+            wrong = sorted(names - set(values)) or sorted(set(values) - names)
+            raise ResultError(f"the fields are not those of a result: {', '.join(wrong)} missing or unknown")
+        for name, value in values.items():
+            _check_field(name, value)
+        if values["interval"] is not None:
+            values["interval"] = tuple(values["interval"])
+        return cls(**values)
+
+
+_NUMBERS = ("score", "std")
+_COUNTS = ("n", "output_dim", "sample_rate")
+_MAPPINGS = ("controls", "training", "settings", "versions", "seconds")
+
+
+def _check_field(name: str, value: Any) -> None:
+    if name in _NUMBERS:
+        good = _is_number(value)
+    elif name in _COUNTS:
+        good = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    elif name in _MAPPINGS:
+        good = isinstance(value, dict)
+        if good and name in ("controls", "seconds"):
+            good = all(item is None or isinstance(item, bool) or _is_number(item) for item in value.values())
+    elif name == "interval":
+        good = value is None or (isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)))
+    elif name == "task":
+        good = value in TASKS
+    else:
+        good = isinstance(value, str) and bool(value)
+    if not good:
+        raise ResultError(f"{name} is {value!r}, which is not of the field's type")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def mean_interval(scores: NDArray[np.float64]) -> tuple[float, float] | None:
+    """95 % interval of the mean of scores [n] by Student's t with n - 1 degrees of freedom; None for n = 1."""
+    if len(scores) < 2:
+        return None
+    mean = float(scores.mean())
+    half = float(stats.t.ppf(0.975, len(scores) - 1) * stats.sem(scores))
+    return mean - half, mean + half
+
+
+def result_path(folder: Path, encoder_id: str, revision: str, task: str) -> Path:
+    """``<folder>/<encoder id>/<revision>/<task>.json``, every part made safe as a file name, ``/`` as ``__``."""
+    return folder / _file_name(encoder_id) / _file_name(revision) / f"{task}.json"
+
+
+def _file_name(text: str) -> str:
+    name = re.sub(r"[^\w.+=@-]+", "_", text.replace("/", "__"))
+    return name if name.strip(".") else f"_{name}"
+
+
+def save_result(folder: Path, result: Result, ids: list[str], scores: Mapping[str, NDArray[np.float64]]) -> Path:
+    """Write a result and, beside it in Parquet, the scores of its samples; each file appears only when whole.
+
+    Args:
+        folder: root of the results.
+        result: the result.
+        ids: row id of each sample.
+        scores: columns of scores, each [n], among them ``score``.
+
+    Returns:
+        path of the JSON file.
+    """
+    path = result_path(folder, result.encoder_id, result.encoder_revision, result.task)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The old result goes first: a JSON file never stands beside the samples of another.
+    path.unlink(missing_ok=True)
+    table = pa.table({"id": ids, **scores}).replace_schema_metadata({"fingerprint": result.fingerprint})
+    samples = path.with_suffix(".parquet")
+    pq.write_table(table, samples.with_suffix(".partial"))
+    samples.with_suffix(".partial").replace(samples)
+    partial = path.with_suffix(".partial")
+    partial.write_text(result.dumps(), "utf-8")
+    partial.replace(path)
+    return path
+
+
+def load_result(path: Path) -> tuple[Result, pa.Table]:
+    """Read a result and the scores of its samples.
+
+    Raises:
+        ResultError: the file is damaged, or its samples are not those that the result was computed from.
+    """
+    try:
+        result = Result.loads(path.read_text("utf-8"))
+        samples = pq.read_table(path.with_suffix(".parquet"))
+    except ResultError as error:
+        raise ResultError(f"{path}: {error}") from error
+    except (OSError, pa.ArrowException) as error:
+        raise ResultError(f"{path}: its samples cannot be read: {error}") from error
+    metadata = samples.schema.metadata or {}
+    if metadata.get(b"fingerprint", b"").decode() != result.fingerprint:
+        raise ResultError(f"{path}: result and samples are of different data; compute it again with --force")
+    if "score" not in samples.column_names or samples.num_rows != result.n:
+        raise ResultError(f"{path}: the samples are not the {result.n} scores of the result; compute it again")
+    if abs(float(np.mean(samples["score"].to_numpy())) - result.score) > 1e-9:
+        raise ResultError(f"{path}: the mean of the samples is not the score of the result; compute it again")
+    return result, samples

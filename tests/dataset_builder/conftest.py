@@ -1,0 +1,32 @@
+from dataclasses import replace
+
+import pytest
+
+from audio_compositionality.dataset_builder import BenchmarkConfig, RenderedBenchmark
+from audio_compositionality.dataset_builder.timbres import default_voices
+
+
+@pytest.fixture(scope="session")
+def small_config() -> BenchmarkConfig:
+    """Three classes of each attribute: 27 tones, 81 sources, a few rows."""
+    return BenchmarkConfig(
+        num_classes=3,
+        quadruple_candidates=500,
+        scene_candidates=2_000,
+        quadruples=12,
+        train_scenes=40,
+        validation_scenes=8,
+        test_scenes=8,
+        voices=default_voices()[:3],
+    )
+
+
+@pytest.fixture(scope="session")
+def small_benchmark(small_config: BenchmarkConfig) -> RenderedBenchmark:
+    return RenderedBenchmark("small", small_config)
+
+
+@pytest.fixture(scope="session")
+def tiny_config(small_config: BenchmarkConfig) -> BenchmarkConfig:
+    """As few rows as a data set can have and still fill two row groups."""
+    return replace(small_config, quadruples=2, train_scenes=20, validation_scenes=2, test_scenes=2)
