@@ -470,25 +470,25 @@ def _ridge(
     `features` [n, k]; `offsets` [n, dim] about the training mean, `directions` the same at length 1 or 0;
     `sizes` [n] the number of sources.
     """
-    train, test = rows["train"], rows["test"]
+    train, held_out, test = (rows[name] for name in SPLITS)
     x = features - features[train].mean(axis=0)  # centred features and targets: an intercept without penalty
+    y_train, y_held_out, y_test = offsets[train], offsets[held_out], offsets[test]
+    total = float((y_test**2).sum())
     # Permuting the training scenes leaves this matrix unchanged: one decomposition serves all fits.
     eigenvalues, basis = np.linalg.eigh(x[train].T @ x[train])
 
-    def solve(x: Floats, penalty: float) -> Floats:
-        projected = basis.T @ (x[train].T @ offsets[train])
-        weights: Floats = basis @ (projected / (np.maximum(eigenvalues, 0) + penalty)[:, None])
-        return weights
+    def predict(x: Floats, projection: Floats, penalty: float) -> Floats:
+        weights: Floats = basis @ (projection / (np.maximum(eigenvalues, 0) + penalty)[:, None])
+        return x @ weights
 
     def scores(x: Floats, penalty: float) -> tuple[float, float]:
-        prediction = x[test] @ solve(x, penalty)
-        total = float((offsets[test] ** 2).sum())
-        error = float(((offsets[test] - prediction) ** 2).sum())
+        prediction = predict(x[test], basis.T @ (x[train].T @ y_train), penalty)
+        error = float(((y_test - prediction) ** 2).sum())
         r2 = 1 - error / total if total >= len(test) * DEGENERATE**2 else 0.0
         return r2, float(_row_cosines(prediction, directions[test]).mean())
 
-    held_out = rows["validation"]
-    errors = [((offsets[held_out] - x[held_out] @ solve(x, p)) ** 2).sum() for p in RIDGE_PENALTIES]
+    projection = basis.T @ (x[train].T @ y_train)
+    errors = [((y_held_out - predict(x[held_out], projection, p)) ** 2).sum() for p in RIDGE_PENALTIES]
     penalty = float(RIDGE_PENALTIES[int(np.argmin(errors))])
     r2, cosine = scores(x, penalty)
     rng = np.random.default_rng(0)
