@@ -1,0 +1,16 @@
+"""Encoders: one protocol, one file a model family, and the embedding of a whole dataset."""
+
+from .base import ClipError, Encoder, StagedEncoder
+from .pipeline import ClipBatch, embed_dataset
+from .registry import EncoderInfo, list_encoders, load_encoder
+
+__all__ = [
+    "ClipBatch",
+    "ClipError",
+    "Encoder",
+    "EncoderInfo",
+    "StagedEncoder",
+    "embed_dataset",
+    "list_encoders",
+    "load_encoder",
+]

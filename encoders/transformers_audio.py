@@ -1,0 +1,247 @@
+"""Audio models of transformers other than Whisper, from a Hub id or a local folder.
+
+`FrameEncoder` takes any model whose output is a sequence of frames (wav2vec 2.0, HuBERT, WavLM, UniSpeech-SAT,
+data2vec-audio, SEW, the encoder of a speech-to-text model, ...). A family that works otherwise has a class of its
+own, listed in `FAMILIES`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import AutoModel, ClapModel
+
+from .base import FloatArray, StagedEncoder
+from .checkpoints import Checkpoint, load_feature_extractor, load_model
+from .inference import exact_inference
+
+Tensors = dict[str, torch.Tensor]
+
+
+class TransformersEncoder(StagedEncoder[Tensors]):
+    """What the families share: a feature extractor, and a model of which they pool the output."""
+
+    model_class: Any = AutoModel
+    parts: tuple[str, ...] = ("",)
+
+    def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
+        self.id = checkpoint.encoder_id
+        self._config = checkpoint.config
+        self._extractor = load_feature_extractor(checkpoint)
+        self.sample_rate = int(self._extractor.sampling_rate)
+        self._device = device
+        self._model = self._used_part(load_model(checkpoint, self.model_class, self.parts)).to(device)
+        self.revision = checkpoint.revision
+
+    def _used_part(self, model: Any) -> Any:
+        return model
+
+    def _extract_features(self, clips: FloatArray) -> Tensors:
+        try:
+            return dict(self._extractor(list(clips), sampling_rate=self.sample_rate, return_tensors="pt"))
+        except Exception as error:
+            raise ValueError(
+                f"the {type(self._extractor).__name__} of '{self.id}' cannot take clips of {clips.shape[1]} samples at "
+                f"{self.sample_rate} Hz: {error}"
+            ) from error
+
+    def _run_model(self, features: Tensors) -> FloatArray:
+        with exact_inference():
+            pooled = self._pool({name: values.to(self._device) for name, values in features.items()})
+            embeddings: FloatArray = pooled.cpu().numpy()
+        return embeddings
+
+    def _pool(self, features: Tensors) -> torch.Tensor:
+        raise NotImplementedError
+
+    def _refuse_longer(self, samples: int, longest: int) -> None:
+        if samples > longest:
+            raise ValueError(
+                f"clips last {samples / self.sample_rate:g} s, but '{self.id}' takes {longest / self.sample_rate:g} "
+                "s at most and would crop the rest; cut them before"
+            )
+
+
+class FrameEncoder(TransformersEncoder):
+    """A model that returns one vector a frame; the mean over the frames that are sound is the embedding.
+
+    Padding is told from sound by the feature extractor's attention mask, which must say so wherever the extractor
+    pads. Of an encoder-decoder model the encoder is used.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
+        _refuse_several_modalities(checkpoint)
+        super().__init__(checkpoint, device)
+        self._inputs = set(inspect.signature(self._model.forward).parameters)
+        self._main_input: str = self._model.main_input_name
+        self._probe()
+
+    def _used_part(self, model: Any) -> Any:
+        return model.get_encoder() if self._config.is_encoder_decoder else model
+
+    def _probe(self) -> None:
+        """Run the model on a second of noise, to learn its output and to refuse what cannot be pooled."""
+        noise = np.random.default_rng(0).normal(0, 0.1, (1, 2 * self.sample_rate)).astype(np.float32)
+        one, two = (self._extract_features(noise[:, : n * self.sample_rate]) for n in (1, 2))
+        if "attention_mask" not in one and one[self._main_input].shape == two[self._main_input].shape:
+            raise ValueError(
+                f"'{self.id}': its {type(self._extractor).__name__} pads every clip to one length and returns no "
+                "attention mask, so frames of sound cannot be told from padding; this model family "
+                f"('{self._config.model_type}') needs an encoder class of its own"
+            )
+        with exact_inference():
+            pooled = self._pool({name: values.to(self._device) for name, values in one.items()})
+        self.output_dim = int(pooled.shape[-1])
+
+    def _extract_features(self, clips: FloatArray) -> Tensors:
+        features = super()._extract_features(clips)
+        if self._main_input not in features:
+            raise ValueError(
+                f"'{self.id}': the model takes '{self._main_input}', but its {type(self._extractor).__name__} makes "
+                f"{', '.join(sorted(features))}: they do not belong together, or the model does not take sound"
+            )
+        length = features[self._main_input].shape[1]
+        if self._output_lengths is not None and int(self._output_lengths(torch.tensor(length))) < 1:
+            raise ValueError(
+                f"clips of {clips.shape[1]} samples at {self.sample_rate} Hz are shorter than one frame of '{self.id}'"
+            )
+        return {name: values for name, values in features.items() if name in self._inputs}
+
+    @property
+    def _output_lengths(self) -> Callable[[torch.Tensor], torch.Tensor] | None:
+        """Frames that the model returns for an input of given lengths, where its class says so."""
+        return getattr(self._model, "_get_feat_extract_output_lengths", None)
+
+    def _pool(self, features: Tensors) -> torch.Tensor:
+        output = self._model(**features)
+        hidden: torch.Tensor | None = getattr(output, "last_hidden_state", None)
+        if hidden is None or hidden.ndim != 3:
+            found = "no last_hidden_state" if hidden is None else f"a last_hidden_state of {tuple(hidden.shape)}"
+            raise ValueError(
+                f"'{self.id}': a {type(self._model).__name__} returns {found}, where [clips, frames, dim] is needed; "
+                f"this model family ('{self._config.model_type}') needs an encoder class of its own"
+            )
+        return self._mean_of_sound(hidden, features.get("attention_mask"))
+
+    def _mean_of_sound(self, hidden: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        """Mean over the frames that come of sound, by the mask of the input: [n, frames, dim] to [n, dim]."""
+        if mask is None or bool(mask.all()):
+            return hidden.mean(dim=1)
+        sound = self._frame_mask(mask, hidden.shape[1]).to(hidden.dtype)[..., None]
+        return (hidden * sound).sum(dim=1) / sound.sum(dim=1)
+
+    def _frame_mask(self, mask: torch.Tensor, frames: int) -> torch.Tensor:
+        if mask.shape[1] == frames:
+            return mask
+        if self._output_lengths is None:
+            raise ValueError(
+                f"'{self.id}': the attention mask has {mask.shape[1]} steps and the output {frames} frames, and a "
+                f"{type(self._model).__name__} does not say how the one becomes the other"
+            )
+        lengths = self._output_lengths(mask.sum(dim=1))
+        sound: torch.Tensor = torch.arange(frames, device=mask.device)[None, :] < lengths[:, None]
+        return sound
+
+
+class SpectrogramTransformerEncoder(TransformersEncoder):
+    """Audio Spectrogram Transformer (Gong et al., 2021, arXiv 2104.01778).
+
+    The mean over the patches that begin within the clip, without the two class tokens. Its window is fixed
+    (1,024 frames of 10 ms); the feature extractor pads shorter clips and longer ones are refused.
+    """
+
+    window = 400
+    hop = 160
+
+    def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
+        super().__init__(checkpoint, device)
+        config = checkpoint.config
+        if self._extractor.max_length != config.max_length or self._extractor.num_mel_bins != config.num_mel_bins:
+            raise ValueError(
+                f"the feature extractor of '{checkpoint.id}' makes {self._extractor.max_length} frames of "
+                f"{self._extractor.num_mel_bins} mel bands, but the model takes {config.max_length} of "
+                f"{config.num_mel_bins}"
+            )
+        self.output_dim = int(config.hidden_size)
+
+    def _extract_features(self, clips: FloatArray) -> Tensors:
+        samples = clips.shape[1]
+        if samples < self.window:
+            raise ValueError(
+                f"clips of {samples} samples at {self.sample_rate} Hz are shorter than one frame of '{self.id}' "
+                f"({self.window} samples)"
+            )
+        # Kaldi's frames lie wholly within the clip.
+        self._refuse_longer(samples, self.window + (self._config.max_length - 1) * self.hop + self.hop - 1)
+        frames = (samples - self.window) // self.hop + 1
+        features = super()._extract_features(clips)
+        return {**features, "frames": torch.tensor(frames)}
+
+    def _pool(self, features: Tensors) -> torch.Tensor:
+        hidden = self._model(input_values=features["input_values"]).last_hidden_state
+        config = self._config
+        bands = (config.num_mel_bins - config.patch_size) // config.frequency_stride + 1
+        # Class and distillation token come first, then all patches of the lowest band, and so on.
+        patches = hidden[:, 2:].unflatten(1, (bands, -1))
+        sounding = -(-int(features["frames"]) // config.time_stride)
+        pooled: torch.Tensor = patches[:, :, :sounding].mean(dim=(1, 2))
+        return pooled
+
+
+class ClapEncoder(TransformersEncoder):
+    """CLAP (Wu et al., 2023, arXiv 2211.06687): the projected audio embedding, of unit length.
+
+    The window is 10 s. CLAP repeats a shorter clip, as in training; it would crop a longer one at random, so that
+    is refused.
+    """
+
+    model_class = ClapModel
+    parts = ("audio_model.", "audio_projection.")
+
+    def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
+        super().__init__(checkpoint, device)
+        self.output_dim = int(checkpoint.config.projection_dim)
+
+    def _used_part(self, model: Any) -> Any:
+        del model.text_model, model.text_projection
+        return model
+
+    def _extract_features(self, clips: FloatArray) -> Tensors:
+        self._refuse_longer(clips.shape[1], self._extractor.nb_max_samples)
+        features = super()._extract_features(clips)
+        # With feature fusion the extractor marks one clip of a batch, at random, as longer than the window.
+        return {**features, "is_longer": torch.zeros(len(clips), 1, dtype=torch.bool)}
+
+    def _pool(self, features: Tensors) -> torch.Tensor:
+        embeddings: torch.Tensor = self._model.get_audio_features(**features).pooler_output
+        return embeddings
+
+
+FAMILIES: dict[str, type[TransformersEncoder]] = {
+    "audio-spectrogram-transformer": SpectrogramTransformerEncoder,
+    "clap": ClapEncoder,
+}
+"""Model types that are not a sequence of frames; any other is taken by `FrameEncoder` or refused by it."""
+
+
+def load_transformers_encoder(checkpoint: Checkpoint, device: torch.device) -> TransformersEncoder:
+    """The encoder of the checkpoint's family.
+
+    Raises:
+        ValueError: if the model is none that can be embedded with, saying what is missing.
+    """
+    return FAMILIES.get(checkpoint.config.model_type, FrameEncoder)(checkpoint, device)
+
+
+def _refuse_several_modalities(checkpoint: Checkpoint) -> None:
+    others = [name for name in checkpoint.config.sub_configs if name.startswith(("text", "vision"))]
+    if others:
+        raise ValueError(
+            f"'{checkpoint.id}' (model type '{checkpoint.config.model_type}') is not an audio encoder but a model of "
+            f"several modalities ({', '.join(sorted(checkpoint.config.sub_configs))}); this family needs an encoder "
+            "class of its own"
+        )
