@@ -240,7 +240,7 @@ def _synthesize(
 
     ``loop`` has the operators between which feedback runs, (-1, 0) for none. The feedback is ``feedback`` cycles for
     the sum of the two latest samples. In a loop of several operators all but the first keep a constant amplitude in
-    a block (measured).
+    a block; while the first is silent, there is no loop (both measured).
     """
     first, last = loop
     loop_set = (1 << (first + 1)) - (1 << last)
@@ -253,27 +253,28 @@ def _synthesize(
     before = np.zeros(_OPERATORS)
     recent = older = 0.0
     for block in range(levels.shape[1]):
-        audible = 0
-        for operator in range(_OPERATORS):
+        audible = looped = 0
+        for operator in range(_OPERATORS - 1, -1, -1):
             level = levels[operator, block]
             if level >= SILENT_LEVEL or before[operator] >= SILENT_LEVEL:
                 audible |= 1 << operator
-                start = level if last <= operator < first else before[operator]
+                start = level if looped >> operator & 1 else before[operator]
                 _gains(gains[operator], start, level)
+                if operator == first:
+                    looped = loop_set
             else:
                 gains[operator] = 0.0
             before[operator] = level
 
+        if looped == 0:
+            recent = older = 0.0
         total[:] = 0.0
         for operator in range(_OPERATORS - 1, -1, -1):
-            if operator == first:
-                if (audible & loop_set) != 0:
-                    recent, older = _oscillate_loop(
-                        waves, gains, phases, increments[:, block], first, last, feedback, recent, older
-                    )
-                else:
-                    recent = older = 0.0
-            if (audible & ~loop_set) >> operator & 1:
+            if operator == first and looped != 0:
+                recent, older = _oscillate_loop(
+                    waves, gains, phases, increments[:, block], first, last, feedback, recent, older
+                )
+            if (audible & ~looped) >> operator & 1:
                 modulation[:] = 0.0
                 for source in range(operator + 1, _OPERATORS):
                     if (modulators[operator] & audible) >> source & 1:

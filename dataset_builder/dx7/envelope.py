@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from .tables import (
     BLOCK,
-    ENVELOPE_RATE,
+    CLOCK_RATE,
+    ENVELOPE_STEP,
     EXPONENTIAL_CURVE,
     FAST_HOLD_SAMPLES,
     HOLD_MILLISECONDS,
-    HOLD_RATE,
     LEVELS,
     RISE_START,
     VELOCITIES,
@@ -61,19 +61,23 @@ def rate_scaling(operator: Operator, key: int) -> int:
     return (operator.rate_scaling * min(max(key // 3 - 7, 0), 31)) >> 3
 
 
-def targets(operator: Operator, key: int, velocity: int) -> list[float]:
+def targets(operator: Operator, key: int, velocity: int) -> tuple[float, float, float, float]:
     """Levels in octaves at which the four stages of the envelope end."""
-    level = min(_MAX_LEVEL, LEVELS[operator.output_level] + keyboard_scaling(operator, key))
-    total = max(0, 32 * level + velocity_steps(operator.velocity_sensitivity, velocity))
-    steps = (max(_LOWEST_TARGET, 64 * (LEVELS[stage] >> 1) + total - 4256) for stage in operator.levels)
-    return [step / _STEPS_PER_OCTAVE for step in steps]
+    scaled = min(_MAX_LEVEL, LEVELS[operator.output_level] + keyboard_scaling(operator, key))
+    total = max(0, 32 * scaled + velocity_steps(operator.velocity_sensitivity, velocity))
+    one, two, three, four = (
+        max(_LOWEST_TARGET, 64 * (LEVELS[level] >> 1) + total - 4256) / _STEPS_PER_OCTAVE for level in operator.levels
+    )
+    return one, two, three, four
 
 
-def speeds(operator: Operator, key: int) -> list[float]:
-    """Speed of the four stages in octaves per second; a rise is a multiple of it."""
+def steps(operator: Operator, key: int, sample_rate: int) -> tuple[float, float, float, float]:
+    """Octaves by which the level falls in a block in each of the four stages; a rise is a multiple of it."""
     scaling = rate_scaling(operator, key)
+    unit = ENVELOPE_STEP * (CLOCK_RATE / sample_rate)  # a power of two at 44.1 kHz, so that no step is rounded there
     quarters = (min(63, (rate * 41 >> 6) + scaling) for rate in operator.rates)
-    return [(1 + quarter % 4 / 4) * 2 ** (quarter // 4) * ENVELOPE_RATE for quarter in quarters]
+    one, two, three, four = ((1 + quarter % 4 / 4) * 2 ** (quarter // 4) * unit for quarter in quarters)
+    return one, two, three, four
 
 
 def holds(operator: Operator, key: int, sample_rate: int, clock: HoldClock) -> list[int]:
@@ -87,10 +91,10 @@ def holds(operator: Operator, key: int, sample_rate: int, clock: HoldClock) -> l
     for stage, rate in enumerate(operator.rates[:3]):
         scaled = min(99, rate + scaling)
         if scaled < len(HOLD_MILLISECONDS):
-            samples = HOLD_MILLISECONDS[scaled] * HOLD_RATE // 1000 // (20 if stage == 0 else 1)
+            samples = HOLD_MILLISECONDS[scaled] * CLOCK_RATE // 1000 // (20 if stage == 0 else 1)
         else:
             samples = FAST_HOLD_SAMPLES * (99 - scaled)
-        numerator, denominator = (HOLD_RATE, sample_rate) if clock == "dexed" else (sample_rate, HOLD_RATE)
+        numerator, denominator = (CLOCK_RATE, sample_rate) if clock == "dexed" else (sample_rate, CLOCK_RATE)
         samples = samples * numerator // denominator
         blocks.append(-(samples // -BLOCK))
     return blocks
@@ -110,14 +114,17 @@ def amplitude_envelope(
     ``key`` is the MIDI note with the transposition, ``key_up`` the block in which the key is released (never, if
     there is no such block), ``clock`` as for `render`.
     """
-    seconds = BLOCK / sample_rate
-    one, two, three, four = targets(operator, key, velocity)
-    speed = speeds(operator, key)
-    steps = (speed[0] * seconds, speed[1] * seconds, speed[2] * seconds, speed[3] * seconds)
     hold_one, hold_two, hold_three = holds(operator, key, sample_rate, clock)
     if operator.levels[0] > 0:
         hold_one = 0
-    _run(levels, (one, two, three, four), steps, (hold_one, hold_two, hold_three), key_up, RISE_START)
+    _run(
+        levels,
+        targets(operator, key, velocity),
+        steps(operator, key, sample_rate),
+        (hold_one, hold_two, hold_three),
+        key_up,
+        RISE_START,
+    )
 
 
 @njit(cache=True, nogil=True)

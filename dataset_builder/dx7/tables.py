@@ -103,14 +103,14 @@ EXPONENTIAL_CURVE = (
 )
 """Keyboard level scaling on an exponential curve by distance in minor thirds (Android synthesizer)."""
 
-ENVELOPE_RATE = 0.0420570
-"""Speed of the slowest envelope rate in octaves of level per second (Android synthesizer, measured)."""
+CLOCK_RATE = 44_100
+"""Sample rate in Hz at which the envelopes' steps and holds are whole numbers (Android synthesizer, measured)."""
+
+ENVELOPE_STEP = 2.0**-14
+"""Octaves of the slowest rate in a block at `CLOCK_RATE`, or 0.0420570 a second (Android synthesizer, measured)."""
 
 RISE_START = 1716 / 256
 """A rising envelope jumps to this level, in octaves, at once (Android synthesizer)."""
-
-HOLD_RATE = 44_100
-"""Sample rate in Hz at which the envelope's holds last as long as `HOLD_MILLISECONDS` says (measured)."""
 
 HOLD_MILLISECONDS = (
     40000, 40000, 32000, 32000, 27000, 23000, 22500, 20000, 16000, 16000, 13250, 11500, 11400, 10000, 9500, 8000,
@@ -118,10 +118,10 @@ HOLD_MILLISECONDS = (
     1000, 850, 710, 700, 625, 625, 500, 420, 400, 350, 320, 300, 250, 210, 210, 175, 150, 150, 125, 125, 100, 90,
     90, 78, 65, 61, 51, 45, 43, 41, 32, 31, 28, 26, 21, 19, 19, 16, 13, 13, 12, 10, 10,
 )
-"""How long an envelope stage lasts that starts at its target, by rate 0 to 76 (measured)."""
+"""How long an envelope stage lasts that starts at its target, by rate 0 to 76, at `CLOCK_RATE` (measured)."""
 
 FAST_HOLD_SAMPLES = 20
-"""From rate 77 up, the hold in samples at `HOLD_RATE` for each step below rate 99 (measured)."""
+"""From rate 77 up, the hold in samples at `CLOCK_RATE` for each step below rate 99 (measured)."""
 
 PITCH_LEVELS = (
     -128, -116, -104, -95, -85, -76, -68, -61, -56, -52, -49, -46, -43, -41, -39, -37, -35, -33,

@@ -109,6 +109,17 @@ def test_feedback_of_algorithm_32_is_a_quarter():
     np.testing.assert_allclose(sound, sine_with_feedback(100 * n / RATE, gain, 2.0**-3), atol=1e-5)
 
 
+@pytest.mark.parametrize(("algorithm", "source"), [(4, 4), (6, 5)])
+@pytest.mark.parametrize(("feedback", "first_level", "steps"), [(0, 1, False), (1, 1, False), (1, 3, True)])
+def test_amplitude_steps_in_a_loop_of_several_operators(algorithm, source, feedback, first_level, steps):
+    """The source of the feedback, a carrier, is at full level from its first sample on if the loop is closed."""
+    operators = [replace(FULL, fixed=True, coarse=2) if number == source else Operator() for number in range(1, 7)]
+    operators[5] = Operator(output_level=first_level)
+    sound, n, gain = first_samples(Voice(operators=tuple(operators), algorithm=algorithm, feedback=feedback))
+    expected = np.sin(2 * np.pi * 100 * n / RATE) * (1 if steps else gain)
+    np.testing.assert_allclose(sound, expected, atol=0.002)  # level 3 is nearly silent
+
+
 @pytest.mark.parametrize("note", [0, 60, 127])
 def test_fixed_frequency_ignores_key_and_pitch_modulation(note):
     operator = replace(FULL, fixed=True, coarse=6, fine=35)  # 10 ** (2 + 0.35): coarse counts modulo 4

@@ -118,6 +118,7 @@ VOICES = {
     },
     "fixed modulator": pair(modulator=replace(MODULATOR, fixed=True, coarse=1, fine=70)),
     "pitch envelope": pair(pitch_rates=(60, 50, 55, 70), pitch_levels=(70, 35, 55, 50)),
+    "pitch envelope, held": pair(CARRIER, OFF, pitch_rates=(90, 85, 90, 60), pitch_levels=(60, 40, 55, 50)),
     "pitch envelope, offset": pair(pitch_levels=(62,) * 4),
     "pitch envelope, extreme": pair(CARRIER, OFF, pitch_rates=(80, 75, 60, 40), pitch_levels=(99, 10, 50, 80)),
     **{f"vibrato, wave {n}": vibrato(lfo_wave=n) for n in range(6)},
