@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from .result import Result
 
-_COLUMNS: dict[str, Sequence[tuple[str, str]]] = {
+PIPED_WIDTH = 100
+"""Columns of the output where it does not go to a terminal; in a terminal, 80 suffice."""
+
+Cell = Callable[[Result], str]
+
+
+def _control(name: str) -> Cell:
+    return lambda result: _number(result.controls.get(name))
+
+
+_COLUMNS: Mapping[str, Sequence[tuple[str, Cell]]] = {
     "a_coat": (
-        ("null", "null"),
-        ("matched", "matched_null"),
-        ("adjusted", "adjusted"),
-        ("centred", "centred"),
-        ("top-1", "top1"),
-        ("chance", "top1_chance"),
+        ("null", _control("null")),
+        ("matched", _control("matched_null")),
+        ("adjusted", _control("adjusted")),
+        ("centred", _control("centred")),
+        ("top-1", _control("top1")),
     ),
     "a_tre": (
-        ("constant", "constant"),
-        ("gain", "gain"),
-        ("centred", "a_tre_centred"),
-        ("ridge R²", "ridge_r2"),
-        ("(null)", "ridge_r2_null"),
-        ("top-1", "top1"),
-        ("chance", "top1_chance"),
-        ("collapsed", "collapsed"),
+        ("constant", _control("constant")),
+        ("gain", _control("gain")),
+        ("centred", _control("a_tre_centred")),
+        (
+            "ridge R²\n(null)",
+            lambda result: (
+                f"{_number(result.controls['ridge_r2'], 2)} ({_number(result.controls['ridge_r2_null'], 2)})"
+            ),
+        ),
+        ("top-1", _control("top1")),
     ),
 }
 
@@ -35,57 +48,57 @@ _TITLES = {"a_coat": "A-COAT", "a_tre": "A-TRE"}
 
 _LEGENDS = {
     "a_coat": (
-        "null: the same cosine between steps of different quadruples; matched: those with the same |T| and nearly the "
-        "same level; adjusted: (score - null) / (1 - null), by the matched null where there is one; centred: after "
-        "the mean step is taken away; top-1: how often the own step is the nearest."
+        "null: the same cosine between steps of different quadruples; matched: of those with the same |T| and nearly "
+        "the same level; adjusted: (score - null) / (1 - null), by the matched null where there is one; centred: "
+        "after the mean step is taken away; top-1: how often the own step is the nearest of all (chance {chance})."
     ),
     "a_tre": (
         "constant: the score of the mean training embedding for all scenes; gain: (score - constant) / (1 - constant); "
-        "centred: the score of a second fit to what differs from that mean; ridge R²: variance explained by attribute "
-        "counts alone (null: metadata permuted among scenes of equal size); top-1: how often the own embedding is the "
-        "nearest to the centred prediction; collapsed: the predictions hardly vary."
+        "centred: the score of a second fit, to what differs from that mean; ridge R²: variance that attribute counts "
+        "alone explain (null: metadata permuted among scenes of equal size); top-1: how often the own embedding is "
+        "the nearest to the centred prediction (chance {chance}); †: the predictions hardly vary."
     ),
 }
 
 
 def print_results(results: Iterable[Result], console: Console | None = None) -> None:
-    """Print one table a task, one row an encoder, and below it what the columns mean."""
-    console = console or Console()
-    results = list(results)
-    for task, columns in _COLUMNS.items():
-        chosen = [result for result in results if result.task == task]
-        if not chosen:
-            continue
-        title = f"{_TITLES[task]}, {chosen[0].dataset}, n = {chosen[0].n:,}"
-        table = Table(title=title, title_justify="left", title_style="bold", caption_justify="left")
-        table.caption = _LEGENDS[task]
-        table.add_column("encoder", overflow="fold", no_wrap=False)
-        for heading in (f"{_TITLES[task]} ± sd", "95 % interval", *(heading for heading, _ in columns)):
-            table.add_column(heading, justify="right", no_wrap=True)
-        for result in chosen:
-            table.add_row(
-                Text(result.encoder_id),
-                f"{_number(result.score)} ± {_number(result.std)}",
-                "-" if result.interval is None else " … ".join(map(_number, result.interval)),
-                *(_cell(result.controls.get(name)) for _, name in columns),
-            )
-        console.print(table)
-    if results:
+    """Print one table a task and data set, one row an encoder, and below it what the columns mean."""
+    console = console or Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result.task, result.fingerprint), []).append(result)
+    for (task, _), chosen in sorted(groups.items()):
+        console.print(_table(task, chosen))
+        chance = _number(chosen[0].controls.get("top1_chance"))
+        console.print(_LEGENDS[task].format(chance=chance) + "\n", style="dim", highlight=False)
+    if groups:
         console.print(
             "A high score alone is no evidence of learned composition: compare each encoder with its controls, with "
             "its untrained twin and with log-mel-statistics.",
-            style="italic",
+            highlight=False,
         )
 
 
-def _cell(value: float | bool | None) -> str:
+def _table(task: str, results: Sequence[Result]) -> Table:
+    name = _TITLES[task]
+    title = Text(f"{name} on {results[0].dataset}, n = {results[0].n:,}", style="bold")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("encoder", overflow="fold", vertical="bottom")
+    for heading in (f"{name}\n± sd", "95 %\ninterval", *(heading for heading, _ in _COLUMNS[task])):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for result in results:
+        collapsed = "†" if result.controls.get("collapsed") else ""
+        table.add_row(
+            Text(result.encoder_id),
+            f"{_number(result.score)}±{_number(result.std)}{collapsed}",
+            "-" if result.interval is None else "…".join(_number(bound, 2) for bound in result.interval),
+            *(cell(result) for _, cell in _COLUMNS[task]),
+        )
+    return table
+
+
+def _number(value: float | None, digits: int = 3) -> str:
     if value is None:
         return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return _number(value)
-
-
-def _number(value: float) -> str:
-    text = f"{value:.3f}"
-    return "0.000" if text == "-0.000" else text
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if not text.strip("-0.") else text

@@ -1,4 +1,6 @@
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +32,12 @@ def small_benchmark(small_config: BenchmarkConfig) -> RenderedBenchmark:
 def tiny_config(small_config: BenchmarkConfig) -> BenchmarkConfig:
     """As few rows as a data set can have and still fill two row groups."""
     return replace(small_config, quadruples=2, train_scenes=20, validation_scenes=2, test_scenes=2)
+
+
+@pytest.fixture(scope="session")
+def checkpoints() -> Path:
+    """The folder with real pretrained weights, for tests marked ``weights``."""
+    folder = os.environ.get("AUDIO_COMPOSITIONALITY_CHECKPOINTS")
+    if not folder:
+        pytest.skip("AUDIO_COMPOSITIONALITY_CHECKPOINTS names no folder with whisper-tiny.en and whisper-base")
+    return Path(folder)
