@@ -135,7 +135,7 @@ class TestDefaultTimbres:
                 ratio = spectrum.argmax() * 32_000 / 2**20 / (440 * 2 ** ((note - 69) / 12))
                 partial = round(2 * ratio) / 2
                 name = self.bank.config.voices[timbre].name
-                assert 0.5 <= partial <= 8, (name, note, ratio)
+                assert 0.5 <= partial <= 16, (name, note, ratio)
                 assert abs(1200 * np.log2(ratio / partial)) < 20, (name, note, ratio)
 
     def test_voices_are_distinct(self):
