@@ -7,11 +7,11 @@ log-mel statistics are the simplest embedding that describes a sound, so that a 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from functools import lru_cache
 
 import librosa
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from .base import INT16_SCALE, FloatArray, StagedEncoder
@@ -79,28 +79,49 @@ class LogMelStatistics(_WaveformEncoder):
     floor = 1e-10
 
     def _run_model(self, features: FloatArray) -> FloatArray:
-        with torch.inference_mode():
-            spectrum = torch.stft(
-                torch.from_numpy(features),
-                self.window,
-                self.hop,
-                window=torch.hann_window(self.window),
-                center=True,
-                pad_mode="constant",
-                return_complex=True,
-            )
-            power = spectrum.real.square() + spectrum.imag.square()
-            mel = torch.from_numpy(_mel_filters(self.sample_rate, self.window, self.mels)) @ power
-            log_mel = mel.clamp_(min=self.floor).log10_()
-            deviation, mean = torch.std_mean(log_mel, dim=-1, correction=0)
-            statistics: FloatArray = torch.cat([mean, deviation], dim=-1).numpy()
-        return statistics
+        return np.stack([self._statistics(clip) for clip in features])
+
+    def _statistics(self, clip: FloatArray) -> FloatArray:
+        frames = np.lib.stride_tricks.sliding_window_view(np.pad(clip, self.window // 2), self.window)[:: self.hop]
+        # In blocks that stay in the cache, which takes half the time.
+        mel = np.concatenate([self._mel(frames[start : start + 64]) for start in range(0, len(frames), 64)])
+        log_mel = np.log10(np.maximum(mel, np.float32(self.floor)))
+        statistics = np.concatenate([log_mel.mean(axis=0, dtype=np.float64), log_mel.std(axis=0, dtype=np.float64)])
+        return statistics.astype(np.float32)
+
+    def _mel(self, frames: FloatArray) -> FloatArray:
+        """Mel spectrogram [frames, mels] of frames [frames, window]."""
+        filters = _mel_filters(self.sample_rate, self.window, self.mels)
+        spectrum = np.fft.rfft(frames * filters.taper)
+        power = spectrum.real**2 + spectrum.imag**2
+        # The filters are nearly all zeros; a matrix product would also start BLAS threads for nothing.
+        mel: FloatArray = np.add.reduceat(power[:, filters.bins] * filters.weights, filters.starts, axis=1)
+        return mel
+
+
+@dataclass(frozen=True)
+class _MelFilters:
+    """Hann window and the non-zero weights of mel filters, filter after filter.
+
+    Attributes:
+        taper: [window].
+        bins: frequency bin of each weight.
+        weights: as long.
+        starts: where each filter's weights begin.
+    """
+
+    taper: FloatArray
+    bins: NDArray[np.intp]
+    weights: FloatArray
+    starts: NDArray[np.intp]
 
 
 @lru_cache(maxsize=1)
-def _mel_filters(sample_rate: int, window: int, mels: int) -> FloatArray:
-    filters: FloatArray = librosa.filters.mel(sr=sample_rate, n_fft=window, n_mels=mels)
-    return filters
+def _mel_filters(sample_rate: int, window: int, mels: int) -> _MelFilters:
+    taper = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)).astype(np.float32)
+    matrix = librosa.filters.mel(sr=sample_rate, n_fft=window, n_mels=mels)
+    filters, bins = np.nonzero(matrix)
+    return _MelFilters(taper, bins, matrix[filters, bins], np.searchsorted(filters, np.arange(mels)))
 
 
 def fourier_resample(signals: NDArray[np.floating], length: int) -> NDArray[np.float64]:
