@@ -269,7 +269,7 @@ print(one + a_tre.seconds["embed"], a_tre.seconds["score"], peak, a_coat.score, 
 
 
 def full(_: argparse.Namespace) -> None:
-    """The full preset with `downsample` in a fresh process: 18,000 clips, embeddings and A-COAT; the A-TRE fit apart."""
+    """The full preset with `downsample` in a fresh process: clips, embeddings and A-COAT; the A-TRE fit apart."""
     output = subprocess.run([sys.executable, "-c", _FULL], check=True, capture_output=True, text=True).stdout
     clips_and_scores, fit, peak, a_coat, a_tre = map(float, output.split())
     line("full preset: clips, embeddings, A-COAT", clips_and_scores, "goal", 60)

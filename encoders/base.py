@@ -66,12 +66,17 @@ class Encoder(Protocol):
 
 
 class StagedEncoder(ABC, Generic[Features]):
-    """An encoder in two stages. A subclass sets the four attributes and implements the two underscored methods."""
+    """An encoder in two stages. A subclass sets the four attributes and implements the two underscored methods.
+
+    Attributes:
+        device: torch device of the model; one without a model computes on the CPU.
+    """
 
     id: str
     sample_rate: int
     output_dim: int
     revision: str
+    device: str = "cpu"
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Features:
         """Validate clips, bring them to the encoder's rate and compute what its model takes.

@@ -51,6 +51,7 @@ def embed_dataset(
     batches: Iterable[ClipBatch],
     *,
     total: int | None = None,
+    description: str | None = None,
     progress: bool = True,
 ) -> FloatArray:
     """Embed all clips of a dataset in their order.
@@ -62,6 +63,7 @@ def embed_dataset(
         encoder: any `Encoder`; one without stages is given whole batches.
         batches: clips, in batches of any sizes; see `ClipBatch`.
         total: number of clips, for the progress bar.
+        description: what the progress bar says; by default the encoder's id.
         progress: whether to show a progress bar.
 
     Returns:
@@ -75,7 +77,7 @@ def embed_dataset(
     embeddings = []
     with (
         _Feeder(encoder, batches) as feeder,
-        tqdm(total=total, desc=encoder.id, unit="clip", disable=not progress) as bar,
+        tqdm(total=total, desc=description or encoder.id, unit="clip", disable=not progress) as bar,
     ):
         for prepared in feeder:
             with _blame(prepared.ids):

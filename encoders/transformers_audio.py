@@ -8,6 +8,7 @@ own, listed in `FAMILIES`.
 from __future__ import annotations
 
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,7 @@ class TransformersEncoder(StagedEncoder[Tensors]):
         self._config = checkpoint.config
         self._extractor = load_feature_extractor(checkpoint)
         self.sample_rate = int(self._extractor.sampling_rate)
-        self._device = device
+        self.device = str(device)
         self._model = self._used_part(load_model(checkpoint, self.model_class, self.parts)).to(device)
         self.revision = checkpoint.revision
 
@@ -51,12 +52,13 @@ class TransformersEncoder(StagedEncoder[Tensors]):
 
     def _run_model(self, features: Tensors) -> FloatArray:
         with exact_inference():
-            pooled = self._pool({name: values.to(self._device) for name, values in features.items()})
+            pooled = self._pool({name: values.to(self.device) for name, values in features.items()})
             embeddings: FloatArray = pooled.cpu().numpy()
         return embeddings
 
+    @abstractmethod
     def _pool(self, features: Tensors) -> torch.Tensor:
-        raise NotImplementedError
+        """Embeddings [n, output_dim] of features on the model's device."""
 
     def _refuse_longer(self, samples: int, longest: int) -> None:
         if samples > longest:
@@ -94,7 +96,7 @@ class FrameEncoder(TransformersEncoder):
                 f"('{self._config.model_type}') needs an encoder class of its own"
             )
         with exact_inference():
-            pooled = self._pool({name: values.to(self._device) for name, values in one.items()})
+            pooled = self._pool({name: values.to(self.device) for name, values in one.items()})
         self.output_dim = int(pooled.shape[-1])
 
     def _extract_features(self, clips: FloatArray) -> Tensors:

@@ -68,6 +68,7 @@ class WhisperEncoder(StagedEncoder[WhisperFeatures]):
         # A WhisperEncoder loaded by itself finds none of its weights in a published checkpoint.
         self._model = load_model(checkpoint, WhisperModel, parts=("encoder.",)).get_encoder().to(device)
         self.revision = checkpoint.revision
+        self.device = str(device)
 
     def _extract_features(self, clips: FloatArray) -> WhisperFeatures:
         samples, window = clips.shape[1], self._log_mel.window_samples
@@ -83,7 +84,7 @@ class WhisperEncoder(StagedEncoder[WhisperFeatures]):
 
     def _run_model(self, features: WhisperFeatures) -> FloatArray:
         with exact_inference():
-            hidden = self._model(features.log_mel.to(self._model.device)).last_hidden_state
+            hidden = self._model(features.log_mel.to(self.device)).last_hidden_state
             pooled: FloatArray = hidden[:, : features.frames].mean(dim=1).cpu().numpy()
         return pooled
 

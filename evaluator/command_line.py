@@ -147,7 +147,7 @@ def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_computing_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--batch-size", type=int, default=8, metavar="N", help="clips embedded at a time; default 8")
+    parser.add_argument("--batch-size", type=int, metavar="N", help="clips embedded at a time; default 4, on a GPU 32")
     parser.add_argument("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps; default the GPU where there is one")
     parser.add_argument("--force", action="store_true", help="compute again and replace what is there")
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from audio_compositionality.dataset_builder import AUDIO_COLUMNS, Benchmark
 from audio_compositionality.encoders import Encoder
 
-from .evaluation import BATCH_SIZE, embed_task
+from .evaluation import embed_task
 from .result import ResultError
 
 KEY_NAME = "embeddings.json"
@@ -24,7 +24,7 @@ def write_embeddings(
     out: str | Path,
     *,
     tasks: Sequence[str] | None = None,
-    batch_size: int = BATCH_SIZE,
+    batch_size: int | None = None,
     force: bool = False,
     progress: bool = True,
 ) -> list[Path]:
