@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,9 +47,13 @@ class Benchmark(Protocol):
     """
 
     source: str
-    fingerprint: str
     tasks: tuple[str, ...]
-    amplitude_gains: Mapping[str, float] | None
+
+    @property
+    def fingerprint(self) -> str: ...  # noqa: D102
+
+    @property
+    def amplitude_gains(self) -> Mapping[str, float] | None: ...  # noqa: D102
 
     def rows(self, task: str) -> list[dict[str, Any]]:
         """All rows of a task without their audio: id, split, metadata, and what else the data has."""
@@ -72,7 +76,7 @@ class RenderedBenchmark:
         self.config = config
         self.fingerprint = config.fingerprint
         self.tasks = tuple(AUDIO_COLUMNS)
-        self.amplitude_gains = dict(zip(config.labels["amplitude"], config.gains, strict=True))
+        self.amplitude_gains: Mapping[str, float] = dict(zip(config.labels["amplitude"], config.gains, strict=True))
 
     @cached_property
     def quadruples(self) -> list[Quadruple]:
@@ -115,7 +119,7 @@ class RenderedBenchmark:
 
     def batches(self, task: str, batch_size: int) -> Iterator[ClipBatch]:
         """All clips of a task, rendered as they are asked for."""
-        rows = self.quadruples if check_task(task, self) == "a_coat" else self.scenes
+        rows: Sequence[Quadruple | Scene] = self.quadruples if check_task(task, self) == "a_coat" else self.scenes
 
         def clips() -> Iterator[tuple[str, Waveform]]:
             for index, row in enumerate(rows):

@@ -48,13 +48,13 @@ def scene_entropy(codes: Codes, num_classes: int) -> NDArray[np.float64]:
     count = np.maximum(same.sum(axis=2), 1)
     # The sum over classes of p log p is the mean over sources of log p(class of the source).
     terms = np.where(present[:, :, None], np.log(count / size[:, :, None]), 0.0)
-    return np.abs(terms.sum(axis=1) / size / np.log(num_classes))
+    return np.asarray(np.abs(terms.sum(axis=1) / size / np.log(num_classes)), np.float64)
 
 
 def quadruple_entropy(codes: Codes, num_classes: int) -> NDArray[np.float64]:
     """H(A) + H(C) + H(T) of each attribute: codes [quadruples, 3, width] -> float64 [quadruples, 4] (section 4.2)."""
     count, parts, width = codes.shape
-    return scene_entropy(codes.reshape(-1, width), num_classes).reshape(count, parts, -1).sum(axis=1)
+    return np.asarray(scene_entropy(codes.reshape(-1, width), num_classes).reshape(count, parts, -1).sum(axis=1))
 
 
 def entropy_bins(entropy: NDArray[np.float64], num_bins: int = NUM_BINS) -> NDArray[np.int64]:
@@ -62,7 +62,7 @@ def entropy_bins(entropy: NDArray[np.float64], num_bins: int = NUM_BINS) -> NDAr
     top = entropy.max()
     if top == 0:
         return np.zeros(entropy.shape, np.int64)
-    return np.minimum((entropy / top * num_bins + 1e-9).astype(np.int64), num_bins - 1)
+    return np.asarray(np.minimum((entropy / top * num_bins + 1e-9).astype(np.int64), num_bins - 1))
 
 
 def objective(bins: NDArray[np.int64], targets: Sequence[NDArray[np.int64]]) -> float:

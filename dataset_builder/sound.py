@@ -70,9 +70,9 @@ class ToneBank:
         a, c, t = self.mix(q.a, q.a_onsets), self.mix(q.c, q.c_onsets), self.mix(q.t, q.t_onsets)
         if self.config.level == "clip":
             return np.stack([_quantise(clip, _gain(clip)) for clip in (a, a + t, c, c + t)])
-        gain = _gain(a + t, c + t, a, c)
-        a, c, t = (_quantise(clip, gain) for clip in (a, c, t))
-        return np.stack([a, a + t, c, c + t])
+        gain = _gain(a, a + t, c, c + t)
+        rounded_a, rounded_c, rounded_t = (_quantise(clip, gain) for clip in (a, c, t))
+        return np.stack([rounded_a, rounded_a + rounded_t, rounded_c, rounded_c + rounded_t])
 
 
 def render_tone_bank(config: BenchmarkConfig) -> ToneBank:
@@ -81,7 +81,8 @@ def render_tone_bank(config: BenchmarkConfig) -> ToneBank:
     Raises:
         DatasetError: a voice makes no sound at one of the notes.
     """
-    classes = list(product(range(config.num_classes), repeat=3))
+    every = range(config.num_classes)
+    classes = list(product(every, every, every))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         tones = list(pool.map(lambda key: _render_tone(config, *key), classes))
     return ToneBank(config, dict(zip(classes, tones, strict=True)))
@@ -111,7 +112,7 @@ def _gain(*clips: Waveform) -> float:
 
 def _quantise(clip: Waveform, gain: float) -> Samples:
     scaled = clip * np.float32(gain * FULL_SCALE)
-    return np.rint(scaled, out=scaled).astype(np.int16)
+    return np.asarray(np.rint(scaled, out=scaled), np.int16)
 
 
 def to_waveforms(samples: Samples) -> Waveform:

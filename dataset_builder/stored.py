@@ -73,7 +73,8 @@ class StoredBenchmark:
     def num_clips(self, task: str) -> int:
         """Clips of a task: four a quadruple, one a scene."""
         shards = [path for paths in self._shards[check_task(task, self)].values() for path in paths.values()]
-        return sum(_open(path).metadata.num_rows for path in shards) * len(AUDIO_COLUMNS[task])
+        rows = sum(int(_open(path).metadata.num_rows) for path in shards)
+        return rows * len(AUDIO_COLUMNS[task])
 
     def rows(self, task: str) -> list[dict[str, Any]]:
         """All rows of a task without their audio; a row without an id is named by task, split and position."""

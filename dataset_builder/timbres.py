@@ -19,13 +19,17 @@ def default_voices() -> tuple[Voice, ...]:
 
 
 def _voice(entry: dict[str, Any]) -> Voice:
-    one, two, three, four, five, six = (
-        Operator(**{name: tuple(value) if isinstance(value, list) else value for name, value in operator.items()})
-        for operator in entry["operators"]
-    )
+    one, two, three, four, five, six = (_operator(fields) for fields in entry["operators"])
     return Voice(
         name=entry["name"],
         algorithm=entry["algorithm"],
         feedback=entry["feedback"],
         operators=(one, two, three, four, five, six),
     )
+
+
+def _operator(fields: dict[str, Any]) -> Operator:
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
+    return Operator(**values)

@@ -118,7 +118,7 @@ def _evaluate_task(
     scores = {"score": np.asarray(found.pop("scores"), np.float64)}
     if "scores_centred" in found:
         scores["score_centred"] = np.asarray(found.pop("scores_centred"), np.float64)
-    training = {name: found.pop(name) for name in ("steps", "steps_centred") if name in found}
+    training: dict[str, list[int]] = {name: found.pop(name) for name in ("steps", "steps_centred") if name in found}
     result = Result(
         task=task,
         score=found.pop(task),
