@@ -8,6 +8,12 @@ from audio_compositionality.dataset_builder import BenchmarkConfig, RenderedBenc
 from audio_compositionality.dataset_builder.timbres import default_voices
 
 
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reaches for the Hub, nor waits for it."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+
+
 @pytest.fixture(scope="session")
 def small_config() -> BenchmarkConfig:
     """Three classes of each attribute: 27 tones, 81 sources, a few rows."""

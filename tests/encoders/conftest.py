@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,24 +11,13 @@ import pytest
 import torch
 import transformers
 
-WEIGHTS_VARIABLE = "AUDIO_COMPOSITIONALITY_CHECKPOINTS"
-
-
-@pytest.fixture(autouse=True)
-def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reaches for the Hub, nor waits for it."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-
 
 @pytest.fixture(params=["whisper-tiny.en", "whisper-base"])
-def real_whisper(request: pytest.FixtureRequest) -> Path:
-    """Folder of a genuinely pretrained Whisper, in the folder that the environment variable names."""
-    root = os.environ.get(WEIGHTS_VARIABLE)
-    if not root:
-        pytest.skip(f"{WEIGHTS_VARIABLE} is not set: no real weights to test with")
-    folder = Path(root) / request.param
+def real_whisper(request: pytest.FixtureRequest, checkpoints: Path) -> Path:
+    """Folder of a genuinely pretrained Whisper."""
+    folder: Path = checkpoints / request.param
     if not (folder / "model.safetensors").is_file():
-        pytest.skip(f"{WEIGHTS_VARIABLE} holds no {request.param}/model.safetensors")
+        pytest.skip(f"{checkpoints} holds no {request.param}/model.safetensors")
     return folder
 
 
