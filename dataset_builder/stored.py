@@ -174,6 +174,9 @@ def _find_manifest(source: str, revision: str | None) -> Manifest | None:
         return Manifest.load(Path(source) / MANIFEST_NAME)
     try:
         path = huggingface_hub.hf_hub_download(source, MANIFEST_NAME, repo_type="dataset", revision=revision)
+    except huggingface_hub.errors.LocalEntryNotFoundError as error:
+        # Not "there is none" but "it cannot be asked": without it the same data would get another fingerprint.
+        raise DatasetError(f"{MANIFEST_NAME} of {source} is not in the cache and the Hub cannot be reached") from error
     except huggingface_hub.errors.EntryNotFoundError:
         return None
     return Manifest.load(Path(path))
