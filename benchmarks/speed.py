@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from audio_compositionality.dataset_builder import BenchmarkConfig, RenderedBenchmark, open_benchmark
+from audio_compositionality.dataset_builder import BenchmarkConfig, RenderedBenchmark, open_benchmark, preset_config
 from audio_compositionality.dataset_builder.scenes import sample_scenes
 from audio_compositionality.dataset_builder.selection import (
     entropy_bins,
@@ -120,7 +120,7 @@ def clips(_: argparse.Namespace) -> None:
     """A clip mixed from the bank, against encoding the same clip as FLAC, both on one core."""
     import soundfile
 
-    benchmark = RenderedBenchmark("mini", open_benchmark("mini").config)  # type: ignore[attr-defined]
+    benchmark = RenderedBenchmark("mini", preset_config("mini"))
     mixed = [benchmark.clips("a_tre", index)[0] for index in range(100)]
 
     def mix() -> None:
@@ -159,9 +159,9 @@ def embed(options: argparse.Namespace) -> None:
         encoder = load_encoder(name)
         benchmark = open_benchmark("mini")
         batches = []
-        for batch in benchmark.batches("a_coat", 8):
+        for batch in benchmark.batches("a_coat", 4):
             batches.append(batch)
-            if len(batches) == 8:
+            if len(batches) == 16:
                 break
         ready = [encoder.prepare(batch.waveforms, batch.sample_rate) for batch in batches]
 
@@ -171,8 +171,8 @@ def embed(options: argparse.Namespace) -> None:
 
         def whole() -> None:
             def first() -> Any:
-                for number, batch in enumerate(benchmark.batches("a_coat", 8)):
-                    if number == 8:
+                for number, batch in enumerate(benchmark.batches("a_coat", 4)):
+                    if number == 16:
                         return
                     yield batch
 

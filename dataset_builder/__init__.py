@@ -1,6 +1,6 @@
 """Scenes, their sound, their selection, and the published data set."""
 
-from .benchmark import AUDIO_COLUMNS, Benchmark, ClipBatch, RenderedBenchmark, open_benchmark
+from .benchmark import AUDIO_COLUMNS, Benchmark, ClipBatch, RenderedBenchmark, check_task, open_benchmark
 from .build import build_dataset
 from .config import PRESETS, BenchmarkConfig, preset_config
 from .draw import draw_quadruples, draw_scenes
@@ -21,6 +21,7 @@ __all__ = [
     "Source",
     "ToneBank",
     "build_dataset",
+    "check_task",
     "draw_quadruples",
     "draw_scenes",
     "open_benchmark",

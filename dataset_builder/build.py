@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import os
 import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -92,11 +94,15 @@ def build_dataset(
     )
     plan = _plan(config)
     try:
-        known = _claim(folder, manifest, force)
+        if folder.exists() and not folder.is_dir():
+            raise DatasetError(f"{folder} is a file; give a folder")
+        folder.mkdir(parents=True, exist_ok=True)
         with (
+            _only_build_in(folder),
             ThreadPoolExecutor(workers) as pool,
             tqdm(total=sum(shard.stop - shard.start for shard in plan), unit="row", disable=not progress) as bar,
         ):
+            known = _claim(folder, manifest, force)
             finished = {}
             for shard in plan:
                 expected = known.get(shard.name)
@@ -157,17 +163,29 @@ def _plan(config: BenchmarkConfig) -> list[_PlannedShard]:
     return plan
 
 
+@contextmanager
+def _only_build_in(folder: Path) -> Iterator[None]:
+    """Hold the folder against a second build at the same time. The lock ends with the process, however it ends."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DatasetError(f"another build is running in {folder}; wait for it, or give another folder") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _claim(folder: Path, manifest: Manifest, force: bool) -> Mapping[str, Shard]:
     """Make the folder this build's: new, empty, or begun by the same build; else only with ``force``.
 
     Returns the shards of a build that had finished there.
     """
-    if folder.exists() and not folder.is_dir():
-        raise DatasetError(f"{folder} is a file; give a folder")
-    folder.mkdir(parents=True, exist_ok=True)
     if force:
         for task in AUDIO_COLUMNS:
-            shutil.rmtree(folder / task, ignore_errors=True)
+            if (folder / task).exists():
+                shutil.rmtree(folder / task)
         for name in ("README.md", MANIFEST_NAME):
             (folder / name).unlink(missing_ok=True)
     elif any(folder.iterdir()):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -20,6 +22,9 @@ from .timbres import default_voices
 GENERATOR_VERSION = 1
 """Version of the code that decides which scenes there are and how they sound. It is part of every fingerprint and
 rises with any change that alters a sample; tests/dataset_builder/test_reproducibility.py holds it to that."""
+
+LONGEST_DURATION = 60
+"""Seconds."""
 
 SPLITS = ("train", "validation", "test")
 
@@ -74,6 +79,10 @@ class BenchmarkConfig:
     voices: tuple[Voice, ...] = field(default_factory=default_voices, repr=False)
 
     def __post_init__(self) -> None:
+        for field_ in fields(self):
+            if field_.type == "int":
+                object.__setattr__(self, field_.name, operator.index(getattr(self, field_.name)))
+        object.__setattr__(self, "duration", float(self.duration))
         self._check("num_classes (K)", self.num_classes, 2, 49)
         self._check("max_sources (N)", self.max_sources, 2, 16)
         self._check("seed", self.seed, 0, 2**63 - 1)
@@ -94,6 +103,8 @@ class BenchmarkConfig:
             raise ValueError(f"pitch_range is {self.pitch_range}; MIDI notes run from 0 to 127")
         if self.rate_range[0] <= 0:
             raise ValueError(f"rate_range is {self.rate_range}; a rate is positive")
+        if not self.duration <= LONGEST_DURATION:
+            raise ValueError(f"duration is {self.duration} s; a clip lasts {LONGEST_DURATION} s at most")
         if self.duration < 2 / min(self.rates):
             raise ValueError(
                 f"duration is {self.duration} s; the slowest class repeats every {1 / min(self.rates):.2f} s and needs "
@@ -101,6 +112,14 @@ class BenchmarkConfig:
             )
         if len(self.voices) != self.num_classes:
             raise ValueError(f"{len(self.voices)} voices for K = {self.num_classes} classes; give one voice a class")
+        sounds = [dataclasses.replace(voice, name="") for voice in self.voices]
+        for number, sound in enumerate(sounds):
+            if sound in sounds[:number]:
+                first = sounds.index(sound)
+                raise ValueError(
+                    f"voices {first + 1} ({self.voices[first].name!r}) and {number + 1} "
+                    f"({self.voices[number].name!r}) are the same sound; each class of timbre needs its own"
+                )
         for attribute, labels in self.labels.items():
             if len(set(labels)) != len(labels):
                 raise ValueError(
@@ -187,8 +206,12 @@ class BenchmarkConfig:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of configuration, voices and GENERATOR_VERSION: equal fingerprints mean equal samples."""
-        content = json.dumps({"generator_version": GENERATOR_VERSION, **self.as_dict()}, sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()
+        return fingerprint_of({"generator_version": GENERATOR_VERSION, **self.as_dict()})
+
+
+def fingerprint_of(configuration: Mapping[str, Any]) -> str:
+    """SHA-256 of a configuration's JSON, keys in order: what `BenchmarkConfig.as_dict` gives, and generator_version."""
+    return hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
 
 
 PRESETS: Mapping[str, Mapping[str, int]] = MappingProxyType(

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from .config import fingerprint_of
 from .messages import DatasetError
 
 MANIFEST_NAME = "benchmark.json"
@@ -57,9 +58,12 @@ class Manifest:
                 raise DatasetError(
                     f"{path.name} has schema version {values['schema_version']}; this version reads {SCHEMA_VERSION}"
                 )
+            configuration = dict(values["configuration"])
+            if fingerprint_of(configuration) != values["fingerprint"]:
+                raise DatasetError(f"{path.name}: the fingerprint is not that of the configuration beside it")
             return cls(
                 fingerprint=str(values["fingerprint"]),
-                configuration=dict(values["configuration"]),
+                configuration=configuration,
                 audio_format=str(values["audio_format"]),
                 amplitude_gains={str(key): float(value) for key, value in values["amplitude_gains"].items()},
                 shards={

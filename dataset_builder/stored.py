@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import soundfile
 import soxr
+import yaml
 
 from .benchmark import AUDIO_COLUMNS, ClipBatch, check_task, in_batches
 from .config import SPLITS
@@ -26,7 +28,10 @@ from .scenes import ATTRIBUTES
 from .sound import Waveform
 
 SAMPLE_RATE = 32_000
-"""Hz of the published data; a clip at another rate is resampled to it."""
+"""Hz of the published data, taken where no manifest says otherwise; a clip at another rate is resampled to it."""
+
+LONGEST_CLIP = 600
+"""Seconds; a file that claims more is not decoded."""
 
 LABELS = tuple(f"{attribute}_label" for attribute in ATTRIBUTES)
 
@@ -50,6 +55,16 @@ class StoredBenchmark:
         self._shards = _find_shards(source, revision)
         self.tasks = tuple(task for task in AUDIO_COLUMNS if task in self._shards)
         self._manifest = _find_manifest(source, revision)
+        self.sample_rate = SAMPLE_RATE
+        if self._manifest is not None:
+            self.sample_rate = int(self._manifest.configuration["sample_rate"])
+            found = {name for splits in self._shards.values() for shards in splits.values() for name in shards}
+            missing = sorted(set(self._manifest.shards) - found)
+            if missing:
+                raise DatasetError(
+                    f"{source} lacks {len(missing)} of its {len(self._manifest.shards)} shards, such as {missing[0]}: "
+                    "the samples would not be those of the fingerprint; build or download it again"
+                )
         self._verified: set[str] = set()
         self._resampling_said = False
 
@@ -82,7 +97,7 @@ class StoredBenchmark:
         for split, shards in self._shards[check_task(task, self)].items():
             records: list[dict[str, Any]] = []
             for name, path in shards.items():
-                file = self._verified_file(name, path)
+                file = self._verified_file(task, name, path)
                 columns = [name for name in file.schema_arrow.names if name not in AUDIO_COLUMNS[task]]
                 records += file.read(columns).to_pylist()
             for index, record in enumerate(records):
@@ -98,14 +113,14 @@ class StoredBenchmark:
             DatasetError: a shard that differs from the manifest; a clip that cannot be decoded, or that is empty,
                 silent, not mono, not finite or of another length than the first: each names the row and the column.
         """
-        yield from in_batches(self._clips(check_task(task, self)), batch_size, SAMPLE_RATE)
+        yield from in_batches(self._clips(check_task(task, self)), batch_size, self.sample_rate)
 
     def _clips(self, task: str) -> Iterator[tuple[str, Waveform]]:
         length: int | None = None
         for split, shards in self._shards[task].items():
             index = 0
             for name, path in shards.items():
-                file = self._verified_file(name, path)
+                file = self._verified_file(task, name, path)
                 columns = [name for name in ("id", *AUDIO_COLUMNS[task]) if name in file.schema_arrow.names]
                 for batch in file.iter_batches(batch_size=16, columns=columns):
                     for record in batch.to_pylist():
@@ -124,9 +139,14 @@ class StoredBenchmark:
 
     def _decode(self, clip_id: str, audio: Any) -> Waveform:
         data = audio.get("bytes") if isinstance(audio, dict) else None
-        if not data:
+        if not data or not isinstance(data, bytes):
             raise DatasetError(f"clip {clip_id} holds no audio; each clip is an encoded file embedded in its row")
         try:
+            info = soundfile.info(io.BytesIO(data))
+            if info.frames > LONGEST_CLIP * info.samplerate:
+                raise DatasetError(
+                    f"clip {clip_id} claims {info.frames:,} samples; a clip lasts {LONGEST_CLIP} s at most"
+                )
             samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
         except (soundfile.SoundFileError, RuntimeError) as error:
             raise DatasetError(f"clip {clip_id} cannot be decoded, its data are damaged: {error}") from error
@@ -139,22 +159,26 @@ class StoredBenchmark:
             raise DatasetError(f"clip {clip_id} has values that are not finite (NaN or infinity)")
         if not waveform.any():
             raise DatasetError(f"clip {clip_id} is silent; every scene has a source that sounds")
-        if rate != SAMPLE_RATE:
+        if rate != self.sample_rate:
             if not self._resampling_said:
                 warnings.warn(
-                    f"{self.source}: clip {clip_id} is at {rate:,} Hz; clips that are not at {SAMPLE_RATE:,} Hz are "
-                    "resampled to it (said once)",
+                    f"{self.source}: clip {clip_id} is at {rate:,} Hz; others than {self.sample_rate:,} Hz are resampled "
+                    "to it (said once)",
                     stacklevel=2,
                 )
                 self._resampling_said = True
-            waveform = soxr.resample(waveform, rate, SAMPLE_RATE)
+            waveform = soxr.resample(waveform, rate, self.sample_rate)
         return np.asarray(waveform, np.float32)
 
-    def _verified_file(self, name: str, path: Path) -> pq.ParquetFile:
+    def _verified_file(self, task: str, name: str, path: Path) -> pq.ParquetFile:
         if self._manifest is not None and name not in self._verified:
             self._manifest.verify(name, path)
             self._verified.add(name)
-        return _open(path)
+        file = _open(path)
+        missing = {*AUDIO_COLUMNS[task], "metadata"} - set(file.schema_arrow.names)
+        if missing:
+            raise DatasetError(f"{name} lacks the columns {', '.join(sorted(missing))} of {task}")
+        return file
 
 
 def _row_id(task: str, split: str, index: int) -> str:
@@ -201,7 +225,7 @@ def _find_shards(source: str, revision: str | None) -> dict[str, dict[str, Shard
             found[task] = {split: splits[split] for split in needed}
     except DatasetError:
         raise
-    except (FileNotFoundError, ValueError, ConnectionError) as error:
+    except (FileNotFoundError, ValueError, ConnectionError, yaml.YAMLError) as error:
         raise DatasetError(f"no data set in {source!r}: {str(error).strip().splitlines()[0]}; {_EXPECTED}") from error
     return found
 
@@ -212,8 +236,12 @@ def _download(source: str, files: list[str]) -> Shards:
     if others:
         raise DatasetError(f"{source} holds {Path(others[0]).name}, which is not Parquet; {_EXPECTED}")
     if Path(source).is_dir():
-        root = Path(source).resolve()
-        return {Path(file).resolve().relative_to(root).as_posix(): Path(file) for file in files}
+        # Not resolved: the files of a downloaded snapshot are links to elsewhere.
+        names = [Path(os.path.relpath(os.path.abspath(file), os.path.abspath(source))).as_posix() for file in files]
+        outside = [name for name in names if name.startswith("../")]
+        if outside:
+            raise DatasetError(f"{source} names a file outside of it, {outside[0]}; {_EXPECTED}")
+        return dict(zip(names, map(Path, files), strict=True))
     # Files on the Hub are named hf://datasets/ORG/NAME@COMMIT/PATH.
     names = [file.split("@", 1)[1].split("/", 1)[1] for file in files]
     return dict(zip(names, map(Path, datasets.DownloadManager().download(files)), strict=True))
@@ -221,7 +249,10 @@ def _download(source: str, files: list[str]) -> Shards:
 
 def _task_of(source: str, splits: dict[str, Shards]) -> str:
     """The task whose columns the first shard has."""
-    names = _open(next(iter(next(iter(splits.values())).values()))).schema_arrow.names
+    first = next((path for shards in splits.values() for path in shards.values() if path.is_file()), None)
+    if first is None:
+        raise DatasetError(f"{source} names no file; {_EXPECTED}")
+    names = _open(first).schema_arrow.names
     for task, audio in AUDIO_COLUMNS.items():
         if {*audio, "metadata"} <= set(names):
             return task
@@ -236,6 +267,8 @@ def _check_metadata(task: str, row: dict[str, Any]) -> None:
         if not isinstance(part, list) or not part:
             raise DatasetError(f"row {row['id']}: metadata is {metadata!r}; it lists at least one source a scene")
         for source in part:
+            if not isinstance(source, dict):
+                raise DatasetError(f"row {row['id']}: a source is {source!r}; a source has {', '.join(LABELS)}")
             missing = [label for label in LABELS if not isinstance(source.get(label), str)]
             if missing:
                 raise DatasetError(

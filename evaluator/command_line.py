@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ examples:
       the baselines on the preset mini, rendered on the fly: nothing is downloaded, no data are written
   audio-compositionality run --encoder openai/whisper-base
       the same beside a pretrained encoder and its untrained twin
-  audio-compositionality evaluate --encoder ./my-checkpoint --preset full
+  audio-compositionality evaluate --encoder ./my-checkpoint --preset full --out results-full
       one encoder at the paper's size
   audio-compositionality build --preset full --out audio-compositionality
       write the data set, for load_dataset("audio-compositionality", "a_coat")
@@ -38,6 +39,7 @@ examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit status: 0, 2 for a mistake in the input, 130 when interrupted."""
     options = _parser().parse_args(arguments)
+    warnings.showwarning = _show_warning
     try:
         options.run(options)
     except KeyboardInterrupt:
@@ -47,10 +49,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         print(f"error: {error}{'; make room: what is finished is kept' if full else ''}", file=sys.stderr)
         return 2
-    except ValueError as error:
+    except (ValueError, FloatingPointError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":
+            raise
+        print(f"error: {error} Give a smaller --batch-size; what is finished is kept.", file=sys.stderr)
+        return 2
     return 0
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    print(f"{'note' if category is UserWarning else category.__name__}: {message}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -141,14 +152,14 @@ def _add_data_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--out", type=Path, default=Path("results"), metavar="DIR", help="result files; default results"
+        "--out", type=Path, default=Path("results"), metavar="DIR", help="result files of one data set; default results"
     )
     _add_computing_options(parser)
 
 
 def _add_computing_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-size", type=int, metavar="N", help="clips embedded at a time; default 4, on a GPU 32")
-    parser.add_argument("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps; default the GPU where there is one")
+    parser.add_argument("--device", metavar="DEVICE", help="cpu, cuda or cuda:1; default CUDA where there is one")
     parser.add_argument("--force", action="store_true", help="compute again and replace what is there")
 
 
@@ -172,13 +183,21 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _evaluate_all(encoders: Sequence[Encoder], benchmark: Benchmark, options: argparse.Namespace) -> None:
-    from .evaluation import evaluate_encoder
+    from .evaluation import evaluate_encoder, find_results
     from .table import print_results
 
+    if not options.force:
+        for encoder in encoders:
+            find_results(encoder, benchmark, benchmark.tasks, options.out)
     results = []
     for encoder in encoders:
         results += evaluate_encoder(
-            encoder, benchmark, batch_size=options.batch_size, out=options.out, force=options.force
+            encoder,
+            benchmark,
+            batch_size=options.batch_size,
+            device=options.device,
+            out=options.out,
+            force=options.force,
         )
     print_results(results)
     print(f"Result files are in {options.out}.")
@@ -244,8 +263,8 @@ def _encoders(options: argparse.Namespace) -> None:
 
     from audio_compositionality.encoders import list_encoders
 
-    table = Table("name", "dim", "rate (Hz)", "what it is")
+    table = Table("name", "family", "dim", "rate (Hz)", "what it is")
     for info in list_encoders():
-        table.add_row(info.name, str(info.output_dim), f"{info.sample_rate:,}", info.description)
+        table.add_row(info.name, info.family, str(info.output_dim), f"{info.sample_rate:,}", info.description)
     Console().print(table)
     print("Any transformers audio model works by its Hub id or local folder; untrained:ID gives it fresh weights.")

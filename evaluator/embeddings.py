@@ -13,7 +13,7 @@ from audio_compositionality.dataset_builder import AUDIO_COLUMNS, Benchmark
 from audio_compositionality.encoders import Encoder
 
 from .evaluation import embed_task
-from .result import ResultError
+from .result import ResultError, partial_path
 
 KEY_NAME = "embeddings.json"
 
@@ -67,7 +67,7 @@ def write_embeddings(
             continue
         embeddings = embed_task(encoder, benchmark, task, batch_size=batch_size, progress=progress)
         vectors = pa.FixedSizeListArray.from_arrays(pa.array(embeddings.reshape(-1)), encoder.output_dim)
-        partial = path.with_suffix(".partial")
+        partial = partial_path(path)
         pq.write_table(pa.table({"id": clip_ids(benchmark, task), "embedding": vectors}), partial)
         partial.replace(path)
     return paths

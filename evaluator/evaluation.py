@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import platform
 import time
 from collections.abc import Mapping, Sequence
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from audio_compositionality.dataset_builder import Benchmark, BenchmarkConfig, open_benchmark
+from audio_compositionality.dataset_builder import Benchmark, BenchmarkConfig, DatasetError, check_task, open_benchmark
 from audio_compositionality.encoders import Encoder, embed_dataset, load_encoder
 from audio_compositionality.metrics.a_coat.a_coat import a_coat
 from audio_compositionality.metrics.a_tre.a_tre import a_tre
@@ -34,10 +36,11 @@ Floats = NDArray[np.floating]
 
 def evaluate_encoder(
     encoder: Encoder | str,
-    benchmark: Benchmark | BenchmarkConfig | str = "mini",
+    benchmark: Benchmark | BenchmarkConfig | Path | str = "mini",
     *,
     tasks: Sequence[str] | None = None,
     batch_size: int | None = None,
+    device: str | None = None,
     out: str | Path | None = None,
     force: bool = False,
     progress: bool = True,
@@ -50,6 +53,7 @@ def evaluate_encoder(
         tasks: which of ``a_coat`` and ``a_tre``; default, all that the benchmark holds.
         batch_size: clips embedded at a time; default 4 on a CPU, 32 on a GPU. It does not change the scores beyond
             rounding.
+        device: torch device of A-TRE's fits; by default CUDA where there is one, else the CPU.
         out: folder for the result files. A task is written as soon as it is done, and one that is there already for
             the same data and settings is read instead of computed.
         force: compute and replace what is there.
@@ -63,26 +67,41 @@ def evaluate_encoder(
         ValueError: an unknown encoder, benchmark or task, or data that cannot be used (see `open_benchmark`).
     """
     encoder = load_encoder(encoder) if isinstance(encoder, str) else encoder
-    benchmark = open_benchmark(benchmark) if isinstance(benchmark, (str, BenchmarkConfig)) else benchmark
+    benchmark = open_benchmark(benchmark) if isinstance(benchmark, (str, Path, BenchmarkConfig)) else benchmark
+    chosen = [check_task(task, benchmark) for task in (benchmark.tasks if tasks is None else tasks)]
+    known = {} if out is None or force else find_results(encoder, benchmark, chosen, out)
     results = []
-    for task in benchmark.tasks if tasks is None else tasks:
-        rows = benchmark.rows(task)
-        settings = _settings(task, rows)
-        path = result_path(Path(out), encoder.id, encoder.revision, task) if out is not None else None
-        if path is not None and path.exists() and not force:
-            known, _ = load_result(path)
-            if not known.answers(benchmark.fingerprint, settings):
-                raise ResultError(
-                    f"{path} is a result for other data or settings ({known.dataset}, {known.fingerprint[:12]}; now "
-                    f"{benchmark.source}, {benchmark.fingerprint[:12]}): give another --out, or --force to replace it"
-                )
-            results.append(known)
+    for task in chosen:
+        if task in known:
+            results.append(known[task])
             continue
-        result, scores = _evaluate_task(encoder, benchmark, task, rows, settings, batch_size, progress)
+        rows = benchmark.rows(task)
+        result, scores = _evaluate_task(encoder, benchmark, task, rows, batch_size, device, progress)
         if out is not None:
             save_result(Path(out), result, _sample_ids(task, rows), scores)
         results.append(result)
     return results
+
+
+def find_results(encoder: Encoder, benchmark: Benchmark, tasks: Sequence[str], out: str | Path) -> dict[str, Result]:
+    """The results of an encoder on a benchmark that a folder holds, by task.
+
+    Raises:
+        ResultError: the folder holds a result of the encoder for other data or settings, or a damaged one.
+    """
+    found = {}
+    for task in tasks:
+        path = result_path(Path(out), encoder.id, encoder.revision, task)
+        if not path.exists():
+            continue
+        result, _ = load_result(path)
+        if not result.answers(benchmark.fingerprint, _settings(task, benchmark.rows(task))):
+            raise ResultError(
+                f"{path} is a result for other data or settings ({result.dataset}, {result.fingerprint[:12]}; now "
+                f"{benchmark.source}, {benchmark.fingerprint[:12]}): give another --out, or --force to replace it"
+            )
+        found[task] = result
+    return found
 
 
 def embed_task(encoder: Encoder, benchmark: Benchmark, task: str, *, batch_size: int | None, progress: bool) -> Floats:
@@ -103,17 +122,22 @@ def _evaluate_task(
     benchmark: Benchmark,
     task: str,
     rows: list[dict[str, Any]],
-    settings: Mapping[str, Any],
     batch_size: int | None,
+    device: str | None,
     progress: bool,
 ) -> tuple[Result, dict[str, NDArray[np.float64]]]:
+    settings = _settings(task, rows)
+    gains = _source_gains(task, rows, benchmark.amplitude_gains)
+    fit_device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     started = time.perf_counter()
     embeddings = embed_task(encoder, benchmark, task, batch_size=batch_size, progress=progress)
     embedded = time.perf_counter()
     if task == "a_coat":
-        found = _score_a_coat(embeddings, rows, benchmark.amplitude_gains)
+        found = _score_a_coat(embeddings, gains)
     else:
-        found = _score_a_tre(embeddings, rows, benchmark.amplitude_gains, settings, progress)
+        scenes, splits = [row["metadata"] for row in rows], [row["split"] for row in rows]
+        fit = {"device": fit_device, "progress": progress, "return_scores": True}
+        found = a_tre(embeddings, scenes, splits, gains=gains, **settings, **fit)
     scored = time.perf_counter()
     scores = {"score": np.asarray(found.pop("scores"), np.float64)}
     if "scores_centred" in found:
@@ -135,7 +159,7 @@ def _evaluate_task(
         dataset=benchmark.source,
         fingerprint=benchmark.fingerprint,
         versions=_versions(),
-        device=_device(encoder),
+        device=_device(encoder) if task == "a_coat" else f"{_device(encoder)}, fit on {fit_device}",
         seconds={"embed": embedded - started, "score": scored - embedded},
         date=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -154,37 +178,30 @@ def _sample_ids(task: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [row["id"] for row in rows if task == "a_coat" or row["split"] == "test"]
 
 
-def _score_a_coat(
-    embeddings: Floats, rows: Sequence[Mapping[str, Any]], gains: Mapping[str, float] | None
-) -> dict[str, Any]:
-    a, b, c, d = embeddings.reshape(len(rows), 4, -1).transpose(1, 0, 2)
-    added = [row["metadata"]["T"] for row in rows]
+def _source_gains(
+    task: str, rows: Sequence[Mapping[str, Any]], gains: Mapping[str, float] | None
+) -> list[list[float]] | None:
+    """Linear gain of each source of T (a_coat) or of the scene (a_tre), where the labels' meaning is known."""
+    if gains is None:
+        return None
+    labels = [
+        [source["amplitude_label"] for source in (row["metadata"]["T"] if task == "a_coat" else row["metadata"])]
+        for row in rows
+    ]
+    unknown = {label for row in labels for label in row} - set(gains)
+    if unknown:
+        raise DatasetError(f"amplitude label {min(unknown)!r} has no gain in the manifest; it has {', '.join(gains)}")
+    return [[gains[label] for label in row] for row in labels]
+
+
+def _score_a_coat(embeddings: Floats, gains: Sequence[Sequence[float]] | None) -> dict[str, Any]:
+    a, b, c, d = embeddings.reshape(len(embeddings) // 4, 4, -1).transpose(1, 0, 2)
     matching: dict[str, Any] = {}
     if gains is not None:
         # Level of T: the sum of the powers of its sources, each the square of its gain.
-        powers = [sum(gains[source["amplitude_label"]] ** 2 for source in sources) for sources in added]
-        matching = {"t_size": [len(sources) for sources in added], "t_level": 10 * np.log10(powers)}
+        levels = [10 * math.log10(sum(gain**2 for gain in row)) for row in gains]
+        matching = {"t_size": [len(row) for row in gains], "t_level": levels}
     return a_coat(a, b, c, d, **matching, return_scores=True)
-
-
-def _score_a_tre(
-    embeddings: Floats,
-    rows: Sequence[Mapping[str, Any]],
-    gains: Mapping[str, float] | None,
-    settings: Mapping[str, Any],
-    progress: bool,
-) -> dict[str, Any]:
-    scenes = [row["metadata"] for row in rows]
-    weights = None if gains is None else [[gains[source["amplitude_label"]] for source in scene] for scene in scenes]
-    return a_tre(
-        embeddings,
-        scenes,
-        [row["split"] for row in rows],
-        gains=weights,
-        **settings,
-        progress=progress,
-        return_scores=True,
-    )
 
 
 def _device(encoder: Encoder) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -96,22 +97,28 @@ class Result:
         return cls(**values)
 
 
-_NUMBERS = ("score", "std")
 _COUNTS = ("n", "output_dim", "sample_rate")
 _MAPPINGS = ("controls", "training", "settings", "versions", "seconds")
 
 
 def _check_field(name: str, value: Any) -> None:
-    if name in _NUMBERS:
-        good = _is_number(value)
+    if name == "score":
+        good = _is_number(value) and abs(value) <= 1 + 1e-9
+    elif name == "std":
+        good = _is_number(value) and value >= 0
     elif name in _COUNTS:
         good = isinstance(value, int) and not isinstance(value, bool) and value > 0
     elif name in _MAPPINGS:
         good = isinstance(value, dict)
-        if good and name in ("controls", "seconds"):
-            good = all(item is None or isinstance(item, bool) or _is_number(item) for item in value.values())
+        if good and name in _ITEMS:
+            good = all(map(_ITEMS[name], value.values()))
     elif name == "interval":
-        good = value is None or (isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)))
+        pair = isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
+        good = value is None or (pair and value[0] <= value[1])
+    elif name == "fingerprint":
+        good = isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+    elif name == "date":
+        good = isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]{8}\+00:00", value) is not None
     elif name == "task":
         good = value in TASKS
     else:
@@ -122,6 +129,14 @@ def _check_field(name: str, value: Any) -> None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+_ITEMS: Mapping[str, Callable[[Any], bool]] = {
+    "controls": lambda item: item is None or isinstance(item, bool) or _is_number(item),
+    "training": lambda item: isinstance(item, list) and all(type(step) is int for step in item),
+    "versions": lambda item: isinstance(item, str),
+    "seconds": _is_number,
+}
 
 
 def mean_interval(scores: NDArray[np.float64]) -> tuple[float, float] | None:
@@ -157,16 +172,25 @@ def save_result(folder: Path, result: Result, ids: list[str], scores: Mapping[st
     """
     path = result_path(folder, result.encoder_id, result.encoder_revision, result.task)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The old result goes first: a JSON file never stands beside the samples of another.
-    path.unlink(missing_ok=True)
     table = pa.table({"id": ids, **scores}).replace_schema_metadata({"fingerprint": result.fingerprint})
     samples = path.with_suffix(".parquet")
-    pq.write_table(table, samples.with_suffix(".partial"))
-    samples.with_suffix(".partial").replace(samples)
-    partial = path.with_suffix(".partial")
-    partial.write_text(result.dumps(), "utf-8")
-    partial.replace(path)
+    partial_samples, partial = partial_path(samples), partial_path(path)
+    try:
+        pq.write_table(table, partial_samples)
+        partial.write_text(result.dumps(), "utf-8")
+        # Both are on the disk. The old result goes first: a JSON file never stands beside the samples of another.
+        path.unlink(missing_ok=True)
+        partial_samples.replace(samples)
+        partial.replace(path)
+    finally:
+        partial_samples.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
     return path
+
+
+def partial_path(path: Path) -> Path:
+    """Where a file is written before it gets its name: beside it, and no other process's."""
+    return path.with_name(f".{path.name}.{os.getpid()}.partial")
 
 
 def load_result(path: Path) -> tuple[Result, pa.Table]:
@@ -178,15 +202,19 @@ def load_result(path: Path) -> tuple[Result, pa.Table]:
     try:
         result = Result.loads(path.read_text("utf-8"))
         samples = pq.read_table(path.with_suffix(".parquet"))
-    except ResultError as error:
+    except (ResultError, UnicodeDecodeError) as error:
         raise ResultError(f"{path}: {error}") from error
     except (OSError, pa.ArrowException) as error:
         raise ResultError(f"{path}: its samples cannot be read: {error}") from error
+    expected = result_path(path.parents[2], result.encoder_id, result.encoder_revision, result.task)
+    if path.absolute() != expected.absolute():
+        raise ResultError(f"{path}: it is the result of {result.encoder_id}, {result.task}, in another's place")
     metadata = samples.schema.metadata or {}
     if metadata.get(b"fingerprint", b"").decode() != result.fingerprint:
         raise ResultError(f"{path}: result and samples are of different data; compute it again with --force")
-    if "score" not in samples.column_names or samples.num_rows != result.n:
+    scores = samples["score"] if "score" in samples.column_names else None
+    if scores is None or scores.type != pa.float64() or scores.null_count or samples.num_rows != result.n:
         raise ResultError(f"{path}: the samples are not the {result.n} scores of the result; compute it again")
-    if abs(float(np.mean(samples["score"].to_numpy())) - result.score) > 1e-9:
+    if not abs(float(np.mean(scores.to_numpy())) - result.score) <= 1e-9:
         raise ResultError(f"{path}: the mean of the samples is not the score of the result; compute it again")
     return result, samples

@@ -1,8 +1,10 @@
 import dataclasses
 import errno
+import fcntl
 import hashlib
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -207,6 +209,24 @@ def test_a_full_disk_is_said_and_loses_nothing(tiny_config, tmp_path, monkeypatc
     monkeypatch.undo()
     build_dataset(tiny_config, tmp_path / "x", progress=False)
     assert content(tmp_path / "x") == content(build_dataset(tiny_config, tmp_path / "y", progress=False))
+
+
+def test_a_second_build_at_the_same_time_is_refused(tiny_config, tmp_path):
+    (tmp_path / "x").mkdir()
+    descriptor = os.open(tmp_path / "x", os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with pytest.raises(DatasetError, match="another build is running"):
+        build_dataset(tiny_config, tmp_path / "x", progress=False)
+    os.close(descriptor)
+    build_dataset(tiny_config, tmp_path / "x", progress=False)
+
+
+def test_another_sample_rate_is_read_as_it_was_built(tiny_config, tmp_path):
+    config = dataclasses.replace(tiny_config, sample_rate=44_100)
+    built = open_benchmark(build_dataset(config, tmp_path / "x", progress=False))
+    for one, other in zip(built.batches("a_tre", 4), open_benchmark(config).batches("a_tre", 4), strict=True):
+        assert one.sample_rate == other.sample_rate == 44_100
+        assert (one.waveforms == other.waveforms).all()
 
 
 def test_bad_arguments_are_refused(tmp_path):

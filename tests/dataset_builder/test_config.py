@@ -6,7 +6,7 @@ import pytest
 
 from audio_compositionality.dataset_builder import PRESETS, BenchmarkConfig, draw_quadruples, draw_scenes, preset_config
 from audio_compositionality.dataset_builder.draw import quadruple_row, scene_row
-from audio_compositionality.dataset_builder.dx7 import Voice
+from audio_compositionality.dataset_builder.dx7 import Operator, Voice
 from audio_compositionality.dataset_builder.scenes import ATTRIBUTES
 from audio_compositionality.dataset_builder.selection import NUM_BINS, entropy_bins
 
@@ -38,14 +38,34 @@ def test_pitch_classes_between_semitones_go_to_the_nearest():
 
 
 def test_labels_are_distinct_even_where_names_are_not():
-    voices = tuple(Voice(name=name) for name in ("BELL", "", "BELL", "A", "B", "C", "D", ""))
+    voices = tuple(sine(name, level) for level, name in enumerate(("BELL", "", "BELL", "A", "B", "C", "D", ""), 90))
     assert BenchmarkConfig(voices=voices).labels["timbre"] == ("BELL #1", "#2", "BELL #3", "A", "B", "C", "D", "#8")
     assert all(len(set(labels)) == 8 for labels in BenchmarkConfig().labels.values())
+
+
+def sine(name: str, level: int) -> Voice:
+    return Voice(name=name, operators=(Operator(output_level=level), *[Operator()] * 5))
+
+
+def test_voices_that_sound_the_same_are_refused():
+    voices = (*BenchmarkConfig().voices[:6], sine("ONE", 99), sine("OTHER", 99))
+    with pytest.raises(ValueError, match=r"voices 7 \('ONE'\) and 8 \('OTHER'\) are the same sound"):
+        BenchmarkConfig(voices=voices)
+
+
+def test_equal_values_of_other_types_are_the_same_configuration():
+    assert (
+        BenchmarkConfig(duration=10, seed=np.int64(3)).fingerprint == BenchmarkConfig(duration=10.0, seed=3).fingerprint
+    )
+    with pytest.raises(TypeError):
+        BenchmarkConfig(seed=1.5)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"duration": float("nan")}, "duration is nan"),
+        ({"duration": 1e9}, "a clip lasts 60 s at most"),
         ({"num_classes": 1}, r"num_classes \(K\) is 1"),
         ({"num_classes": 50}, r"num_classes \(K\) is 50"),
         ({"max_sources": 1}, r"max_sources \(N\) is 1"),

@@ -1,4 +1,5 @@
 import io
+import json
 from pathlib import Path
 
 import datasets
@@ -80,8 +81,9 @@ def test_the_authors_schema_of_a_coat_is_read(tmp_path):
 
 
 def test_the_fingerprint_of_data_without_a_manifest_is_that_of_their_content(tmp_path):
-    one = open_benchmark(write_a_tre(tmp_path / "a", [encoded(noise())]))
-    same = open_benchmark(write_a_tre(tmp_path / "b", [encoded(noise())]))
+    clip = encoded(noise())
+    one = open_benchmark(write_a_tre(tmp_path / "a", [clip]))
+    same = open_benchmark(write_a_tre(tmp_path / "b", [clip]))
     other = open_benchmark(write_a_tre(tmp_path / "c", [encoded(noise(seed=9))]))
     assert one.fingerprint == same.fingerprint != other.fingerprint
 
@@ -130,6 +132,31 @@ def test_missing_columns_are_named(tmp_path):
     pq.write_table(pa.table({"sound": [b""], "text": ["a"]}), tmp_path / "x" / "train.parquet")
     with pytest.raises(DatasetError, match=r"has the columns sound, text; missing are those of a task \(a_coat: A, B"):
         open_benchmark(str(tmp_path / "x"))
+
+
+def test_columns_missing_from_a_later_shard_are_named(tmp_path):
+    folder = write_a_tre(tmp_path / "x", [encoded(noise())])
+    shard = tmp_path / "x" / "data" / "val-00000-of-00001.parquet"
+    pq.write_table(pq.read_table(shard).drop_columns(["metadata"]), shard)
+    with pytest.raises(DatasetError, match="lacks the columns metadata of a_tre"):
+        open_benchmark(folder).rows("a_tre")
+
+
+def test_a_clip_that_claims_to_be_enormous_is_not_decoded(tmp_path):
+    data = bytearray(encoded(noise(), format="FLAC", subtype="PCM_16"))
+    # Bytes 18 to 25 of a FLAC file: 20 bits rate, 3 channels, 5 depth, 36 bits number of samples.
+    data[21] |= 0x0F
+    data[22:26] = b"\xff\xff\xff\xff"
+    folder = write_a_tre(tmp_path / "x", [bytes(data)])
+    with pytest.raises(DatasetError, match="a clip lasts 600 s at most"):
+        read(folder)
+
+
+def test_a_broken_card_is_refused(tmp_path):
+    folder = write_a_tre(tmp_path / "x", [encoded(noise())])
+    (tmp_path / "x" / "README.md").write_text("---\nconfigs: [\n---\n")
+    with pytest.raises(DatasetError, match="no data set in"):
+        open_benchmark(folder)
 
 
 def test_missing_splits_are_named(tmp_path):
@@ -188,6 +215,33 @@ class TestManifest:
         (folder / "a_tre" / "test-extra.parquet").write_bytes(shard.read_bytes())
         with pytest.raises(DatasetError, match="not in the manifest"):
             list(open_benchmark(str(folder)).batches("a_tre", 4))
+
+    def test_a_folder_without_one_of_its_shards_is_refused(self, folder):
+        (folder / "a_tre" / "train-00000-of-00001.parquet").rename(folder / "away")
+        with pytest.raises(DatasetError):
+            open_benchmark(str(folder))
+
+    def test_one_of_several_shards_missing_is_named(self, folder, tiny_config, monkeypatch):
+        monkeypatch.setattr("audio_compositionality.dataset_builder.build.CLIPS_PER_SHARD", 8)
+        folder = build_dataset(tiny_config, folder.parent / "y", progress=False)
+        (folder / "a_tre" / "train-00001-of-00003.parquet").unlink()
+        with pytest.raises(DatasetError, match="lacks 1 of its 6 shards, such as a_tre/train-00001-of-00003"):
+            open_benchmark(str(folder))
+
+    def test_a_snapshot_of_links_is_read(self, folder):
+        links = folder.parent / "snapshot"
+        for path in [path for path in folder.rglob("*") if path.is_file()]:
+            link = links / path.relative_to(folder)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
+        assert open_benchmark(str(links)).rows("a_tre") == open_benchmark(str(folder)).rows("a_tre")
+
+    def test_a_manifest_with_another_fingerprint_is_refused(self, folder):
+        manifest = folder / "benchmark.json"
+        values = json.loads(manifest.read_text())
+        manifest.write_text(json.dumps({**values, "fingerprint": "0" * 64}))
+        with pytest.raises(DatasetError, match="the fingerprint is not that of the configuration"):
+            open_benchmark(str(folder))
 
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 9}', '{"schema_version": 1, "shards": 3}'])
     def test_a_damaged_manifest_is_refused(self, folder, text):

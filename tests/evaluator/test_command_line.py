@@ -119,7 +119,7 @@ class TestBank:
         """Thirty-two named sines, packed by hand from the published layout of a bank."""
         data = b""
         for number in range(1, 33):
-            for level in (0, 0, 0, 0, 0, 99):
+            for level in (0, 0, 0, 0, 0, 60 + number):
                 data += bytes([99, 99, 99, 99, 99, 99, 99, 0, 39, 0, 0, 0, 7 << 3, 0, level, 1 << 1, 0])
             data += bytes([99, 99, 99, 99, 50, 50, 50, 50, 0, 1 << 3, 35, 0, 0, 0, 1, 24])
             data += f"VOICE {number}".ljust(10).encode()

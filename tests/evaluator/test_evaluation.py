@@ -110,7 +110,7 @@ def test_a_result_for_other_data_is_not_replaced(small_benchmark, tiny_config, t
 def test_a_built_folder_gives_the_same_scores(small_benchmark, small_config, tmp_path):
     folder = build_dataset(small_config, tmp_path / "x", progress=False)
     rendered = evaluate_encoder(Toy(), small_benchmark, progress=False)
-    built = evaluate_encoder(Toy(), str(folder), progress=False)
+    built = evaluate_encoder(Toy(), folder, device="cpu", progress=False)
     for one, other in zip(rendered, built, strict=True):
         assert one.fingerprint == other.fingerprint
         assert one.score == other.score

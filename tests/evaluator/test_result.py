@@ -1,4 +1,5 @@
 import dataclasses
+import errno
 import json
 from pathlib import Path
 
@@ -61,6 +62,19 @@ def test_no_name_leads_out_of_the_folder(tmp_path, name):
     assert "\n" not in str(path)
 
 
+def test_a_full_disk_leaves_the_old_result(tmp_path, monkeypatch):
+    path = save(tmp_path)
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", full)
+    with pytest.raises(OSError, match="No space left"):
+        save(tmp_path, dataclasses.replace(RESULT, score=0.9))
+    assert load_result(path)[0] == RESULT
+    assert len(list(path.parent.iterdir())) == 2
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -71,6 +85,14 @@ def test_no_name_leads_out_of_the_folder(tmp_path, name):
         ({"interval": [1]}, r"interval is \[1\]"),
         ({"controls": {"null": "x"}}, "controls is"),
         ({"encoder_id": ""}, "encoder_id is ''"),
+        ({"training": {"steps": "x"}}, "training is"),
+        ({"versions": {"python": 3}}, "versions is"),
+        ({"seconds": {"embed": True}}, "seconds is"),
+        ({"interval": [0.6, 0.1]}, "interval is"),
+        ({"std": -1}, "std is -1"),
+        ({"score": 5}, "score is 5"),
+        ({"fingerprint": "x"}, "fingerprint is 'x'"),
+        ({"date": "yesterday"}, "date is 'yesterday'"),
         ({"schema_version": 2}, "not a result of schema version 1"),
         ({"extra": 1}, "extra missing or unknown"),
     ],
@@ -113,6 +135,19 @@ class TestSamplesThatAreNotTheResults:
         path = save(tmp_path, scores=SCORES + 0.01)
         with pytest.raises(ResultError, match="mean of the samples is not the score"):
             load_result(path)
+
+    def test_not_numbers(self, tmp_path):
+        path = save(tmp_path, scores=np.array([0.3, np.nan, 0.3, 0.3]))
+        with pytest.raises(ResultError, match="mean of the samples"):
+            load_result(path)
+
+    def test_of_another_encoder(self, tmp_path):
+        path = save(tmp_path)
+        other = tmp_path / "other" / "abc" / path.name
+        other.parent.parent.mkdir()
+        path.parent.rename(other.parent)
+        with pytest.raises(ResultError, match="result of org/model, a_coat, in another's place"):
+            load_result(other)
 
     def test_none(self, tmp_path):
         path = save(tmp_path)
