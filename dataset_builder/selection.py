@@ -17,8 +17,8 @@ from .scenes import ATTRIBUTES, EMPTY, Codes
 
 NUM_BINS = 5
 """Bins of equal width between 0 and the largest attainable entropy. With K = 8 and up to four sources the entropy of
-an attribute takes seven values, 0, .27-.33 (three), .50-.53 (two) and .67: four of the five bins are occupied, and values
-that are nearly the same share a bin."""
+an attribute takes seven values, 0, .27-.33 (three), .50-.53 (two) and .67: four of the five bins are occupied, and
+values that are nearly the same share a bin."""
 
 
 def attribute_classes(codes: Codes, num_classes: int) -> NDArray[np.int32]:

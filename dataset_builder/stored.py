@@ -162,8 +162,8 @@ class StoredBenchmark:
         if rate != self.sample_rate:
             if not self._resampling_said:
                 warnings.warn(
-                    f"{self.source}: clip {clip_id} is at {rate:,} Hz; others than {self.sample_rate:,} Hz are resampled "
-                    "to it (said once)",
+                    f"{self.source}: clip {clip_id} is at {rate:,} Hz; others than {self.sample_rate:,} Hz are "
+                    "resampled to it (said once)",
                     stacklevel=2,
                 )
                 self._resampling_said = True

@@ -136,8 +136,8 @@ def _evaluate_task(
         found = _score_a_coat(embeddings, gains)
     else:
         scenes, splits = [row["metadata"] for row in rows], [row["split"] for row in rows]
-        fit = {"device": fit_device, "progress": progress, "return_scores": True}
-        found = a_tre(embeddings, scenes, splits, gains=gains, **settings, **fit)
+        fit: dict[str, Any] = {**settings, "device": fit_device, "progress": progress, "return_scores": True}
+        found = a_tre(embeddings, scenes, splits, gains=gains, **fit)
     scored = time.perf_counter()
     scores = {"score": np.asarray(found.pop("scores"), np.float64)}
     if "scores_centred" in found:
