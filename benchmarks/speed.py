@@ -179,10 +179,11 @@ def embed(options: argparse.Namespace) -> None:
             embed_dataset(encoder, first(), progress=False)
 
         bare()
-        # Taken in turns, so that a machine that slows down slows both.
-        times = [(shortest(whole, 1), shortest(bare, 1)) for _ in range(5)]
-        ours, theirs = (min(column) for column in zip(*times, strict=True))
+        # Taken in turns, and the median of the ratios: a machine whose speed drifts slows both of a pair.
+        pairs = sorted(((shortest(whole, 1), shortest(bare, 1)) for _ in range(5)), key=lambda pair: pair[1] / pair[0])
+        ours, theirs = pairs[len(pairs) // 2]
         line(f"embed_dataset, 64 clips, {Path(name).name}", ours, "forward on ready features", theirs)
+        print("    ratios of the five pairs:", *(f"{bare_time / our_time:.2f}" for our_time, bare_time in pairs))
         prepare = shortest(lambda: [encoder.prepare(b.waveforms, b.sample_rate) for b in batches], 2) / 64
         render = shortest(lambda: [benchmark.clips("a_coat", i) for i in range(16)], 2) / 64  # type: ignore[attr-defined]
         print(f"    of each clip: rendering {1e3 * render:.1f} ms, front end {1e3 * prepare:.1f} ms, ", end="")
