@@ -30,7 +30,8 @@ from .scenes import ATTRIBUTES
 AudioFormat = Literal["flac", "wav"]
 
 CLIPS_PER_SHARD = 400
-"""About 140 MB of FLAC or 256 MB of WAV (`build --preset mini`), well under the Hub's advised 500 MB; what a killed build can lose."""
+"""About 140 MB of FLAC or 256 MB of WAV (`build --preset mini`), well under the Hub's advised 500 MB; what a killed
+build can lose."""
 
 ROWS_PER_GROUP = 16
 """Rows of a Parquet row group: what a streaming reader has to fetch before its first row."""
