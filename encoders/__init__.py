@@ -1,6 +1,8 @@
 """Encoders: one protocol, one file a model family, and the embedding of a whole dataset."""
 
 from .base import ClipError, Encoder, StagedEncoder
+from .model_encoder import Hidden, ModelEncoder
+from .options import EncoderOptions
 from .pipeline import ClipBatch, embed_dataset
 from .registry import EncoderInfo, list_encoders, load_encoder
 
@@ -9,6 +11,9 @@ __all__ = [
     "ClipError",
     "Encoder",
     "EncoderInfo",
+    "EncoderOptions",
+    "Hidden",
+    "ModelEncoder",
     "StagedEncoder",
     "embed_dataset",
     "list_encoders",

@@ -7,11 +7,14 @@ pipeline can overlap them: `prepare` (resampling and the front end, on the CPU) 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import soxr
 from numpy.typing import ArrayLike, NDArray
+
+from .options import DEFAULT_OPTIONS, EncoderOptions
 
 Features = TypeVar("Features")
 FloatArray = NDArray[np.float32]
@@ -70,6 +73,10 @@ class StagedEncoder(ABC, Generic[Features]):
 
     Attributes:
         device: torch device of the model; one without a model computes on the CPU.
+        options: layer, pooling and precision, where there is a model to choose them for.
+        weights_sha256: SHA-256 of the weights; None where there are none, or fresh ones.
+        front_end_version: counted up when a change to the front end changes embeddings, so that stored ones are not
+            taken for new ones.
     """
 
     id: str
@@ -77,6 +84,9 @@ class StagedEncoder(ABC, Generic[Features]):
     output_dim: int
     revision: str
     device: str = "cpu"
+    options: EncoderOptions = DEFAULT_OPTIONS
+    weights_sha256: str | None = None
+    front_end_version: int = 1
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Features:
         """Validate clips, bring them to the encoder's rate and compute what its model takes.
@@ -101,9 +111,20 @@ class StagedEncoder(ABC, Generic[Features]):
         """
         return check_embeddings(self._run_model(features), self)
 
-    def embed(self, waveforms: ArrayLike, sample_rate: int) -> FloatArray:
-        """Embed clips: `forward(prepare(waveforms, sample_rate))`; see `Encoder.embed`."""
-        return self.forward(self.prepare(waveforms, sample_rate))
+    def embed(self, waveforms: ArrayLike | Sequence[ArrayLike], sample_rate: int) -> FloatArray:
+        """Embed clips: `forward(prepare(waveforms, sample_rate))`; see `Encoder.embed`.
+
+        Clips of different lengths may be given as a list of [samples] arrays. Those of one length are embedded
+        together, so that none is padded to another's length.
+        """
+        if not isinstance(waveforms, (list, tuple)) or len({np.shape(clip) for clip in waveforms}) <= 1:
+            return self.forward(self.prepare(waveforms, sample_rate))
+        clips = [np.asarray(clip) for clip in waveforms]
+        embeddings = np.empty((len(clips), self.output_dim), np.float32)
+        for shape in sorted({clip.shape for clip in clips}):
+            rows = [row for row, clip in enumerate(clips) if clip.shape == shape]
+            embeddings[rows] = self.forward(self.prepare([clips[row] for row in rows], sample_rate))
+        return embeddings
 
     @abstractmethod
     def _extract_features(self, clips: FloatArray) -> Features:

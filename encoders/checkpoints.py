@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ import torch
 from huggingface_hub import hf_hub_download
 from transformers import AutoConfig, AutoFeatureExtractor
 from transformers.utils import logging as transformers_logging
+
+from .weights import file_digest, shown
 
 UNUSED_WEIGHTS = ("masked_spec_embed",)
 """Weights that only training uses, which published checkpoints often lack."""
@@ -59,15 +62,27 @@ class Checkpoint:
                 settings.pop(key, None)
             text = repr(sorted(settings.items()))
             return f"seed-{self.seed}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-        return self.commit if self.commit is not None else f"sha256-{_weights_digest(Path(self.source))}"
+        return self.commit if self.commit is not None else f"sha256-{self.weights_sha256}"
+
+    @cached_property
+    def weights_sha256(self) -> str | None:
+        """SHA-256 of the weights, of several files that of their digests in the order of names; None of fresh ones."""
+        if self.seed is not None:
+            return None
+        folder = Path(self.source)
+        if self.commit is not None:
+            # What was loaded lies in the cache, in the same folder as the configuration.
+            folder = Path(hf_hub_download(self.source, "config.json", revision=self.commit)).parent
+        return _weights_digest(folder)
 
 
-def open_checkpoint(source: str | Path, seed: int | None = None) -> Checkpoint:
+def open_checkpoint(source: str | Path, seed: int | None = None, name: str | None = None) -> Checkpoint:
     """Read the configuration of a checkpoint.
 
     Args:
         source: a folder (`Path`) that holds config.json, or a Hub id (`str`).
         seed: see `Checkpoint`.
+        name: the id, where it is not that of the Hub or the folder's name: a registered name.
 
     Raises:
         ValueError: if there is no such repository, it cannot be reached, or its configuration cannot be read.
@@ -81,7 +96,7 @@ def open_checkpoint(source: str | Path, seed: int | None = None) -> Checkpoint:
             config = AutoConfig.from_pretrained(source, revision=commit, trust_remote_code=False)
     except Exception as error:
         raise ValueError(f"cannot read the configuration of '{identifier}': {error}") from error
-    return Checkpoint(identifier, str(source), commit, config, seed)
+    return Checkpoint(name or identifier, str(source), commit, config, seed)
 
 
 def load_feature_extractor(checkpoint: Checkpoint) -> Any:
@@ -188,7 +203,7 @@ def _check_loaded(checkpoint: Checkpoint, model: Any, info: dict[str, Any], part
     ]
     unexpected = [k for k in info["unexpected_keys"] if belongs(k)]
     problems = [
-        f"{len(keys)} {what}: {_some(keys)}"
+        f"{len(keys)} {what}: {shown(sorted(keys))}"
         for what, keys in (("missing", missing), ("of another shape", reshaped), ("unexpected", unexpected))
         if keys
     ]
@@ -198,11 +213,6 @@ def _check_loaded(checkpoint: Checkpoint, model: Any, info: dict[str, Any], part
             f"the weights of '{checkpoint.id}' are not those of a {type(model).__name__}: {details}. Weights and "
             "config.json must come from the same model"
         )
-
-
-def _some(keys: list[str], shown: int = 5) -> str:
-    listed = ", ".join(sorted(keys)[:shown])
-    return listed if len(keys) <= shown else f"{listed} and {len(keys) - shown} more"
 
 
 def _hub_commit(repository: str) -> str:
@@ -224,18 +234,14 @@ def _weight_files(folder: Path) -> list[Path]:
     if files:
         return files
     pickles = sorted(p.name for p in folder.iterdir() if p.suffix in {".bin", ".pt", ".pth", ".ckpt", ".pkl"})
-    found = f"; {_some(pickles)} is a pickle, which can run code when read, and is refused" if pickles else ""
+    found = f"; {shown(pickles)} is a pickle, which can run code when read, and is refused" if pickles else ""
     raise ValueError(
         f"folder '{folder.name}' holds no safetensors weights{found}. Save the model with save_pretrained()"
     )
 
 
 def _weights_digest(folder: Path) -> str:
-    """SHA-256 of the weights: of the file, or of the digests of several files in the order of their names."""
-    digests = []
-    for file in _weight_files(folder):
-        with file.open("rb") as stream:
-            digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
+    digests = [file_digest(file) for file in _weight_files(folder)]
     if len(digests) == 1:
         return digests[0]
     return hashlib.sha256("".join(digests).encode()).hexdigest()

@@ -25,13 +25,23 @@ def resolve_device(device: str | torch.device | None) -> torch.device:
 
 
 @contextmanager
-def exact_inference() -> Iterator[None]:
-    """No gradients, and cuDNN neither rounds to TF32 nor picks algorithms by timing.
+def inference(device: str, precision: str = "float32") -> Iterator[None]:
+    """No gradients; cuDNN neither rounds to TF32 nor picks algorithms by timing; autocast where it is asked for.
 
     Convolutions on CUDA otherwise use TF32 by default, whose 10-bit mantissa changes an embedding by about 1e-3.
+
+    Args:
+        device: where the model is.
+        precision: ``float32``, or the type that autocast computes in: ``bfloat16`` or ``float16``.
     """
+    autocast = torch.autocast(
+        torch.device(device).type,
+        dtype=None if precision == "float32" else getattr(torch, precision),
+        enabled=precision != "float32",
+    )
     with (
         torch.inference_mode(),
         torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False),
+        autocast,
     ):
         yield

@@ -1,20 +1,24 @@
-"""From a name to an encoder: registered names, Hub ids, local folders, and `untrained:` in front of either."""
+"""From a name to an encoder: registered names, files and installed packages, local folders, Hub ids."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .baselines import Downsample, LogMelStatistics, RandomVector
 from .inference import resolve_device
+from .options import DEFAULT_OPTIONS, EncoderOptions
 
 if TYPE_CHECKING:
     import torch
 
     from .base import StagedEncoder
+    from .weights import WeightsFile
 
 UNTRAINED = "untrained:"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -26,17 +30,30 @@ class EncoderInfo:
 
     Attributes:
         name: what `load_encoder` takes.
-        family: "baseline", or the family of model.
         output_dim: length of an embedding.
         sample_rate: rate in Hz that it works at.
+        paradigm: how it was trained.
+        licence: of the weights, as their publisher states it.
+        weights: where they come from: a Hub repository, or the file's name and the site; empty for none.
         description: one line.
     """
 
     name: str
-    family: str
     output_dim: int
     sample_rate: int
+    paradigm: str
+    licence: str
+    weights: str
     description: str
+
+
+@dataclass(frozen=True)
+class _Named:
+    """An encoder with a name: `source` is a Hub repository in transformers' format, or the weights for `loader`."""
+
+    info: EncoderInfo
+    source: str | WeightsFile
+    loader: str = ""
 
 
 _BASELINES: dict[type[Downsample | RandomVector | LogMelStatistics], str] = {
@@ -60,47 +77,63 @@ _WHISPER_DIMS = {
 }
 
 
+@cache
+def _named() -> dict[str, _Named]:
+    entries = [*_whispers()]
+    return {entry.info.name: entry for entry in entries}
+
+
+def _whispers() -> list[_Named]:
+    named = []
+    for size, dim in _WHISPER_DIMS.items():
+        # The Hub's cards: MIT for large-v3-turbo, Apache-2.0 for the others.
+        licence = "MIT" if size == "large-v3-turbo" else "Apache-2.0"
+        source = f"openai/whisper-{size}"
+        description = f"encoder of Whisper {size}, mean over the clip's own frames (30-s window)"
+        info = EncoderInfo(f"whisper-{size}", dim, 16_000, "speech recognition", licence, source, description)
+        named.append(_Named(info, source))
+    return named
+
+
 def list_encoders() -> list[EncoderInfo]:
-    """The encoders that are known by name: the baselines, then pretrained models of the Hub.
+    """The encoders that are known by name: the baselines, then pretrained models.
 
     `load_encoder` takes others too: see there.
     """
     baselines = [
-        EncoderInfo(c.id, "baseline", c.output_dim, c.sample_rate, description) for c, description in _BASELINES.items()
+        EncoderInfo(c.id, c.output_dim, c.sample_rate, "none (baseline)", "Apache-2.0", "", description)
+        for c, description in _BASELINES.items()
     ]
-    whispers = [
-        EncoderInfo(
-            f"openai/whisper-{size}",
-            "whisper",
-            dim,
-            16_000,
-            f"encoder of Whisper {size}, mean over the clip's own frames (30-s window)",
-        )
-        for size, dim in _WHISPER_DIMS.items()
-    ]
-    return baselines + whispers
+    return baselines + [named.info for named in _named().values()]
 
 
 def load_encoder(
     id: str,
     *,
     device: str | torch.device | None = None,
+    options: EncoderOptions = DEFAULT_OPTIONS,
     seed: int = 0,
 ) -> StagedEncoder[Any]:
     """Load an encoder.
 
-    `id` is, in this order: a registered name (`list_encoders`); a local folder with config.json,
-    preprocessor_config.json and safetensors weights; a Hub id (`org/name`). `untrained:` in front of a folder or a
-    Hub id gives the same architecture with fresh weights, for which the folder needs no weights.
+    `id` is, in this order:
+
+    - a registered name (`list_encoders`), or `NAME=PATH` for its weights in a local file or folder;
+    - a local folder with config.json, preprocessor_config.json and safetensors weights;
+    - a Hub id (`org/name`) of a transformers audio model.
+
+    `untrained:` in front of any of them but a baseline gives the same architecture with fresh weights, for which a
+    folder needs no weights.
 
     Args:
         id: which encoder.
         device: torch device of the model; by default CUDA where there is one, else the CPU.
+        options: layer, pooling, precision, compilation.
         seed: seed of the weights of an `untrained:` encoder; every other encoder is fixed and ignores it.
 
     Raises:
         ValueError: if there is no such encoder (with the nearest known name), its files cannot be had or are
-            incomplete, or the model is of a kind that cannot be embedded with.
+            incomplete, the model is of a kind that cannot be embedded with, or cannot be run with the options.
     """
     name = id.removeprefix(UNTRAINED)
     untrained = name != id
@@ -108,23 +141,54 @@ def load_encoder(
         if name == baseline.id:
             if untrained:
                 raise ValueError(f"'{id}': '{name}' is a baseline without weights, there is nothing to untrain")
+            if options != DEFAULT_OPTIONS:
+                raise ValueError(f"'{name}' is a baseline without a model: it takes no layer, pooling or precision")
             return baseline()
+    chosen_seed = seed if untrained else None
+    resolved = resolve_device(device)
+    official, _, path = name.partition("=")
+    if official in _named() and (path or name == official):
+        return _load_named(_named()[official], path, chosen_seed, resolved, options)
     source = _locate(name)
     if source is None:
         raise ValueError(_unknown(id, name))
-    return _load_pretrained(source, seed if untrained else None, resolve_device(device))
+    return _load_transformers(source, None, chosen_seed, resolved, options)
 
 
-def _load_pretrained(source: Path | str, seed: int | None, device: torch.device) -> StagedEncoder[Any]:
+def _load_named(
+    named: _Named, path: str, seed: int | None, device: torch.device, options: EncoderOptions
+) -> StagedEncoder[Any]:
+    name = named.info.name
+    local = Path(path).expanduser() if path else None
+    if isinstance(named.source, str):
+        if local is not None and not (local / "config.json").is_file():
+            raise ValueError(f"'{name}={path}': it must be a folder with config.json and safetensors weights")
+        return _load_transformers(local or named.source, name, seed, device, options)
+    from .weights import PICKLES, Weights, check_digest
+
+    if seed is not None:
+        local = None
+    elif local is None:
+        local = named.source.fetch()
+    elif not local.is_file():
+        raise ValueError(f"'{name}={path}': there is no such file; it must be {named.source.name} or safetensors")
+    elif local.suffix in PICKLES:
+        check_digest(local, named.source.digest)
+    module, _, attribute = named.loader.partition(":")
+    encoder: StagedEncoder[Any] = getattr(import_module(f".{module}", __package__), attribute)(
+        Weights(name, local, seed), device, options
+    )
+    return encoder
+
+
+def _load_transformers(
+    source: Path | str, name: str | None, seed: int | None, device: torch.device, options: EncoderOptions
+) -> StagedEncoder[Any]:
     # A baseline need not wait for transformers to be imported.
     from .checkpoints import open_checkpoint
     from .transformers_audio import load_transformers_encoder
-    from .whisper import WhisperEncoder
 
-    checkpoint = open_checkpoint(source, seed)
-    if checkpoint.config.model_type == "whisper":
-        return WhisperEncoder(checkpoint, device)
-    return load_transformers_encoder(checkpoint, device)
+    return load_transformers_encoder(open_checkpoint(source, seed, name), device, options)
 
 
 def _locate(name: str) -> Path | str | None:
@@ -146,14 +210,11 @@ def _locate(name: str) -> Path | str | None:
 
 def _unknown(id: str, name: str) -> str:
     known = [info.name for info in list_encoders()]
-    by_short_name = {full.split("/")[-1]: full for full in known}
-    candidates = [*known, *by_short_name]
-    close = difflib.get_close_matches(name, candidates, n=3, cutoff=0.6)
-    close = close or [c for c in candidates if name and c.startswith(name)][:3]
-    suggestions = list(dict.fromkeys(by_short_name.get(match, match) for match in close))
+    close = difflib.get_close_matches(name.partition("=")[0], known, n=3, cutoff=0.6)
+    close = close or [c for c in known if name and c.startswith(name)][:3]
     prefix = id[: len(id) - len(name)]
-    if suggestions:
-        quoted = " or ".join(f"'{prefix}{suggestion}'" for suggestion in suggestions)
+    if close:
+        quoted = " or ".join(f"'{prefix}{suggestion}'" for suggestion in close)
         return f"unknown encoder '{id}'; did you mean {quoted}?"
     return (
         f"unknown encoder '{id}'; pass one of {', '.join(known)}, a Hub id (org/name), or an existing folder with "

@@ -1,4 +1,4 @@
-"""Audio models of transformers other than Whisper, from a Hub id or a local folder.
+"""Audio models of transformers, from a Hub id or a local folder.
 
 `FrameEncoder` takes any model whose output is a sequence of frames (wav2vec 2.0, HuBERT, WavLM, UniSpeech-SAT,
 data2vec-audio, SEW, the encoder of a speech-to-text model, ...). A family that works otherwise has a class of its
@@ -8,7 +8,6 @@ own, listed in `FAMILIES`.
 from __future__ import annotations
 
 import inspect
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -16,27 +15,37 @@ import numpy as np
 import torch
 from transformers import AutoModel, ClapModel
 
-from .base import FloatArray, StagedEncoder
+from .base import FloatArray
 from .checkpoints import Checkpoint, load_feature_extractor, load_model
-from .inference import exact_inference
+from .inference import inference
+from .model_encoder import Hidden, ModelEncoder
+from .options import EncoderOptions
+from .whisper import WhisperEncoder
 
 Tensors = dict[str, torch.Tensor]
 
 
-class TransformersEncoder(StagedEncoder[Tensors]):
+class TransformersEncoder(ModelEncoder[Tensors]):
     """What the families share: a feature extractor, and a model of which they pool the output."""
 
     model_class: Any = AutoModel
     parts: tuple[str, ...] = ("",)
 
-    def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
-        self.id = checkpoint.encoder_id
+    def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         self._config = checkpoint.config
         self._extractor = load_feature_extractor(checkpoint)
-        self.sample_rate = int(self._extractor.sampling_rate)
-        self.device = str(device)
+        super().__init__(
+            checkpoint.encoder_id,
+            sample_rate=int(self._extractor.sampling_rate),
+            num_layers=self._count_layers(),
+            options=options,
+            device=device,
+        )
         self._model = self._used_part(load_model(checkpoint, self.model_class, self.parts)).to(device)
-        self.revision = checkpoint.revision
+        self.revision, self.weights_sha256 = checkpoint.revision, checkpoint.weights_sha256
+
+    def _count_layers(self) -> int:
+        return int(getattr(self._config, "num_hidden_layers", 0))
 
     def _used_part(self, model: Any) -> Any:
         return model
@@ -50,15 +59,19 @@ class TransformersEncoder(StagedEncoder[Tensors]):
                 f"{self.sample_rate} Hz: {error}"
             ) from error
 
-    def _run_model(self, features: Tensors) -> FloatArray:
-        with exact_inference():
-            pooled = self._pool({name: values.to(self.device) for name, values in features.items()})
-            embeddings: FloatArray = pooled.cpu().numpy()
-        return embeddings
-
-    @abstractmethod
-    def _pool(self, features: Tensors) -> torch.Tensor:
-        """Embeddings [n, output_dim] of features on the model's device."""
+    def _hidden_states(self, features: Tensors) -> torch.Tensor:
+        """Output of the model at the layer that is asked for."""
+        layer = self.options.layer
+        on_device = {name: values.to(self.device) for name, values in features.items()}
+        output = self._model(**on_device, **({} if layer is None else {"output_hidden_states": True}))
+        hidden: torch.Tensor | None = getattr(output, "last_hidden_state", None)
+        if hidden is None or hidden.ndim != 3:
+            found = "no last_hidden_state" if hidden is None else f"a last_hidden_state of {tuple(hidden.shape)}"
+            raise ValueError(
+                f"'{self.id}': a {type(self._model).__name__} returns {found}, where [clips, frames, dim] is needed; "
+                f"this model family ('{self._config.model_type}') needs an encoder class of its own"
+            )
+        return hidden if layer is None else output.hidden_states[layer]
 
     def _refuse_longer(self, samples: int, longest: int) -> None:
         if samples > longest:
@@ -75,9 +88,9 @@ class FrameEncoder(TransformersEncoder):
     pads. Of an encoder-decoder model the encoder is used.
     """
 
-    def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
+    def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         _refuse_several_modalities(checkpoint)
-        super().__init__(checkpoint, device)
+        super().__init__(checkpoint, device, options)
         self._inputs = set(inspect.signature(self._model.forward).parameters)
         self._main_input: str = self._model.main_input_name
         self._probe()
@@ -95,9 +108,8 @@ class FrameEncoder(TransformersEncoder):
                 "attention mask, so frames of sound cannot be told from padding; this model family "
                 f"('{self._config.model_type}') needs an encoder class of its own"
             )
-        with exact_inference():
-            pooled = self._pool({name: values.to(self.device) for name, values in one.items()})
-        self.output_dim = int(pooled.shape[-1])
+        with inference(self.device):
+            self.output_dim = int(self._encode(one).frames.shape[-1])
 
     def _extract_features(self, clips: FloatArray) -> Tensors:
         features = super()._extract_features(clips)
@@ -118,23 +130,13 @@ class FrameEncoder(TransformersEncoder):
         """Frames that the model returns for an input of given lengths, where its class says so."""
         return getattr(self._model, "_get_feat_extract_output_lengths", None)
 
-    def _pool(self, features: Tensors) -> torch.Tensor:
-        output = self._model(**features)
-        hidden: torch.Tensor | None = getattr(output, "last_hidden_state", None)
-        if hidden is None or hidden.ndim != 3:
-            found = "no last_hidden_state" if hidden is None else f"a last_hidden_state of {tuple(hidden.shape)}"
-            raise ValueError(
-                f"'{self.id}': a {type(self._model).__name__} returns {found}, where [clips, frames, dim] is needed; "
-                f"this model family ('{self._config.model_type}') needs an encoder class of its own"
-            )
-        return self._mean_of_sound(hidden, features.get("attention_mask"))
-
-    def _mean_of_sound(self, hidden: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-        """Mean over the frames that come of sound, by the mask of the input: [n, frames, dim] to [n, dim]."""
-        if mask is None or bool(mask.all()):
-            return hidden.mean(dim=1)
-        sound = self._frame_mask(mask, hidden.shape[1]).to(hidden.dtype)[..., None]
-        return (hidden * sound).sum(dim=1) / sound.sum(dim=1)
+    def _encode(self, features: Tensors) -> Hidden:
+        hidden = self._hidden_states(features)
+        mask = features.get("attention_mask")
+        frames = hidden.shape[1]
+        # All clips of a batch have one length, so what is padding in the first is padding in all.
+        sounding = frames if mask is None else int(self._frame_mask(mask[:1], frames).sum())
+        return Hidden(hidden[:, :sounding], 0.0)
 
     def _frame_mask(self, mask: torch.Tensor, frames: int) -> torch.Tensor:
         if mask.shape[1] == frames:
@@ -156,11 +158,12 @@ class SpectrogramTransformerEncoder(TransformersEncoder):
     (1,024 frames of 10 ms); the feature extractor pads shorter clips and longer ones are refused.
     """
 
+    has_cls = True
     window = 400
     hop = 160
 
-    def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
-        super().__init__(checkpoint, device)
+    def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
+        super().__init__(checkpoint, device, options)
         config = checkpoint.config
         if self._extractor.max_length != config.max_length or self._extractor.num_mel_bins != config.num_mel_bins:
             raise ValueError(
@@ -183,15 +186,16 @@ class SpectrogramTransformerEncoder(TransformersEncoder):
         features = super()._extract_features(clips)
         return {**features, "frames": torch.tensor(frames)}
 
-    def _pool(self, features: Tensors) -> torch.Tensor:
-        hidden = self._model(input_values=features["input_values"]).last_hidden_state
+    def _encode(self, features: Tensors) -> Hidden:
+        hidden = self._hidden_states({"input_values": features["input_values"]})
         config = self._config
         bands = (config.num_mel_bins - config.patch_size) // config.frequency_stride + 1
         # Class and distillation token come first, then all patches of the lowest band, and so on.
-        patches = hidden[:, 2:].unflatten(1, (bands, -1))
+        patches = hidden[:, 2:].unflatten(1, (bands, -1)).mean(dim=1)
         sounding = -(-int(features["frames"]) // config.time_stride)
-        pooled: torch.Tensor = patches[:, :, :sounding].mean(dim=(1, 2))
-        return pooled
+        return Hidden(
+            patches[:, :sounding], config.time_stride * self.hop / self.sample_rate, hidden[:, :2].mean(dim=1)
+        )
 
 
 class ClapEncoder(TransformersEncoder):
@@ -201,11 +205,12 @@ class ClapEncoder(TransformersEncoder):
     is refused.
     """
 
+    has_embedding = True
     model_class = ClapModel
     parts = ("audio_model.", "audio_projection.")
 
-    def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
-        super().__init__(checkpoint, device)
+    def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
+        super().__init__(checkpoint, device, options)
         self.output_dim = int(checkpoint.config.projection_dim)
 
     def _used_part(self, model: Any) -> Any:
@@ -218,25 +223,28 @@ class ClapEncoder(TransformersEncoder):
         # With feature fusion the extractor marks one clip of a batch, at random, as longer than the window.
         return {**features, "is_longer": torch.zeros(len(clips), 1, dtype=torch.bool)}
 
-    def _pool(self, features: Tensors) -> torch.Tensor:
-        embeddings: torch.Tensor = self._model.get_audio_features(**features).pooler_output
-        return embeddings
+    def _encode(self, features: Tensors) -> Hidden:
+        output = self._model.get_audio_features(**features)
+        return Hidden(output.last_hidden_state.flatten(2).mT, 0.0, embedding=output.pooler_output)
 
 
-FAMILIES: dict[str, type[TransformersEncoder]] = {
+FAMILIES: dict[str, type[WhisperEncoder | TransformersEncoder]] = {
+    "whisper": WhisperEncoder,
     "audio-spectrogram-transformer": SpectrogramTransformerEncoder,
     "clap": ClapEncoder,
 }
 """Model types that are not a sequence of frames; any other is taken by `FrameEncoder` or refused by it."""
 
 
-def load_transformers_encoder(checkpoint: Checkpoint, device: torch.device) -> TransformersEncoder:
+def load_transformers_encoder(
+    checkpoint: Checkpoint, device: torch.device, options: EncoderOptions
+) -> WhisperEncoder | TransformersEncoder:
     """The encoder of the checkpoint's family.
 
     Raises:
         ValueError: if the model is none that can be embedded with, saying what is missing.
     """
-    return FAMILIES.get(checkpoint.config.model_type, FrameEncoder)(checkpoint, device)
+    return FAMILIES.get(checkpoint.config.model_type, FrameEncoder)(checkpoint, device, options)
 
 
 def _refuse_several_modalities(checkpoint: Checkpoint) -> None:

@@ -7,13 +7,15 @@ the mean over the frames of the clip itself, as arXiv 2603.13685 does: 500 of 1,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from transformers import WhisperFeatureExtractor, WhisperModel
 
-from .base import FloatArray, StagedEncoder
+from .base import FloatArray
 from .checkpoints import Checkpoint, load_feature_extractor, load_model
-from .inference import exact_inference
+from .model_encoder import Hidden, ModelEncoder
+from .options import EncoderOptions
 
 MEL_FLOOR = 1e-10
 """Power below which a mel band is silent; log10 of it, -10, fills the padding."""
@@ -35,20 +37,20 @@ class WhisperFeatures:
     frames: int
 
 
-class WhisperEncoder(StagedEncoder[WhisperFeatures]):
-    """A Whisper encoder with mean pooling over the clip's own frames.
+class WhisperEncoder(ModelEncoder[WhisperFeatures]):
+    """A Whisper encoder; its frames are those of the clip itself, 20 ms each.
 
     Clips longer than the window (30 s) are refused, never cropped.
     """
 
-    def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
+    def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         extractor = load_feature_extractor(checkpoint)
         if not isinstance(extractor, WhisperFeatureExtractor):
             raise ValueError(
                 f"'{checkpoint.id}' is a Whisper model with a {type(extractor).__name__}; it needs a "
                 "WhisperFeatureExtractor"
             )
-        config = checkpoint.config
+        config = self._encoder_config(checkpoint)
         if extractor.nb_max_frames != 2 * config.max_source_positions:
             raise ValueError(
                 f"the feature extractor of '{checkpoint.id}' makes {extractor.nb_max_frames} frames, but the model "
@@ -61,14 +63,24 @@ class WhisperEncoder(StagedEncoder[WhisperFeatures]):
             )
         if extractor.dither:
             raise ValueError(f"the feature extractor of '{checkpoint.id}' adds noise (dither {extractor.dither})")
-        self.id = checkpoint.encoder_id
-        self.sample_rate = int(extractor.sampling_rate)
+        super().__init__(
+            checkpoint.encoder_id,
+            sample_rate=int(extractor.sampling_rate),
+            num_layers=int(config.encoder_layers),
+            options=options,
+            device=device,
+        )
         self.output_dim = int(config.d_model)
-        self._log_mel = LogMel(extractor)
+        self._log_mel = LogMel(extractor).to(device)
+        self._model = self._load_encoder(checkpoint).to(device)
+        self.revision, self.weights_sha256 = checkpoint.revision, checkpoint.weights_sha256
+
+    def _encoder_config(self, checkpoint: Checkpoint) -> Any:
+        return checkpoint.config
+
+    def _load_encoder(self, checkpoint: Checkpoint) -> Any:
         # A WhisperEncoder loaded by itself finds none of its weights in a published checkpoint.
-        self._model = load_model(checkpoint, WhisperModel, parts=("encoder.",)).get_encoder().to(device)
-        self.revision = checkpoint.revision
-        self.device = str(device)
+        return load_model(checkpoint, WhisperModel, parts=("encoder.",)).get_encoder()
 
     def _extract_features(self, clips: FloatArray) -> WhisperFeatures:
         samples, window = clips.shape[1], self._log_mel.window_samples
@@ -77,19 +89,19 @@ class WhisperEncoder(StagedEncoder[WhisperFeatures]):
                 f"clips last {samples / self.sample_rate:g} s, but '{self.id}' takes {window / self.sample_rate:g} s "
                 "at most; cut them before"
             )
-        log_mel = self._log_mel(torch.from_numpy(clips))
+        log_mel = self._log_mel(torch.from_numpy(clips).to(self.device))
         # The second convolution has a stride of 2: one encoder frame for two of the spectrogram.
         sounding = -(-samples // self._log_mel.hop)
         return WhisperFeatures(log_mel, frames=(sounding - 1) // 2 + 1)
 
-    def _run_model(self, features: WhisperFeatures) -> FloatArray:
-        with exact_inference():
-            hidden = self._model(features.log_mel.to(self.device)).last_hidden_state
-            pooled: FloatArray = hidden[:, : features.frames].mean(dim=1).cpu().numpy()
-        return pooled
+    def _encode(self, features: WhisperFeatures) -> Hidden:
+        layer = self.options.layer
+        output = self._model(features.log_mel, output_hidden_states=layer is not None)
+        hidden = output.last_hidden_state if layer is None else output.hidden_states[layer]
+        return Hidden(hidden[:, : features.frames], 2 * self._log_mel.hop / self.sample_rate)
 
 
-class LogMel:
+class LogMel(torch.nn.Module):
     """What `WhisperFeatureExtractor` computes, bit for bit, but only where there is sound.
 
     A frame that lies in the padding has no power; its bands are at the floor without a transform. For 10 s in a
@@ -97,14 +109,15 @@ class LogMel:
     """
 
     def __init__(self, extractor: WhisperFeatureExtractor) -> None:
+        super().__init__()
         self.window_samples: int = extractor.n_samples
         self.hop: int = extractor.hop_length
         self._frames: int = extractor.nb_max_frames
         self._size: int = extractor.n_fft
-        self._taper = torch.hann_window(self._size)
-        self._filters = torch.from_numpy(extractor.mel_filters).to(torch.float32).T
+        self.register_buffer("_taper", torch.hann_window(self._size))
+        self.register_buffer("_filters", torch.from_numpy(extractor.mel_filters).to(torch.float32).T)
 
-    def __call__(self, clips: torch.Tensor) -> torch.Tensor:
+    def forward(self, clips: torch.Tensor) -> torch.Tensor:
         """Log-mel spectrogram [n, mels, frames] of clips [n, samples] that are no longer than the window."""
         samples = clips.shape[1]
         # Frames are centred: frame t sees samples from t·hop - size/2 on.

@@ -1,0 +1,143 @@
+"""What encoders with a torch model share: layers, pooling, precision and compilation."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from .base import Features, FloatArray, StagedEncoder, check_embeddings
+from .inference import inference
+from .options import EncoderOptions
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """What a model says of clips, before it becomes one vector a clip.
+
+    Attributes:
+        frames: [n, frames, dim], one vector a moment, padding taken away; where a moment has several (the patches of
+            a spectrogram), their mean.
+        frame_seconds: distance between frames in seconds.
+        cls: [n, dim], the class token; None where the model has none. The mean of several where it has several.
+        embedding: [n, output_dim], what the model itself defines as the embedding of a clip; None where it defines
+            none.
+    """
+
+    frames: torch.Tensor
+    frame_seconds: float
+    cls: torch.Tensor | None = None
+    embedding: torch.Tensor | None = None
+
+
+class ModelEncoder(StagedEncoder[Features]):
+    """An encoder around a torch model.
+
+    A subclass computes features in `_extract_features` (float32; on the device where its front end can), runs its
+    model in `_encode`, and names what it can do in the class attributes.
+
+    Attributes:
+        has_embedding: whether `Hidden.embedding` is there for the model's output.
+        has_cls: whether `Hidden.cls` is there.
+        num_layers: number of blocks; layers are 0 to `num_layers`.
+        num_parameters: weights of the part of the model that is run.
+    """
+
+    has_embedding = False
+    has_cls = False
+    num_layers: int
+
+    def __init__(
+        self,
+        id: str,
+        *,
+        sample_rate: int,
+        num_layers: int,
+        options: EncoderOptions,
+        device: torch.device,
+    ) -> None:
+        """Check the options against what the family can do.
+
+        A subclass then builds its model and sets `output_dim`, `revision` and `weights_sha256`.
+
+        Raises:
+            ValueError: on a layer that the model does not have, or pooling `cls` where there is no class token.
+        """
+        if options.layer is not None and not 0 <= options.layer <= num_layers:
+            raise ValueError(f"'{id}' has the layers 0 to {num_layers}, but layer {options.layer} is asked for")
+        if options.pooling == "cls" and not self.has_cls:
+            raise ValueError(f"'{id}' has no class token, so pooling can be mean or max, not cls")
+        self.id = id + options.suffix
+        self.sample_rate = sample_rate
+        self.num_layers = num_layers
+        self.options = options
+        self.device = str(device)
+        self._run_encode = torch.compile(self._encode) if options.compile else self._encode
+
+    @property
+    def num_parameters(self) -> int:
+        """Number of weights of the model that is run."""
+        modules = [value for value in vars(self).values() if isinstance(value, torch.nn.Module)]
+        return sum(parameter.numel() for module in modules for parameter in module.parameters())
+
+    def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
+        """Embed every frame of clips.
+
+        Args:
+            waveforms: [n, samples]; see `Encoder.embed`.
+            sample_rate: their rate in Hz.
+
+        Returns:
+            float32 [n, frames, dim], the distance between frames in seconds. Frame i is about the sound around
+            (i + 1/2) times that distance.
+        """
+        features = self.prepare(waveforms, sample_rate)
+        with inference(self.device, self.options.precision):
+            hidden = self._run_encode(features)
+            frames: FloatArray = hidden.frames.float().cpu().numpy()
+        return frames, hidden.frame_seconds
+
+    def precision_deviation(self, waveforms: ArrayLike, sample_rate: int) -> dict[str, float]:
+        """How far the embeddings of clips are from those computed in float32.
+
+        Returns:
+            ``relative_mean`` and ``relative_max`` over the clips of |z - z32| / |z32|, and ``spread_ratio``, the root
+            mean square of |z - z32| over that of |z32 - mean z32|: what counts where differences are compared.
+        """
+        features = self.prepare(waveforms, sample_rate)
+        exact = self._embed_features(features, "float32").astype(np.float64)
+        error = np.linalg.norm(self._embed_features(features, self.options.precision) - exact, axis=1)
+        relative = error / np.maximum(np.linalg.norm(exact, axis=1), np.finfo(np.float64).tiny)
+        spread = np.linalg.norm(exact - exact.mean(axis=0), axis=1)
+        ratio = float(np.sqrt((error**2).mean() / max((spread**2).mean(), np.finfo(np.float64).tiny)))
+        return {
+            "relative_mean": float(relative.mean()),
+            "relative_max": float(relative.max()),
+            "spread_ratio": ratio,
+        }
+
+    @abstractmethod
+    def _encode(self, features: Features) -> Hidden:
+        """Run the model up to `options.layer` on features, which may still have to be moved to the device."""
+
+    def _run_model(self, features: Features) -> FloatArray:
+        return self._embed_features(features, self.options.precision)
+
+    def _embed_features(self, features: Features, precision: str) -> FloatArray:
+        with inference(self.device, precision):
+            embeddings: FloatArray = self._pool(self._run_encode(features)).cpu().numpy()
+        return check_embeddings(embeddings, self)
+
+    def _pool(self, hidden: Hidden) -> torch.Tensor:
+        pooling = self.options.pooling
+        if pooling is None and self.has_embedding and self.options.layer is None:
+            assert hidden.embedding is not None
+            return hidden.embedding.float()
+        if pooling == "cls":
+            assert hidden.cls is not None
+            return hidden.cls.float()
+        frames = hidden.frames.float()
+        return frames.amax(dim=1) if pooling == "max" else frames.mean(dim=1)
