@@ -79,8 +79,12 @@ _WHISPER_DIMS = {
 
 @cache
 def _named() -> dict[str, _Named]:
-    entries = [*_whispers()]
+    entries = [*_official(), *_whispers()]
     return {entry.info.name: entry for entry in entries}
+
+
+def _official() -> list[_Named]:
+    return []
 
 
 def _whispers() -> list[_Named]:
