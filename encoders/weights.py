@@ -49,7 +49,7 @@ class WeightsFile:
     @property
     def is_hub(self) -> bool:
         """Whether the file is in a repository of the Hugging Face Hub."""
-        return not self.source.startswith("https://")
+        return "://" not in self.source
 
     def fetch(self) -> Path:
         """Local path of the file, downloaded first where it is not there; its size and a progress bar are shown.

@@ -73,6 +73,34 @@ def test_a_folder_is_named_by_its_last_part_only(save: Save, tmp_path: Path, mon
     assert load_encoder("my-model").id == "my-model"
 
 
+def test_a_registered_name_with_weights_of_a_folder(saved: Saved) -> None:
+    folder = saved("whisper")
+    named, local = load_encoder(f"whisper-base={folder}"), load_encoder(str(folder))
+    assert (named.id, local.id) == ("whisper-base", "whisper")
+    assert named.revision == local.revision == f"sha256-{named.weights_sha256}"
+    assert load_encoder(f"untrained:whisper-base={folder}").id == "untrained:whisper-base"
+    assert load_encoder(f"untrained:whisper-base={folder}").weights_sha256 is None
+
+
+@pytest.mark.parametrize("path", ["/no/such/folder", "."])
+def test_a_registered_name_with_a_folder_that_holds_none(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=f"'whisper-base={path}': it must be a folder with config.json"):
+        load_encoder(f"whisper-base={path}")
+
+
+def test_every_named_encoder_says_what_it_is() -> None:
+    for info in list_encoders():
+        assert info.output_dim > 0
+        assert 16_000 <= info.sample_rate <= 48_000
+        assert info.paradigm
+        assert info.licence
+        assert info.description
+        assert bool(info.weights) == ("baseline" not in info.paradigm)
+
+
 def test_revision_follows_the_weights(save: Save, tmp_path: Path) -> None:
     first, copy = save("wav2vec2", tmp_path / "a"), save("wav2vec2", tmp_path / "b")
     assert load_encoder(str(first)).revision == load_encoder(str(copy)).revision

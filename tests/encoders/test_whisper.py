@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from audio_compositionality.encoders import load_encoder
+from audio_compositionality.encoders import EncoderOptions, load_encoder
 from audio_compositionality.encoders.whisper import LogMel
 
 MakeClips = Callable[[int, float], np.ndarray]
@@ -84,3 +84,55 @@ def test_real_weights(real_whisper: Path, make_clips: MakeClips) -> None:
     assert untrained.id == f"untrained:{real_whisper.name}"
     assert untrained.output_dim == encoder.output_dim
     assert relative_error(untrained.embed(clips[:1], 16_000), together[:1]) > 0.1
+
+
+def test_layers_and_pooling(saved: Callable[[str], Path], make_clips: MakeClips) -> None:
+    folder, clips = saved("whisper"), make_clips(16_000, 1.0)
+    inputs = transformers.WhisperFeatureExtractor.from_pretrained(folder)(
+        list(clips), sampling_rate=16_000, return_tensors="pt"
+    )
+    model = transformers.WhisperModel.from_pretrained(folder).eval()
+    with torch.no_grad():
+        output = model.encoder(inputs.input_features, output_hidden_states=True)
+    assert len(output.hidden_states) == 3
+    for layer, hidden in enumerate(output.hidden_states):
+        for pooling, expected in (("mean", hidden[:, :50].mean(1)), ("max", hidden[:, :50].amax(1))):
+            encoder = load_encoder(str(folder), options=EncoderOptions(layer, pooling))
+            assert encoder.id == f"whisper@layer={layer}+pooling={pooling}"
+            assert relative_error(encoder.embed(clips, 16_000), expected.numpy()) < 1e-5
+    last = load_encoder(str(folder), options=EncoderOptions(layer=2)).embed(clips, 16_000)
+    np.testing.assert_array_equal(last, load_encoder(str(folder)).embed(clips, 16_000))
+
+    frames, seconds = load_encoder(str(folder)).embed_frames(clips, 16_000)
+    assert seconds == 0.02
+    assert relative_error(frames, output.last_hidden_state[:, :50].numpy()) < 1e-5
+
+    with pytest.raises(ValueError, match="'whisper' has the layers 0 to 2, but layer 3 is asked for"):
+        load_encoder(str(folder), options=EncoderOptions(layer=3))
+    with pytest.raises(ValueError, match="'whisper' has no class token, so pooling can be mean or max, not cls"):
+        load_encoder(str(folder), options=EncoderOptions(pooling="cls"))
+
+
+def test_clips_of_different_lengths(saved: Callable[[str], Path], make_clips: MakeClips) -> None:
+    encoder = load_encoder(str(saved("whisper")))
+    clips = [clip[:length] for clip, length in zip(make_clips(16_000, 2.0), (16_000, 32_000, 16_000), strict=True)]
+    alone = np.concatenate([encoder.embed(clip[None], 16_000) for clip in clips])
+    np.testing.assert_allclose(encoder.embed(clips, 16_000), alone, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_reduced_precision_is_near_float32_and_its_deviation_is_told(
+    precision: str, saved: Callable[[str], Path], make_clips: MakeClips
+) -> None:
+    folder, clips = str(saved("whisper")), make_clips(16_000, 1.0)
+    exact, reduced = load_encoder(folder), load_encoder(folder, options=EncoderOptions(precision=precision))
+    assert reduced.id == f"whisper@{precision}"
+    error = reduced.embed(clips, 16_000) - exact.embed(clips, 16_000)
+    relative = np.linalg.norm(error, axis=1) / np.linalg.norm(exact.embed(clips, 16_000), axis=1)
+    deviation = reduced.precision_deviation(clips, 16_000)
+    assert 0 < relative.max() < 0.02
+    assert deviation["relative_max"] == pytest.approx(relative.max(), rel=1e-3)
+    assert deviation["relative_mean"] == pytest.approx(relative.mean(), rel=1e-3)
+    assert 0 < deviation["spread_ratio"] < 1
+    assert reduced.embed(clips, 16_000).dtype == np.float32
+    assert exact.precision_deviation(clips, 16_000)["relative_max"] == 0
