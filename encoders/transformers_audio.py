@@ -20,6 +20,7 @@ from .checkpoints import Checkpoint, load_feature_extractor, load_model
 from .inference import inference
 from .model_encoder import Hidden, ModelEncoder
 from .options import EncoderOptions
+from .spectrogram_transformer import SpectrogramTransformerEncoder
 from .whisper import WhisperEncoder
 
 Tensors = dict[str, torch.Tensor]
@@ -151,53 +152,6 @@ class FrameEncoder(TransformersEncoder):
         return sound
 
 
-class SpectrogramTransformerEncoder(TransformersEncoder):
-    """Audio Spectrogram Transformer (Gong et al., 2021, arXiv 2104.01778).
-
-    The mean over the patches that begin within the clip, without the two class tokens. Its window is fixed
-    (1,024 frames of 10 ms); the feature extractor pads shorter clips and longer ones are refused.
-    """
-
-    has_cls = True
-    window = 400
-    hop = 160
-
-    def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-        super().__init__(checkpoint, device, options)
-        config = checkpoint.config
-        if self._extractor.max_length != config.max_length or self._extractor.num_mel_bins != config.num_mel_bins:
-            raise ValueError(
-                f"the feature extractor of '{checkpoint.id}' makes {self._extractor.max_length} frames of "
-                f"{self._extractor.num_mel_bins} mel bands, but the model takes {config.max_length} of "
-                f"{config.num_mel_bins}"
-            )
-        self.output_dim = int(config.hidden_size)
-
-    def _extract_features(self, clips: FloatArray) -> Tensors:
-        samples = clips.shape[1]
-        if samples < self.window:
-            raise ValueError(
-                f"clips of {samples} samples at {self.sample_rate} Hz are shorter than one frame of '{self.id}' "
-                f"({self.window} samples)"
-            )
-        # Kaldi's frames lie wholly within the clip.
-        self._refuse_longer(samples, self.window + (self._config.max_length - 1) * self.hop + self.hop - 1)
-        frames = (samples - self.window) // self.hop + 1
-        features = super()._extract_features(clips)
-        return {**features, "frames": torch.tensor(frames)}
-
-    def _encode(self, features: Tensors) -> Hidden:
-        hidden = self._hidden_states({"input_values": features["input_values"]})
-        config = self._config
-        bands = (config.num_mel_bins - config.patch_size) // config.frequency_stride + 1
-        # Class and distillation token come first, then all patches of the lowest band, and so on.
-        patches = hidden[:, 2:].unflatten(1, (bands, -1)).mean(dim=1)
-        sounding = -(-int(features["frames"]) // config.time_stride)
-        return Hidden(
-            patches[:, :sounding], config.time_stride * self.hop / self.sample_rate, hidden[:, :2].mean(dim=1)
-        )
-
-
 class ClapEncoder(TransformersEncoder):
     """CLAP (Wu et al., 2023, arXiv 2211.06687): the projected audio embedding, of unit length.
 
@@ -228,7 +182,7 @@ class ClapEncoder(TransformersEncoder):
         return Hidden(output.last_hidden_state.flatten(2).mT, 0.0, embedding=output.pooler_output)
 
 
-FAMILIES: dict[str, type[WhisperEncoder | TransformersEncoder]] = {
+FAMILIES: dict[str, type[WhisperEncoder | SpectrogramTransformerEncoder | TransformersEncoder]] = {
     "whisper": WhisperEncoder,
     "audio-spectrogram-transformer": SpectrogramTransformerEncoder,
     "clap": ClapEncoder,
@@ -238,7 +192,7 @@ FAMILIES: dict[str, type[WhisperEncoder | TransformersEncoder]] = {
 
 def load_transformers_encoder(
     checkpoint: Checkpoint, device: torch.device, options: EncoderOptions
-) -> WhisperEncoder | TransformersEncoder:
+) -> WhisperEncoder | SpectrogramTransformerEncoder | TransformersEncoder:
     """The encoder of the checkpoint's family.
 
     Raises:
