@@ -19,11 +19,9 @@ from pathlib import Path
 import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
-from seeded import seeded_clips, seeded_state, torchlibrosa_constants
+from seeded import FOLDER, seeded_clips, seeded_state, torchlibrosa_constants
 
 from audio_compositionality.encoders import load_encoder
-
-FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -56,29 +54,6 @@ def compared(encoder: str, reference: str, ours: np.ndarray, theirs: np.ndarray)
 def fixtures() -> list[str]:
     """Encoders whose reference's embeddings lie in this folder."""
     return sorted(path.stem for path in FOLDER.glob("*.safetensors"))
-
-
-def save_fixture(
-    encoder: str,
-    reference: str,
-    sample_rate: int,
-    shapes: dict[str, list[int]],
-    embeddings: np.ndarray,
-    constants: dict[str, object] | None = None,
-) -> None:
-    """Keep the embeddings [n, dim] that a reference with the seeded weights gives for the seeded clips.
-
-    Args:
-        encoder: registered name.
-        reference: package and version.
-        sample_rate: rate of the clips in Hz.
-        shapes: shape of every tensor of the checkpoint, by its official name, but for the constants.
-        embeddings: what the reference returned.
-        constants: arguments of `torchlibrosa_constants`, where the checkpoint holds them.
-    """
-    about = {"reference": reference, "sample_rate": sample_rate, "shapes": shapes, "constants": constants}
-    metadata = {"about": json.dumps(about), "command": f"python tests/references/{encoder.replace('-', '_')}.py"}
-    save_file({"embeddings": np.ascontiguousarray(embeddings, np.float32)}, FOLDER / f"{encoder}.safetensors", metadata)
 
 
 def fixture_state(encoder: str) -> dict[str, np.ndarray]:

@@ -1,19 +1,27 @@
 """Weights and clips that a reference implementation and ours are both given: made from seeds by NumPy alone.
 
+Nothing of the project is imported here, so that a reference's script can be run in an environment of its own that has
+numpy, scipy, librosa and safetensors.
+
 A checkpoint is too large to keep, its names and shapes are not: `seeded_state` fills them with the same numbers
 anywhere. Weights are scaled so that signals keep their size through a deep network and every one of them matters.
 """
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import librosa
 import numpy as np
+import scipy.ndimage
 import scipy.signal
+from safetensors.numpy import save_file
 
 SECONDS = 10
+FOLDER = Path(__file__).parent
 
 
 def seeded_state(shapes: Mapping[str, Sequence[int]], seed: int = 0) -> dict[str, np.ndarray]:
@@ -64,3 +72,26 @@ def seeded_clips(sample_rate: int, seconds: float = SECONDS) -> np.ndarray:
         level * clip / np.abs(clip).max() for level, clip in zip(levels, (noise, sweep, tones, chord), strict=True)
     ]
     return np.stack(clips).astype(np.float32)
+
+
+def save_fixture(
+    encoder: str,
+    reference: str,
+    sample_rate: int,
+    shapes: dict[str, list[int]],
+    embeddings: np.ndarray,
+    constants: dict[str, object] | None = None,
+) -> None:
+    """Keep the embeddings [n, dim] that a reference with the seeded weights gives for the seeded clips.
+
+    Args:
+        encoder: registered name.
+        reference: package and version.
+        sample_rate: rate of the clips in Hz.
+        shapes: shape of every tensor of the checkpoint, by its official name, but for the constants.
+        embeddings: what the reference returned.
+        constants: arguments of `torchlibrosa_constants`, where the checkpoint holds them.
+    """
+    about = {"reference": reference, "sample_rate": sample_rate, "shapes": shapes, "constants": constants}
+    metadata = {"about": json.dumps(about), "command": f"python tests/references/{encoder.replace('-', '_')}.py"}
+    save_file({"embeddings": np.ascontiguousarray(embeddings, np.float32)}, FOLDER / f"{encoder}.safetensors", metadata)
