@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoModel, ClapModel
+from transformers import AutoModel
 
 from .base import FloatArray
 from .checkpoints import Checkpoint, load_feature_extractor, load_model
+from .clap import ClapEncoder
 from .inference import inference
 from .model_encoder import Hidden, ModelEncoder
 from .options import EncoderOptions
@@ -152,37 +153,7 @@ class FrameEncoder(TransformersEncoder):
         return sound
 
 
-class ClapEncoder(TransformersEncoder):
-    """CLAP (Wu et al., 2023, arXiv 2211.06687): the projected audio embedding, of unit length.
-
-    The window is 10 s. CLAP repeats a shorter clip, as in training; it would crop a longer one at random, so that
-    is refused.
-    """
-
-    has_embedding = True
-    model_class = ClapModel
-    parts = ("audio_model.", "audio_projection.")
-
-    def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-        super().__init__(checkpoint, device, options)
-        self.output_dim = int(checkpoint.config.projection_dim)
-
-    def _used_part(self, model: Any) -> Any:
-        del model.text_model, model.text_projection
-        return model
-
-    def _extract_features(self, clips: FloatArray) -> Tensors:
-        self._refuse_longer(clips.shape[1], self._extractor.nb_max_samples)
-        features = super()._extract_features(clips)
-        # With feature fusion the extractor marks one clip of a batch, at random, as longer than the window.
-        return {**features, "is_longer": torch.zeros(len(clips), 1, dtype=torch.bool)}
-
-    def _encode(self, features: Tensors) -> Hidden:
-        output = self._model.get_audio_features(**features)
-        return Hidden(output.last_hidden_state.flatten(2).mT, 0.0, embedding=output.pooler_output)
-
-
-FAMILIES: dict[str, type[WhisperEncoder | SpectrogramTransformerEncoder | TransformersEncoder]] = {
+FAMILIES: dict[str, Callable[[Checkpoint, torch.device, EncoderOptions], ModelEncoder[Any]]] = {
     "whisper": WhisperEncoder,
     "audio-spectrogram-transformer": SpectrogramTransformerEncoder,
     "clap": ClapEncoder,
@@ -192,7 +163,7 @@ FAMILIES: dict[str, type[WhisperEncoder | SpectrogramTransformerEncoder | Transf
 
 def load_transformers_encoder(
     checkpoint: Checkpoint, device: torch.device, options: EncoderOptions
-) -> WhisperEncoder | SpectrogramTransformerEncoder | TransformersEncoder:
+) -> ModelEncoder[Any]:
     """The encoder of the checkpoint's family.
 
     Raises:
