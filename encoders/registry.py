@@ -84,7 +84,48 @@ def _named() -> dict[str, _Named]:
 
 
 def _official() -> list[_Named]:
-    return []
+    # Needs torch, which this module should not.
+    from .weights import WeightsFile
+
+    return [
+        _Named(
+            EncoderInfo(
+                "panns-cnn14",
+                2048,
+                32_000,
+                "supervised",
+                "CC-BY-4.0",
+                "Cnn14_mAP=0.431.pth, Zenodo 3987831",
+                "PANNs Cnn14, the embedding before its classifier",
+            ),
+            WeightsFile(
+                "Cnn14_mAP=0.431.pth",
+                "https://zenodo.org/records/3987831/files/Cnn14_mAP%3D0.431.pth?download=1",
+                327_428_481,
+                "md5:541141fa2ee191a88f24a3219fff024e",
+            ),
+            "panns:PannsEncoder",
+        ),
+        _Named(
+            EncoderInfo(
+                "passt-s",
+                768,
+                32_000,
+                "supervised",
+                "Apache-2.0",
+                "passt-s-f128-p16-s10-ap.476-swa.pt, GitHub kkoutini/PaSST v0.0.1-audioset",
+                "PaSST-S with structured patchout, mean of class and distillation token (10-s window)",
+            ),
+            WeightsFile(
+                "passt-s-f128-p16-s10-ap.476-swa.pt",
+                "https://github.com/kkoutini/PaSST/releases/download/v0.0.1-audioset/passt-s-f128-p16-s10-ap.476-swa.pt",
+                344_665_734,
+                # The release has no hash; this is what others who downloaded the file recorded.
+                "sha256:302903fa8c4aee817b11dc982da0b29aaf8d11a3e722420476d0a12c9db70c2c",
+            ),
+            "passt:PasstEncoder",
+        ),
+    ]
 
 
 def _whispers() -> list[_Named]:

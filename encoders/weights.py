@@ -141,8 +141,12 @@ def read_tensors(path: Path) -> State:
         if path.suffix not in PICKLES:
             raise ValueError(f"it must be a .safetensors file or one of {', '.join(PICKLES)}")
         # Some training scripts stored the state of their sampler beside the weights: arrays of numbers.
-        harmless: list[Any] = [np.ndarray, np.dtype, np._core.multiarray._reconstruct, np._core.multiarray.scalar]
+        harmless: list[Any] = [np.ndarray, np.dtype]
         harmless += [getattr(np.dtypes, name) for name in dir(np.dtypes) if name.endswith("DType")]
+        multiarray = np._core.multiarray  # type: ignore[attr-defined]
+        for function in (multiarray._reconstruct, multiarray.scalar):
+            # Files of before NumPy 2 have the second name.
+            harmless += [function, (function, f"numpy.core.multiarray.{function.__name__}")]
         with torch.serialization.safe_globals(harmless):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, ValueError, SafetensorError, ImportError) as error:
