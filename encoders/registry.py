@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .baselines import Downsample, LogMelStatistics, RandomVector
+from .custom import describe_installed, installed_encoders, is_file_spec, load_from_file, load_installed
 from .inference import resolve_device
 from .options import DEFAULT_OPTIONS, EncoderOptions
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from .weights import WeightsFile
 
 UNTRAINED = "untrained:"
+SUITES = {"hear:": "load_hear_encoder", "xares:": "load_xares_encoder", "mteb:": "load_mteb_encoder"}
+"""Prefix of an encoder in the form of another suite, and the function of the module of that name that loads it."""
+
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -30,8 +34,8 @@ class EncoderInfo:
 
     Attributes:
         name: what `load_encoder` takes.
-        output_dim: length of an embedding.
-        sample_rate: rate in Hz that it works at.
+        output_dim: length of an embedding; None where only loading it would tell.
+        sample_rate: rate in Hz that it works at; None likewise.
         paradigm: how it was trained.
         licence: of the weights, as their publisher states it.
         weights: where they come from: a Hub repository, or the file's name and the site; empty for none.
@@ -39,8 +43,8 @@ class EncoderInfo:
     """
 
     name: str
-    output_dim: int
-    sample_rate: int
+    output_dim: int | None
+    sample_rate: int | None
     paradigm: str
     licence: str
     weights: str
@@ -141,7 +145,7 @@ def _whispers() -> list[_Named]:
 
 
 def list_encoders() -> list[EncoderInfo]:
-    """The encoders that are known by name: the baselines, then pretrained models.
+    """The encoders that are known by name: the baselines, pretrained models, and those of installed packages.
 
     `load_encoder` takes others too: see there.
     """
@@ -149,7 +153,24 @@ def list_encoders() -> list[EncoderInfo]:
         EncoderInfo(c.id, c.output_dim, c.sample_rate, "none (baseline)", "Apache-2.0", "", description)
         for c, description in _BASELINES.items()
     ]
-    return baselines + [named.info for named in _named().values()]
+    known = baselines + [named.info for named in _named().values()]
+    names = {info.name for info in known}
+    installed = [
+        EncoderInfo(name, None, None, "not stated", "not stated", "", f"installed by {describe_installed(point)}")
+        for name, point in sorted(installed_encoders().items())
+        if name not in names
+    ]
+    return known + installed
+
+
+def has_untrained_twin(id: str) -> bool:
+    """Whether `untrained:` may stand in front of an encoder's id: not of a baseline, nor of other people's code."""
+    name = id.removeprefix(UNTRAINED)
+    if name in {baseline.id for baseline in _BASELINES}:
+        return False
+    if name.partition("=")[0] in _named():
+        return True
+    return not (name.startswith(tuple(SUITES)) or is_file_spec(name) or name in installed_encoders())
 
 
 def load_encoder(
@@ -164,11 +185,15 @@ def load_encoder(
     `id` is, in this order:
 
     - a registered name (`list_encoders`), or `NAME=PATH` for its weights in a local file or folder;
+    - `path/to/file.py:ClassName`: a class of one's own (`custom.Embedder` says what it needs), or the name of the
+      entry point of an installed package in the group `audio_compositionality.encoders`; both run that code;
+    - `hear:MODULE`, `hear:MODULE:WEIGHTS`, `xares:path/to/file.py:ClassName` or `mteb:NAME`: an encoder in the form
+      of another suite, whose code is run too;
     - a local folder with config.json, preprocessor_config.json and safetensors weights;
     - a Hub id (`org/name`) of a transformers audio model.
 
-    `untrained:` in front of any of them but a baseline gives the same architecture with fresh weights, for which a
-    folder needs no weights.
+    `untrained:` in front of any but a baseline or other people's code gives the same architecture with fresh weights,
+    for which a folder needs no weights.
 
     Args:
         id: which encoder.
@@ -194,10 +219,28 @@ def load_encoder(
     official, _, path = name.partition("=")
     if official in _named() and (path or name == official):
         return _load_named(_named()[official], path, chosen_seed, resolved, options)
+    if untrained and name and not has_untrained_twin(name):
+        raise ValueError(f"'{id}': '{name}' is made by code of its own, so nothing here can give it fresh weights")
+    foreign = _load_foreign(name, None if device is None else resolved, options)
+    if foreign is not None:
+        return foreign
     source = _locate(name)
     if source is None:
         raise ValueError(_unknown(id, name))
     return _load_transformers(source, None, chosen_seed, resolved, options)
+
+
+def _load_foreign(name: str, device: torch.device | None, options: EncoderOptions) -> StagedEncoder[Any] | None:
+    """An encoder that other people's code makes; None if the name does not stand for one."""
+    for prefix, function in SUITES.items():
+        if name.startswith(prefix):
+            module = import_module(f".{prefix[:-1]}", __package__)
+            encoder: StagedEncoder[Any] = getattr(module, function)(name.removeprefix(prefix), device, options)
+            return encoder
+    if is_file_spec(name):
+        return load_from_file(name, device, options)
+    point = installed_encoders().get(name)
+    return None if point is None else load_installed(point, device, options)
 
 
 def _load_named(
@@ -262,6 +305,7 @@ def _unknown(id: str, name: str) -> str:
         quoted = " or ".join(f"'{prefix}{suggestion}'" for suggestion in close)
         return f"unknown encoder '{id}'; did you mean {quoted}?"
     return (
-        f"unknown encoder '{id}'; pass one of {', '.join(known)}, a Hub id (org/name), or an existing folder with "
-        "config.json, preprocessor_config.json and safetensors weights"
+        f"unknown encoder '{id}'; pass one of {', '.join(known)}, a Hub id (org/name), an existing folder with "
+        "config.json, preprocessor_config.json and safetensors weights, or a class of your own as "
+        "path/to/file.py:ClassName"
     )
