@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from compare import DIRECT, compare_with_fixture, fixtures
+from compare import DIRECT, compare_directly, compare_with_fixture, fixtures
 
 
 @pytest.mark.parametrize("encoder", fixtures())
@@ -15,6 +15,6 @@ def test_same_embeddings_as_the_reference_had(encoder: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("encoder", list(DIRECT))
 def test_same_embeddings_as_the_reference_beside_it(encoder: str, tmp_path: Path) -> None:
-    comparison = DIRECT[encoder](tmp_path)
+    comparison = compare_directly(encoder, tmp_path)
     assert comparison.relative < 1e-4
     assert comparison.spread < 1e-3

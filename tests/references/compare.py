@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from direct import DIRECT
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from seeded import FOLDER, seeded_clips, seeded_state, torchlibrosa_constants
@@ -79,8 +79,9 @@ def _about(encoder: str) -> dict:
         return json.loads(file.metadata()["about"])
 
 
-DIRECT: dict[str, Callable[[Path], Comparison]] = {}
-"""Comparisons with a reference that runs beside our versions; each is given a temporary folder."""
+def compare_directly(encoder: str, folder: Path) -> Comparison:
+    """Compare with a reference that runs beside our versions, with checkpoints in a temporary folder."""
+    return compared(encoder, *DIRECT[encoder](folder))
 
 
 def main() -> None:
@@ -89,7 +90,7 @@ def main() -> None:
     print("| encoder | reference | relative error | error over spread |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = [compare(folder) for compare in DIRECT.values()]
+        found = [compare_directly(encoder, folder) for encoder in DIRECT]
         found += [compare_with_fixture(encoder, folder) for encoder in fixtures()]
     for one in sorted(found, key=lambda comparison: comparison.encoder):
         print(f"| {one.encoder} | {one.reference} | {one.relative:.1e} | {one.spread:.1e} |")
