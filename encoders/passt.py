@@ -107,8 +107,9 @@ class Block(nn.Module):
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """Tokens [n, tokens, 768] of tokens of the same shape."""
-        attended: torch.Tensor = tokens + self.attn(self.norm1(tokens))
-        return attended + self.mlp(self.norm2(attended))
+        attended = tokens + self.attn(self.norm1(tokens))
+        output: torch.Tensor = attended + self.mlp(self.norm2(attended))
+        return output
 
 
 class Passt(nn.Module):

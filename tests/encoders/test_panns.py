@@ -86,12 +86,12 @@ def librosa_log_mel(clip: np.ndarray) -> np.ndarray:
 def test_the_spectrogram_is_librosas(make_clips: Callable[[int, float], np.ndarray]) -> None:
     clips = make_clips(RATE, 0.5)
     expected = np.stack([librosa_log_mel(clip).T for clip in clips])
-    ours = panns.LogMel(panns.CNN14_LOG_MEL)(torch.from_numpy(clips)).numpy()
+    ours = panns.LogMel()(torch.from_numpy(clips)).numpy()
     # Bands with nearly no power come from rounding.
     loud = expected > -70
     assert loud.mean() > 0.5
     np.testing.assert_allclose(ours[loud], expected[loud], rtol=0, atol=5e-3)
-    silence = panns.LogMel(panns.CNN14_LOG_MEL)(torch.zeros(1, 9920))
+    silence = panns.LogMel()(torch.zeros(1, 9920))
     torch.testing.assert_close(silence, torch.full((1, 32, 64), -100.0))
 
 
@@ -143,11 +143,11 @@ def test_a_checkpoint_of_another_front_end_is_refused(small: None) -> None:
     flat = np.real(np.exp(-2j * np.pi * np.outer(np.arange(513), np.arange(1024)) / 1024))[:, None]
     others: dict[str, np.ndarray] = {MEL: from_zero[MEL], MATRIX: flat}
     for name, constant in others.items():
-        with pytest.raises(ValueError, match=rf"'{name}' differ by .*fmin=50.*trained with another front end"):
+        with pytest.raises(ValueError, match=rf"'{name}' differ by .*64 mel bands from 50 to .*trained with another"):
             panns.convert_cnn14({**state, name: torch.from_numpy(constant)})
     with pytest.raises(ValueError, match=rf"'{MEL}' differ by nan"):
         panns.convert_cnn14({**state, MEL: torch.full((513, 64), torch.nan)})
-    with pytest.raises(ValueError, match=r"shape \(257, 1, 512\), but must be \(513, 1, 1024\)"):
+    with pytest.raises(ValueError, match=r"shape \(257, 1, 512\), but must be there in the shape \(513, 1, 1024\)"):
         panns.convert_cnn14({**state, MATRIX: torch.zeros(257, 1, 512)})
     del state[MEL]
     with pytest.raises(ValueError, match=rf"'{MEL}' are missing"):
