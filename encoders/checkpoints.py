@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +28,12 @@ UNUSED_WEIGHTS = ("masked_spec_embed",)
 
 UNUSED_BUFFERS = ("position_ids",)
 """Constants that older versions of transformers stored beside the weights."""
+
+HOW_TO_WRAP = (
+    "to embed with it anyway, write a class with `sample_rate` (Hz) and `embed(waveforms, sample_rate)`, which returns "
+    "[clips, dim], and pass --encoder path/to/file.py:ClassName"
+)
+"""What an error about a model that is not supported ends with."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ class Checkpoint:
         if self.commit is not None:
             # What was loaded lies in the cache, in the same folder as the configuration.
             folder = Path(hf_hub_download(self.source, "config.json", revision=self.commit)).parent
-        return _weights_digest(folder)
+        return weights_digest(weight_files(folder))
 
 
 def open_checkpoint(source: str | Path, seed: int | None = None, name: str | None = None) -> Checkpoint:
@@ -95,7 +101,7 @@ def open_checkpoint(source: str | Path, seed: int | None = None, name: str | Non
         with quiet(source):
             config = AutoConfig.from_pretrained(source, revision=commit, trust_remote_code=False)
     except Exception as error:
-        raise ValueError(f"cannot read the configuration of '{identifier}': {error}") from error
+        raise ValueError(f"cannot read the configuration of '{identifier}': {error}; {HOW_TO_WRAP}") from error
     return Checkpoint(name or identifier, str(source), commit, config, seed)
 
 
@@ -113,12 +119,12 @@ def load_feature_extractor(checkpoint: Checkpoint) -> Any:
     except Exception as error:
         raise ValueError(
             f"'{checkpoint.id}' (model type '{checkpoint.config.model_type}') has no feature extractor: an audio "
-            f"encoder needs preprocessor_config.json beside config.json ({error})"
+            f"encoder needs preprocessor_config.json beside config.json ({error}); {HOW_TO_WRAP}"
         ) from error
     if not isinstance(getattr(extractor, "sampling_rate", None), int):
         raise ValueError(
             f"'{checkpoint.id}' (model type '{checkpoint.config.model_type}') is no audio model: its "
-            f"{type(extractor).__name__} has no sampling_rate"
+            f"{type(extractor).__name__} has no sampling_rate; {HOW_TO_WRAP}"
         )
     return extractor
 
@@ -138,7 +144,7 @@ def load_model(checkpoint: Checkpoint, model_class: Any, parts: tuple[str, ...] 
     if checkpoint.seed is not None:
         return _fresh_model(checkpoint, model_class).eval()
     if checkpoint.commit is None:
-        _weight_files(Path(checkpoint.source))
+        weight_files(Path(checkpoint.source))
     try:
         with quiet(checkpoint.source):
             model, info = model_class.from_pretrained(
@@ -229,7 +235,12 @@ def _hub_commit(repository: str) -> str:
     return path.parent.name
 
 
-def _weight_files(folder: Path) -> list[Path]:
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of a folder, in the order of names.
+
+    Raises:
+        ValueError: if there are none.
+    """
     files = sorted(folder.glob("*.safetensors"))
     if files:
         return files
@@ -240,8 +251,9 @@ def _weight_files(folder: Path) -> list[Path]:
     )
 
 
-def _weights_digest(folder: Path) -> str:
-    digests = [file_digest(file) for file in _weight_files(folder)]
+def weights_digest(files: Sequence[Path]) -> str:
+    """SHA-256 of a file, of several that of their digests one after the other."""
+    digests = [file_digest(file) for file in files]
     if len(digests) == 1:
         return digests[0]
     return hashlib.sha256("".join(digests).encode()).hexdigest()

@@ -112,6 +112,9 @@ class LogMel(nn.Module):
     above the floor of silent bands: -85 dB for a tone of full scale, where the floor is -100 dB.
     """
 
+    _taper: torch.Tensor
+    _filters: torch.Tensor
+
     def __init__(self, extractor: ClapFeatureExtractor, id: str) -> None:
         """Read the settings.
 
@@ -162,7 +165,8 @@ def unfold_image(hidden: torch.Tensor, segments: int) -> torch.Tensor:
         hidden: [n, dim, rows, columns]; the first rows / `segments` rows are the bands of the first segment.
         segments: number of segments of time that lie below each other.
     """
-    return hidden.unflatten(2, (segments, -1)).mean(dim=3).flatten(2).mT
+    clips, dim, rows, columns = hidden.shape
+    return hidden.reshape(clips, dim, segments, rows // segments, columns).mean(dim=3).flatten(2).mT
 
 
 def segments_of_image(config: Any) -> int:

@@ -81,9 +81,10 @@ class MsClap(nn.Module):
         self.htsat = ClapAudioModel(self.config)
         self.projection = Projection(self.config.hidden_size, EMBEDDING_DIM)
         for module in self.htsat.modules():
-            if hasattr(module, "relative_position_index"):
+            index = getattr(module, "relative_position_index", None)
+            if isinstance(index, torch.Tensor):
                 # Follows from the architecture, so that no checkpoint need hold it.
-                module.register_buffer("relative_position_index", module.relative_position_index, persistent=False)
+                module.register_buffer("relative_position_index", index, persistent=False)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,8 +15,8 @@ from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 from safetensors import SafetensorError, safe_open
 from transformers import initialization
 
-from .checkpoints import Checkpoint, load_model, quiet
-from .weights import State, WeightsFile, check_digest, file_digest, load_exactly, read_tensors
+from .checkpoints import Checkpoint, load_model, quiet, weight_files, weights_digest
+from .weights import State, WeightsFile, check_digest, file_digest, load_exactly, read_tensors, shown
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -54,29 +53,23 @@ class PartialCheckpoint(Checkpoint):
         """The files that hold weights of the part, fetched from the Hub where they are not there yet.
 
         Raises:
-            ValueError: if there are none, one is missing, cannot be had, or is a pickle that is not known.
+            ValueError: if there are none, one is missing, cannot be had, or is a pickle of unknown content.
         """
         if (single := self._find(WEIGHTS)) is not None:
             return (single,)
         if (index := self._find(INDEX)) is not None:
             return tuple(self._find_shard(name) for name in self._shards(index))
-        known = {file.name: file for repository, file in PUBLISHED_PICKLES.items() if self._may_be(repository)}
-        for name, file in known.items():
-            if (pickle := self._find(name)) is not None:
-                check_digest(pickle, file.digest)
-                return (pickle,)
-        raise ValueError(
-            f"'{self.id}' has no safetensors weights (neither {WEIGHTS} nor {INDEX}); save the model with "
-            "save_pretrained()"
-        )
+        if (pickle := self._find_published()) is not None:
+            return (pickle,)
+        if self.commit is not None:
+            raise ValueError(f"'{self.source}' on the Hugging Face Hub has no safetensors weights")
+        names = [file.name for file in weight_files(Path(self.source))]
+        raise ValueError(f"'{self.id}' holds {shown(names)}, but neither {WEIGHTS} nor {INDEX}")
 
     @cached_property
     def weights_sha256(self) -> str | None:
         """SHA-256 of `files`, of several that of their digests in the order of names; None of fresh weights."""
-        if self.seed is not None:
-            return None
-        digests = [file_digest(file) for file in self.files]
-        return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+        return None if self.seed is not None else weights_digest(self.files)
 
     def load(self, model_class: Any, config: Any) -> Any:
         """The part in float32 and evaluation mode, with its stored weights or with fresh ones.
@@ -131,8 +124,17 @@ class PartialCheckpoint(Checkpoint):
             raise ValueError(f"'{self.id}' has no {name}, which holds weights of the part that embeds")
         return path
 
-    def _may_be(self, repository: str) -> bool:
-        return self.commit is None or self.source == repository
+    def _find_published(self) -> Path | None:
+        """The PyTorch file of a repository of `PUBLISHED_PICKLES`, or of a folder with a copy of it."""
+        for repository, published in PUBLISHED_PICKLES.items():
+            if self.commit is not None and self.source != repository:
+                continue
+            path = self._find(published.name)
+            if path is None or (self.commit is None and f"sha256:{file_digest(path)}" != published.digest):
+                continue
+            check_digest(path, published.digest)
+            return path
+        return None
 
     def _find(self, name: str) -> Path | None:
         """Local path of a file of the checkpoint, None if it has no such file."""

@@ -108,6 +108,9 @@ class LogMel(torch.nn.Module):
     window of 30 s this takes a fifth of the time.
     """
 
+    _taper: torch.Tensor
+    _filters: torch.Tensor
+
     def __init__(self, extractor: WhisperFeatureExtractor) -> None:
         super().__init__()
         self.window_samples: int = extractor.n_samples
