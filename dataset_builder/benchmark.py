@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +22,10 @@ AUDIO_COLUMNS: Mapping[str, tuple[str, ...]] = {"a_coat": ("A", "B", "C", "D"), 
 """The tasks, and the columns of a row that hold its clips."""
 
 
+Clip = tuple[str, Waveform, str | None]
+"""Id and samples, float32 [samples], of a clip, and why it cannot be used, where it cannot."""
+
+
 @dataclass(frozen=True)
 class ClipBatch:
     """Consecutive clips of a task.
@@ -29,11 +34,13 @@ class ClipBatch:
         ids: ``<row id>/<audio column>`` of each clip.
         waveforms: float32 [clips, samples] in [-1, 1].
         sample_rate: Hz.
+        errors: by place in the batch, why a clip cannot be used; its samples are NaN. See `Benchmark.batches`.
     """
 
     ids: tuple[str, ...]
     waveforms: Waveform
     sample_rate: int
+    errors: Mapping[int, str] = field(default_factory=dict)
 
 
 class Benchmark(Protocol):
@@ -63,8 +70,18 @@ class Benchmark(Protocol):
         """Clips of a task: four a quadruple, one a scene."""
         ...
 
-    def batches(self, task: str, batch_size: int) -> Iterator[ClipBatch]:
-        """All clips of a task, row by row, A, B, C, D within a quadruple; the last batch may be smaller."""
+    def batches(
+        self, task: str, batch_size: int, rows: range | None = None, *, keep_invalid: bool = False
+    ) -> Iterator[ClipBatch]:
+        """The clips of a task, row by row, A, B, C, D within a quadruple; the last batch may be smaller.
+
+        Args:
+            task: one of `tasks`.
+            batch_size: clips at a time.
+            rows: only these rows, consecutive numbers counted from 0; by default all.
+            keep_invalid: give a clip that cannot be used as NaN, with the reason in `ClipBatch.errors`, instead of
+                raising an error.
+        """
         ...
 
 
@@ -117,32 +134,42 @@ class RenderedBenchmark:
             return self.tone_bank.quadruple_clips(self.quadruples[index])
         return self.tone_bank.scene_clip(self.scenes[index])[None]
 
-    def batches(self, task: str, batch_size: int) -> Iterator[ClipBatch]:
-        """All clips of a task, rendered as they are asked for."""
-        rows: Sequence[Quadruple | Scene] = self.quadruples if check_task(task, self) == "a_coat" else self.scenes
+    def batches(
+        self, task: str, batch_size: int, rows: range | None = None, *, keep_invalid: bool = False
+    ) -> Iterator[ClipBatch]:
+        """The clips of a task, rendered as they are asked for; none is invalid. See `Benchmark.batches`."""
+        items: Sequence[Quadruple | Scene] = self.quadruples if check_task(task, self) == "a_coat" else self.scenes
+        chosen = check_rows(rows, len(items))
 
-        def clips() -> Iterator[tuple[str, Waveform]]:
-            for index, row in enumerate(rows):
+        def clips() -> Iterator[Clip]:
+            for index in chosen:
                 for column, samples in zip(AUDIO_COLUMNS[task], self.clips(task, index), strict=True):
-                    yield f"{row.id}/{column}", to_waveforms(samples)
+                    yield f"{items[index].id}/{column}", to_waveforms(samples), None
 
         yield from in_batches(clips(), batch_size, self.config.sample_rate)
 
 
-def in_batches(clips: Iterator[tuple[str, Waveform]], batch_size: int, sample_rate: int) -> Iterator[ClipBatch]:
-    """Group (id, float32 [samples]) pairs of equal length into batches."""
+def in_batches(clips: Iterator[Clip], batch_size: int, sample_rate: int) -> Iterator[ClipBatch]:
+    """Group clips of equal length into batches."""
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be 1 or more")
-    ids: list[str] = []
-    waveforms: list[Waveform] = []
-    for clip_id, waveform in clips:
-        ids.append(clip_id)
-        waveforms.append(waveform)
-        if len(ids) == batch_size:
-            yield ClipBatch(tuple(ids), np.stack(waveforms), sample_rate)
-            ids, waveforms = [], []
-    if ids:
-        yield ClipBatch(tuple(ids), np.stack(waveforms), sample_rate)
+    while batch := list(islice(clips, batch_size)):
+        ids, waveforms, errors = zip(*batch, strict=True)
+        found = {place: error for place, error in enumerate(errors) if error is not None}
+        yield ClipBatch(ids, np.stack(waveforms), sample_rate, found)
+
+
+def check_rows(rows: range | None, count: int) -> range:
+    """The rows that are asked for, of `count`; all for None.
+
+    Raises:
+        ValueError: if they are not consecutive, or there are no such rows.
+    """
+    if rows is None:
+        return range(count)
+    if rows.step != 1 or not 0 <= rows.start <= rows.stop <= count:
+        raise ValueError(f"rows are {rows}; they must be consecutive and lie within range(0, {count})")
+    return rows
 
 
 def check_task(task: str, benchmark: Benchmark) -> str:

@@ -7,6 +7,7 @@ import io
 import os
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import soundfile
 import soxr
 import yaml
 
-from .benchmark import AUDIO_COLUMNS, ClipBatch, check_task, in_batches
+from .benchmark import AUDIO_COLUMNS, Clip, ClipBatch, check_rows, check_task, in_batches
 from .config import SPLITS
 from .manifest import MANIFEST_NAME, Manifest, sha256_of
 from .messages import DatasetError
@@ -41,6 +42,29 @@ Shards = dict[str, Path]
 _EXPECTED = "expected a folder written by `audio-compositionality build`, or a Hub id of such data"
 
 _SPLIT_NAMES = {"val": "validation", **{split: split for split in SPLITS}}
+
+
+class _InvalidClipError(Exception):
+    """What is wrong with a clip, as the end of a sentence that begins with its id."""
+
+
+@dataclass(frozen=True)
+class _File:
+    """A shard of a task.
+
+    Attributes:
+        split: which it belongs to.
+        name: below the root of the data set.
+        path: where it is.
+        groups: for each of its row groups, the numbers of its rows in the task.
+        first: number of its first row in its split.
+    """
+
+    split: str
+    name: str
+    path: Path
+    groups: tuple[range, ...]
+    first: int
 
 
 class StoredBenchmark:
@@ -66,6 +90,8 @@ class StoredBenchmark:
                     "the samples would not be those of the fingerprint; build or download it again"
                 )
         self._verified: set[str] = set()
+        self._files: dict[str, list[_File]] = {}
+        self._lengths: dict[str, int] = {}
         self._resampling_said = False
 
     @cached_property
@@ -87,9 +113,10 @@ class StoredBenchmark:
 
     def num_clips(self, task: str) -> int:
         """Clips of a task: four a quadruple, one a scene."""
-        shards = [path for paths in self._shards[check_task(task, self)].values() for path in paths.values()]
-        rows = sum(int(_open(path).metadata.num_rows) for path in shards)
-        return rows * len(AUDIO_COLUMNS[task])
+        return self._num_rows(task) * len(AUDIO_COLUMNS[task])
+
+    def _num_rows(self, task: str) -> int:
+        return sum(len(group) for shard in self._task_files(task) for group in shard.groups)
 
     def rows(self, task: str) -> list[dict[str, Any]]:
         """All rows of a task without their audio; a row without an id is named by task, split and position."""
@@ -106,59 +133,112 @@ class StoredBenchmark:
                 rows.append(row)
         return rows
 
-    def batches(self, task: str, batch_size: int) -> Iterator[ClipBatch]:
-        """All clips of a task, decoded as they are asked for.
+    def batches(
+        self, task: str, batch_size: int, rows: range | None = None, *, keep_invalid: bool = False
+    ) -> Iterator[ClipBatch]:
+        """The clips of a task, decoded as they are asked for; only the row groups that hold them are read.
+
+        See `Benchmark.batches`.
 
         Raises:
-            DatasetError: a shard that differs from the manifest; a clip that cannot be decoded, or that is empty,
-                silent, not mono, not finite or of another length than the first: each names the row and the column.
+            DatasetError: a shard that differs from the manifest; without ``keep_invalid``, a clip that cannot be
+                decoded, or that is empty, silent, not mono, not finite or of another length than the first: each
+                names the row and the column.
         """
-        yield from in_batches(self._clips(check_task(task, self)), batch_size, self.sample_rate)
+        clips = self._clips(task, check_rows(rows, self._num_rows(task)), keep_invalid)
+        yield from in_batches(clips, batch_size, self.sample_rate)
 
-    def _clips(self, task: str) -> Iterator[tuple[str, Waveform]]:
-        length: int | None = None
-        for split, shards in self._shards[task].items():
-            index = 0
-            for name, path in shards.items():
-                file = self._verified_file(task, name, path)
-                columns = [name for name in ("id", *AUDIO_COLUMNS[task]) if name in file.schema_arrow.names]
-                for batch in file.iter_batches(batch_size=16, columns=columns):
-                    for record in batch.to_pylist():
-                        row_id = record.get("id") or _row_id(task, split, index)
-                        index += 1
-                        for column in AUDIO_COLUMNS[task]:
-                            clip_id = f"{row_id}/{column}"
-                            waveform = self._decode(clip_id, record[column])
-                            length = length or len(waveform)
-                            if len(waveform) != length:
-                                raise DatasetError(
-                                    f"clip {clip_id} has {len(waveform):,} samples, the first has {length:,}; "
-                                    "clips of a data set have one length"
-                                )
-                            yield clip_id, waveform
+    def _clips(self, task: str, rows: range, keep_invalid: bool) -> Iterator[Clip]:
+        length = self._length(task) if rows else 0
+        for clip_id, audio in self._encoded_clips(task, rows):
+            error = None
+            try:
+                waveform = self._decode(clip_id, audio)
+                if len(waveform) != length:
+                    raise _InvalidClipError(
+                        f"has {len(waveform):,} samples, the first has {length:,}; clips of a data set have one length"
+                    )
+            except _InvalidClipError as found:
+                if not keep_invalid:
+                    raise DatasetError(f"clip {clip_id} {found}") from found
+                waveform, error = np.full(length, np.nan, np.float32), str(found)
+            yield clip_id, waveform, error
+
+    def _length(self, task: str) -> int:
+        """Samples of every clip of a task: those of the first that can be decoded."""
+        if task in self._lengths:
+            return self._lengths[task]
+        error = None
+        for clip_id, audio in self._encoded_clips(task, range(self._num_rows(task))):
+            try:
+                self._lengths[task] = len(self._decode(clip_id, audio))
+            except _InvalidClipError as found:
+                error = error or DatasetError(f"clip {clip_id} {found}")
+            else:
+                return self._lengths[task]
+        raise error or DatasetError(f"{self.source} holds no clip of {task}")
+
+    def _encoded_clips(self, task: str, rows: range) -> Iterator[tuple[str, Any]]:
+        """Id of each clip of some rows, and what its column holds."""
+        for shard in self._task_files(task):
+            wanted = [number for number, group in enumerate(shard.groups) if _overlap(group, rows)]
+            if not wanted:
+                continue
+            file = self._verified_file(task, shard.name, shard.path)
+            columns = [name for name in ("id", *AUDIO_COLUMNS[task]) if name in file.schema_arrow.names]
+            start = shard.groups[wanted[0]].start
+            for batch in file.iter_batches(batch_size=16, row_groups=wanted, columns=columns):
+                found = range(start, start + len(batch))
+                kept = _overlap(found, rows)
+                start = found.stop
+                for number, record in zip(
+                    kept, batch.slice(kept.start - found.start, len(kept)).to_pylist(), strict=True
+                ):
+                    index = number - shard.groups[0].start + shard.first
+                    row_id = record.get("id") or _row_id(task, shard.split, index)
+                    for column in AUDIO_COLUMNS[task]:
+                        yield f"{row_id}/{column}", record[column]
+                if start >= rows.stop:
+                    return
+
+    def _task_files(self, task: str) -> list[_File]:
+        if task not in self._files:
+            files = []
+            row = 0
+            for split, shards in self._shards[check_task(task, self)].items():
+                first = row
+                for name, path in shards.items():
+                    metadata = self._verified_file(task, name, path).metadata
+                    groups = []
+                    before = row - first
+                    for number in range(metadata.num_row_groups):
+                        size = metadata.row_group(number).num_rows
+                        groups.append(range(row, row + size))
+                        row += size
+                    files.append(_File(split, name, path, tuple(groups), before))
+            self._files[task] = files
+        return self._files[task]
 
     def _decode(self, clip_id: str, audio: Any) -> Waveform:
         data = audio.get("bytes") if isinstance(audio, dict) else None
         if not data or not isinstance(data, bytes):
-            raise DatasetError(f"clip {clip_id} holds no audio; each clip is an encoded file embedded in its row")
+            raise _InvalidClipError("holds no audio; each clip is an encoded file embedded in its row")
         try:
             info = soundfile.info(io.BytesIO(data))
             if info.frames > LONGEST_CLIP * info.samplerate:
-                raise DatasetError(
-                    f"clip {clip_id} claims {info.frames:,} samples; a clip lasts {LONGEST_CLIP} s at most"
-                )
+                raise _InvalidClipError(f"claims {info.frames:,} samples; a clip lasts {LONGEST_CLIP} s at most")
             samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
         except (soundfile.SoundFileError, RuntimeError) as error:
-            raise DatasetError(f"clip {clip_id} cannot be decoded, its data are damaged: {error}") from error
+            raise _InvalidClipError(f"cannot be decoded, its data are damaged: {error}") from error
         if samples.shape[1] != 1:
-            raise DatasetError(f"clip {clip_id} has {samples.shape[1]} channels; clips are mono")
+            raise _InvalidClipError(f"has {samples.shape[1]} channels; clips are mono")
         waveform = samples[:, 0]
         if not len(waveform):
-            raise DatasetError(f"clip {clip_id} is empty; a clip has at least one sample")
+            raise _InvalidClipError("is empty; a clip has at least one sample")
         if not np.isfinite(waveform).all():
-            raise DatasetError(f"clip {clip_id} has values that are not finite (NaN or infinity)")
+            raise _InvalidClipError("has values that are not finite (NaN or infinity)")
         if not waveform.any():
-            raise DatasetError(f"clip {clip_id} is silent; every scene has a source that sounds")
+            raise _InvalidClipError("is silent; every scene has a source that sounds")
         if rate != self.sample_rate:
             if not self._resampling_said:
                 warnings.warn(
@@ -179,6 +259,11 @@ class StoredBenchmark:
         if missing:
             raise DatasetError(f"{name} lacks the columns {', '.join(sorted(missing))} of {task}")
         return file
+
+
+def _overlap(one: range, other: range) -> range:
+    start = max(one.start, other.start)
+    return range(start, max(start, min(one.stop, other.stop)))
 
 
 def _row_id(task: str, split: str, index: int) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,17 @@ from tqdm.auto import tqdm
 
 from .base import ClipError, Encoder, FloatArray, StagedEncoder, check_embeddings
 
+Result = TypeVar("Result")
+
 AHEAD = 2
 """Batches that may wait for the model: enough to hide a slow one, few enough to cost little memory."""
 
 
 class ClipBatch(Protocol):
-    """Some clips of a dataset, as any object with these attributes."""
+    """Some clips of a dataset, as any object with these attributes.
+
+    It may have one more, `errors`: by place in the batch, why a clip cannot be used, whatever its waveform is.
+    """
 
     @property
     def ids(self) -> Sequence[str]:
@@ -36,9 +41,35 @@ class ClipBatch(Protocol):
 
 
 @dataclass(frozen=True)
+class EmbeddedBatch:
+    """A batch of clips and their embeddings.
+
+    Attributes:
+        ids: of the clips.
+        embeddings: float32 [n, output_dim], NaN where a clip has none.
+        errors: by place in the batch, why a clip could not be embedded.
+    """
+
+    ids: Sequence[str]
+    embeddings: FloatArray
+    errors: Mapping[int, str]
+
+
+@dataclass
 class _Prepared:
+    """A batch whose features are ready.
+
+    Attributes:
+        ids: of the clips.
+        features: what the second stage takes; None where no clip is left to embed.
+        batch: the clips, where some may have to be left out.
+        errors: why clips are left out.
+    """
+
     ids: Sequence[str]
     features: Any
+    batch: ClipBatch | None
+    errors: dict[int, str]
 
 
 @dataclass(frozen=True)
@@ -56,9 +87,6 @@ def embed_dataset(
 ) -> FloatArray:
     """Embed all clips of a dataset in their order.
 
-    A second thread takes the batches from their iterable and runs the first stage of the encoder
-    (`StagedEncoder.prepare`) while the model works on earlier ones, two batches ahead at most.
-
     Args:
         encoder: any `Encoder`; one without stages is given whole batches.
         batches: clips, in batches of any sizes; see `ClipBatch`.
@@ -70,39 +98,122 @@ def embed_dataset(
         float32 [clips, output_dim].
 
     Raises:
-        ClipError: if a clip is not finite or its embedding is not; the message holds the clip's id.
-        ValueError: if there is no clip, or a batch is malformed.
-        Exception: whatever the iterable, or the encoder on a batch, raises; it names the batch where it is known.
+        ValueError: if there is no clip, or as `embed_batches`.
     """
     embeddings = []
     with (
-        _Feeder(encoder, batches) as feeder,
+        closing(embed_batches(encoder, batches)) as embedded,
         tqdm(total=total, desc=description or encoder.id, unit="clip", disable=not progress) as bar,
     ):
-        for prepared in feeder:
-            with _blame(prepared.ids):
-                embeddings.append(_second_stage(encoder, prepared))
-            bar.update(len(prepared.ids))
+        for batch in embedded:
+            embeddings.append(batch.embeddings)
+            bar.update(len(batch.ids))
     if not embeddings:
         raise ValueError("the dataset holds no clip; at least one is needed")
     return np.concatenate(embeddings)
 
 
-def _first_stage(encoder: Encoder, batch: ClipBatch) -> Any:
+def embed_batches(
+    encoder: Encoder, batches: Iterable[ClipBatch], *, skip_invalid: bool = False
+) -> Generator[EmbeddedBatch]:
+    """Embed batches of clips, one after the other.
+
+    A second thread takes the batches from their iterable and runs the first stage of the encoder
+    (`StagedEncoder.prepare`) while the model works on earlier ones, two batches ahead at most. It ends before the
+    generator does, so close a generator that is not read to its end (`contextlib.closing`).
+
+    Args:
+        encoder: any `Encoder`; one without stages is given whole batches.
+        batches: clips, in batches of any sizes; see `ClipBatch`.
+        skip_invalid: leave out clips that cannot be embedded instead of raising an error. The place of such a clip
+            in its batch is taken by another clip of it, so that the embeddings of the others do not change by a bit.
+
+    Raises:
+        ClipError: if a clip is not finite or its embedding is not; the message holds the clip's id.
+        ValueError: if a batch is malformed.
+        Exception: whatever the iterable, or the encoder on a batch, raises; it names the batch where it is known.
+    """
+    with _Feeder(encoder, batches, skip_invalid) as feeder:
+        for prepared in feeder:
+            with _blame(prepared.ids):
+                embeddings = _second_stage(encoder, prepared)
+            if prepared.errors:
+                embeddings = embeddings.copy()
+                embeddings[list(prepared.errors)] = np.nan
+            yield EmbeddedBatch(prepared.ids, embeddings, prepared.errors)
+
+
+def _first_stage(encoder: Encoder, batch: ClipBatch, skip_invalid: bool) -> _Prepared:
     rows = len(batch.waveforms)
     if len(batch.ids) != rows:
         raise ValueError(f"a batch has {len(batch.ids)} ids for {rows} waveforms; there must be one each")
-    if isinstance(encoder, StagedEncoder):
-        return encoder.prepare(batch.waveforms, batch.sample_rate)
-    return batch.waveforms, batch.sample_rate
+    if not skip_invalid:
+        return _Prepared(batch.ids, _prepare(encoder, batch.waveforms, batch.sample_rate), None, {})
+    errors = dict(getattr(batch, "errors", {}))
+    features = _leave_out(batch, errors, lambda clips: _prepare(encoder, clips, batch.sample_rate))
+    return _Prepared(batch.ids, features, batch, errors)
 
 
 def _second_stage(encoder: Encoder, prepared: _Prepared) -> FloatArray:
+    rows = len(prepared.ids)
+    if prepared.batch is None:
+        return _embed(encoder, prepared.features, rows)
+    if prepared.features is not None:
+        try:
+            return _embed(encoder, prepared.features, rows)
+        except ClipError as error:
+            _note_error(error, prepared.errors, rows)
+        # Another clip has to take the place of this one: from its waveform on.
+        rate = prepared.batch.sample_rate
+        embeddings = _leave_out(
+            prepared.batch,
+            prepared.errors,
+            lambda clips: _embed(encoder, _prepare(encoder, clips, rate), rows),
+        )
+        if embeddings is not None:
+            return embeddings
+    return np.full((rows, encoder.output_dim), np.nan, np.float32)
+
+
+def _leave_out(batch: ClipBatch, errors: dict[int, str], work: Callable[[NDArray[Any]], Result]) -> Result | None:
+    """Do `work` on the waveforms of a batch, with a valid clip in the place of each invalid one.
+
+    Clips that are found to be invalid are added to `errors`. Returns None where no clip is valid.
+    """
+    rows = len(batch.ids)
+    while len(errors) < rows:
+        waveforms = np.asarray(batch.waveforms)
+        if errors:
+            waveforms = waveforms.copy()
+            waveforms[list(errors)] = waveforms[_first_valid(errors, rows)]
+        try:
+            return work(waveforms)
+        except ClipError as error:
+            _note_error(error, errors, rows)
+    return None
+
+
+def _note_error(error: ClipError, errors: dict[int, str], rows: int) -> None:
+    if error.row >= rows:
+        raise error
+    # A place that is taken by another clip fails when that one does.
+    row = _first_valid(errors, rows) if error.row in errors else error.row
+    errors[row] = str(error)
+
+
+def _first_valid(errors: Mapping[int, str], rows: int) -> int:
+    return next(row for row in range(rows) if row not in errors)
+
+
+def _prepare(encoder: Encoder, waveforms: NDArray[Any], sample_rate: int) -> Any:
     if isinstance(encoder, StagedEncoder):
-        embeddings = encoder.forward(prepared.features)
-    else:
-        embeddings = encoder.embed(*prepared.features)
-    return check_embeddings(embeddings, encoder, len(prepared.ids))
+        return encoder.prepare(waveforms, sample_rate)
+    return waveforms, sample_rate
+
+
+def _embed(encoder: Encoder, features: Any, rows: int) -> FloatArray:
+    embeddings = encoder.forward(features) if isinstance(encoder, StagedEncoder) else encoder.embed(*features)
+    return check_embeddings(embeddings, encoder, rows)
 
 
 @contextmanager
@@ -123,9 +234,10 @@ def _blame(ids: Sequence[str]) -> Iterator[None]:
 class _Feeder:
     """Prepared batches, made by a thread of its own that ends when the `with` block is left, however it is left."""
 
-    def __init__(self, encoder: Encoder, batches: Iterable[ClipBatch]) -> None:
+    def __init__(self, encoder: Encoder, batches: Iterable[ClipBatch], skip_invalid: bool) -> None:
         self._encoder = encoder
         self._batches = batches
+        self._skip_invalid = skip_invalid
         self._ready: queue.Queue[_Prepared | _End] = queue.Queue(AHEAD)
         self._stopped = threading.Event()
         # A daemon: a batch that takes forever must not keep the interpreter from leaving on Ctrl-C.
@@ -135,9 +247,11 @@ class _Feeder:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stopped.set()
-        self._thread.join(timeout=5)
+        # After an error the work may go on with smaller batches, and must not meet this thread. On Ctrl-C, however,
+        # nobody waits long.
+        self._thread.join(timeout=None if kind is None or issubclass(kind, Exception) else 5)
 
     def __iter__(self) -> Iterator[_Prepared]:
         while True:
@@ -157,8 +271,8 @@ class _Feeder:
                 if self._stopped.is_set():
                     break
                 with _blame(batch.ids):
-                    features = _first_stage(self._encoder, batch)
-                self._put(_Prepared(batch.ids, features))
+                    prepared = _first_stage(self._encoder, batch, self._skip_invalid)
+                self._put(prepared)
         except BaseException as caught:
             error = caught
         finally:

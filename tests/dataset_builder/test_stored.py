@@ -198,6 +198,97 @@ def test_an_unknown_task_is_refused(tmp_path):
         list(benchmark.batches("a_tre", 0))
 
 
+@pytest.fixture(scope="module")
+def divided(tmp_path_factory):
+    """Splits of 7 scenes in two files each, in row groups of 3."""
+    folder = tmp_path_factory.mktemp("rows") / "x"
+    write_a_tre(folder, [encoded(noise(0.01, seed=seed)) for seed in range(7)])
+    for path in sorted((folder / "data").iterdir()):
+        table = pq.read_table(path)
+        for number, (start, stop) in enumerate([(0, 5), (5, 7)]):
+            name = path.name.replace("00000-of-00001", f"0000{number}-of-00002")
+            pq.write_table(table.slice(start, stop - start), path.parent / name, row_group_size=3)
+        path.unlink()
+    return str(folder)
+
+
+class TestRows:
+    """Parts of a task are the same clips as the whole, wherever files, splits and row groups end."""
+
+    @pytest.mark.parametrize("rows", [range(21), range(3), range(4, 6), range(6, 15), range(20, 21), range(7, 7)])
+    @pytest.mark.parametrize("batch_size", [1, 4])
+    def test_of_a_stored_benchmark(self, divided, rows, batch_size):
+        benchmark = open_benchmark(divided)
+        ids = [f"{row['id']}/audio" for row in benchmark.rows("a_tre")]
+        batches = list(benchmark.batches("a_tre", batch_size, rows))
+        assert [clip for batch in batches for clip in batch.ids] == [ids[row] for row in rows]
+        clips = [clip for batch in batches for clip in batch.waveforms]
+        assert all((clip == noise(0.01, seed=row % 7)[:, 0]).all() for row, clip in zip(rows, clips, strict=True))
+        assert [len(batch.ids) for batch in batches[:-1]] == [batch_size] * (len(batches) - 1)
+
+    def test_only_the_row_groups_that_hold_them_are_read(self, divided, monkeypatch):
+        asked = []
+        read = pq.ParquetFile.iter_batches
+
+        def watched(file, *args, row_groups, **kwargs):
+            asked.append(row_groups)
+            return read(file, *args, row_groups=row_groups, **kwargs)
+
+        benchmark = open_benchmark(divided)
+        list(benchmark.batches("a_tre", 4, range(1)))
+        monkeypatch.setattr(pq.ParquetFile, "iter_batches", watched)
+        list(benchmark.batches("a_tre", 4, range(4, 6)))
+        assert asked == [[1], [0]]
+
+    def test_of_a_rendered_benchmark(self, small_benchmark):
+        whole = [clip for batch in small_benchmark.batches("a_coat", 5) for clip in batch.waveforms]
+        parts = list(small_benchmark.batches("a_coat", 5, range(2, 5)))
+        assert [clip for batch in parts for clip in batch.ids] == [
+            f"{small_benchmark.quadruples[row].id}/{name}" for row in range(2, 5) for name in "ABCD"
+        ]
+        found = [clip for batch in parts for clip in batch.waveforms]
+        assert all((one == other).all() for one, other in zip(found, whole[8:20], strict=True))
+
+    @pytest.mark.parametrize("rows", [range(0, 22), range(-1, 2), range(0, 4, 2), range(3, 1)])
+    def test_that_are_not_there_are_refused(self, divided, small_benchmark, rows):
+        for benchmark in (open_benchmark(divided), small_benchmark):
+            with pytest.raises(ValueError, match=r"rows are range\(.*\); they must be consecutive and lie within"):
+                list(benchmark.batches("a_coat" if benchmark is small_benchmark else "a_tre", 4, rows))
+
+
+class TestKeepInvalid:
+    def test_invalid_clips_are_nan_with_the_reason_and_the_others_as_ever(self, tmp_path):
+        clips = [
+            encoded(noise() * 0),
+            encoded(noise()),
+            b"no audio",
+            encoded(noise(seconds=0.4)),
+            encoded(noise(seed=4)),
+        ]
+        benchmark = open_benchmark(write_a_tre(tmp_path / "x", clips))
+        batches = list(benchmark.batches("a_tre", 4, range(5), keep_invalid=True))
+        assert [sorted(batch.errors) for batch in batches] == [[0, 2, 3], []]
+        assert batches[0].errors[0] == "is silent; every scene has a source that sounds"
+        assert batches[0].errors[2].startswith("cannot be decoded")
+        assert batches[0].errors[3].startswith("has 12,800 samples, the first has 16,000")
+        assert np.isnan(batches[0].waveforms[[0, 2, 3]]).all()
+        assert (batches[0].waveforms[1] == noise()[:, 0]).all()
+        assert (batches[1].waveforms[0] == noise(seed=4)[:, 0]).all()
+
+    def test_the_length_is_that_of_the_first_valid_clip_whatever_part_is_read(self, tmp_path):
+        clips = [b"no audio", encoded(noise()), encoded(noise(seconds=0.4))]
+        folder = write_a_tre(tmp_path / "x", clips)
+        (part,) = open_benchmark(folder).batches("a_tre", 4, range(2, 3), keep_invalid=True)
+        assert part.errors == {0: "has 12,800 samples, the first has 16,000; clips of a data set have one length"}
+        with pytest.raises(DatasetError, match="clip a_tre-train-00002/audio has 12,800 samples"):
+            list(open_benchmark(folder).batches("a_tre", 4, range(2, 3)))
+
+    def test_data_without_any_valid_clip_are_refused(self, tmp_path):
+        folder = write_a_tre(tmp_path / "x", [b"no audio"])
+        with pytest.raises(DatasetError, match="clip a_tre-train-00000/audio cannot be decoded"):
+            list(open_benchmark(folder).batches("a_tre", 4, keep_invalid=True))
+
+
 class TestManifest:
     @pytest.fixture
     def folder(self, tiny_config, tmp_path):

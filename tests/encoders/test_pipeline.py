@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+import torch
 
 from audio_compositionality.encoders import ClipError, StagedEncoder, embed_dataset, load_encoder
+from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches
 
 
 @dataclass
@@ -15,6 +18,7 @@ class Batch:
     ids: list[str]
     waveforms: np.ndarray
     sample_rate: int = 16_000
+    errors: dict[int, str] = field(default_factory=dict)
 
 
 class Peak(StagedEncoder[np.ndarray]):
@@ -183,3 +187,149 @@ def test_malformed_batches_are_refused() -> None:
 
     with pytest.raises(ValueError, match=r"returned shape \(1, 2\), but must return \[3, 2\]"):
         embed_dataset(Short(), batches(3), progress=False)
+
+
+class TestSkipInvalid:
+    """Clips hold their number, and `Peak` returns it: what is embedded in whose place can be read off."""
+
+    class Recording(Peak):
+        """Refuses some clips in the model, and remembers the batches that each stage was given."""
+
+        def __init__(self, *refused: int) -> None:
+            self.refused = refused
+            self.prepared: list[list[int]] = []
+            self.embedded: list[list[int]] = []
+
+        def _extract_features(self, clips):
+            self.prepared.append(np.rint(clips[:, 0] * 1000).astype(int).tolist())
+            return clips
+
+        def _run_model(self, features):
+            numbers = np.rint(features[:, 0] * 1000).astype(int)
+            self.embedded.append(numbers.tolist())
+            out = super()._run_model(features)
+            out[np.isin(numbers, self.refused)] = np.inf
+            return out
+
+    def embedded(self, encoder: Peak, parts: list[Batch]) -> list[EmbeddedBatch]:
+        return list(embed_batches(encoder, parts, skip_invalid=True))
+
+    def test_nothing_is_done_twice_where_all_clips_are_valid(self) -> None:
+        encoder = self.Recording()
+        found = self.embedded(encoder, list(batches(3, 2)))
+        assert [list(batch.ids) for batch in found] == [["clip-0", "clip-1", "clip-2"], ["clip-3", "clip-4"]]
+        assert encoder.prepared == encoder.embedded == [[0, 1, 2], [3, 4]]
+        assert all(not batch.errors and np.isfinite(batch.embeddings).all() for batch in found)
+
+    def test_a_waveform_that_is_not_finite(self) -> None:
+        parts = list(batches(3, 3))
+        parts[1].waveforms[0, 7] = np.nan
+        encoder = self.Recording()
+        found = self.embedded(encoder, parts)[1]
+        assert list(found.errors) == [0]
+        assert "holds nan at sample 7" in found.errors[0]
+        assert np.isnan(found.embeddings[0]).all()
+        np.testing.assert_allclose(found.embeddings[1:, 0], [0.004, 0.005], rtol=1e-6)
+        # Another clip took its place, so that the batch kept its size.
+        assert encoder.embedded == [[0, 1, 2], [4, 4, 5]]
+        assert np.isnan(parts[1].waveforms[0, 7])
+
+    @pytest.mark.parametrize("refused", [(1,), (0,), (0, 1), (1, 2), (0, 2), (2,)])
+    def test_embeddings_that_are_not_finite(self, refused: tuple[int, ...]) -> None:
+        encoder = self.Recording(*refused)
+        (found,) = self.embedded(encoder, list(batches(3)))
+        assert sorted(found.errors) == list(refused)
+        assert all("2 of 2 values that are NaN or infinite" in error for error in found.errors.values())
+        valid = [row for row in range(3) if row not in refused]
+        assert np.isnan(found.embeddings[list(refused)]).all()
+        np.testing.assert_allclose(found.embeddings[valid, 0], np.array(valid) / 1000, rtol=1e-6)
+        assert {len(numbers) for numbers in encoder.embedded} == {3}
+
+    def test_a_batch_without_any_valid_clip(self) -> None:
+        found = self.embedded(self.Recording(0, 1, 2), list(batches(3, 1)))
+        assert sorted(found[0].errors) == [0, 1, 2]
+        assert np.isnan(found[0].embeddings).all()
+        assert found[0].embeddings.shape == (3, 2)
+        assert not found[1].errors
+
+    def test_errors_of_both_stages_and_of_the_data_add_up(self) -> None:
+        part = next(batches(4))
+        part.waveforms[2] = np.inf
+        part.errors = {0: "cannot be decoded"}
+        part.waveforms[0] = np.nan
+        (found,) = self.embedded(self.Recording(1), [part])
+        assert sorted(found.errors) == [0, 1, 2]
+        assert found.errors[0] == "cannot be decoded"
+        np.testing.assert_allclose(found.embeddings[3], 0.003, rtol=1e-6)
+
+    def test_clips_that_the_data_give_as_invalid_are_not_prepared_alone(self) -> None:
+        part = next(batches(2))
+        part.errors = {0: "a", 1: "b"}
+        encoder = self.Recording()
+        (found,) = self.embedded(encoder, [part])
+        assert found.errors == {0: "a", 1: "b"}
+        assert encoder.prepared == []
+
+    def test_other_clips_keep_their_embeddings_to_the_last_bit(self) -> None:
+        """A matrix product rounds differently for another number of rows, so the batch must keep its size."""
+        weights = torch.from_numpy(np.random.default_rng(0).normal(size=(100, 33)).astype(np.float32))
+
+        class Product(Peak):
+            output_dim = 33
+
+            def _run_model(self, features):
+                return (torch.from_numpy(features) @ weights).numpy()
+
+        clips = np.random.default_rng(1).normal(size=(7, 100)).astype(np.float32)
+        whole = Product().embed(clips, 16_000)
+        broken = clips.copy()
+        broken[2] = np.nan
+        (found,) = self.embedded(Product(), [Batch([f"clip-{i}" for i in range(7)], broken)])
+        others = [row for row in range(7) if row != 2]
+        assert found.embeddings[others].tobytes() == whole[others].tobytes()
+
+    def test_an_encoder_without_stages(self) -> None:
+        class Whole:
+            id, sample_rate, output_dim, revision = "whole", 16_000, 1, "v1"
+
+            def embed(self, waveforms, sample_rate):
+                return np.where(np.isclose(waveforms[:, :1], 0.001), np.nan, waveforms[:, :1])
+
+        (found,) = embed_batches(Whole(), batches(3), skip_invalid=True)
+        assert list(found.errors) == [1]
+
+    def test_an_error_that_is_not_of_one_clip_stops(self) -> None:
+        class Refusing(Peak):
+            def _extract_features(self, clips):
+                raise ValueError("clips are too short")
+
+        with pytest.raises(ValueError, match="clips are too short"):
+            self.embedded(Refusing(), list(batches(2)))
+
+
+def test_a_generator_that_is_closed_leaves_no_thread() -> None:
+    stream = embed_batches(Peak(), batches(*[1] * 50))
+    assert list(next(stream).ids) == ["clip-0"]
+    stream.close()
+
+
+def test_after_an_error_the_thread_has_ended_before_the_error_is_seen() -> None:
+    """However long a batch takes to be made ready: the next attempt must not meet it."""
+    busy = threading.Event()
+
+    class Slow(Peak):
+        def _extract_features(self, clips):
+            if clips[0, 0] > 0:
+                busy.set()
+                time.sleep(0.5)
+                busy.clear()
+            return clips
+
+        def _run_model(self, features):
+            assert busy.wait(10)
+            raise RuntimeError("CUDA out of memory. Tried to allocate")
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        embed_dataset(Slow(), batches(1, 1), progress=False)
+    assert not busy.is_set()
+    assert not [thread for thread in threading.enumerate() if thread.name == "embed_dataset"]
