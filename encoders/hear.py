@@ -225,11 +225,13 @@ def embed_moments(
     size = round(WINDOW_SECONDS * sample_rate)
     moments = max(1, int(clips.shape[1] / (hop_seconds * sample_rate)))
     seconds = (np.arange(moments) + 0.5) * hop_seconds
-    starts = np.rint(seconds * sample_rate).astype(np.int64)  # in the padded clip, half a window later
-    padded = np.pad(clips, ((0, 0), (size // 2, size - size // 2)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, size, axis=1)[:, starts].reshape(-1, size)
-    embedded = [
-        encoder.embed(windows[start : start + WINDOWS_AT_A_TIME], sample_rate)
-        for start in range(0, len(windows), WINDOWS_AT_A_TIME)
-    ]
+    # A window begins half its length before its moment, so at the moment itself in a clip that is padded by as much.
+    starts = np.rint(seconds * sample_rate).astype(np.int64)
+    padded = np.pad(clips, ((0, 0), (size // 2, max(0, int(starts[-1]) + size - size // 2 - clips.shape[1]))))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, size, axis=1)
+    rows, columns = np.repeat(np.arange(len(clips)), moments), np.tile(starts, len(clips))
+    embedded = []
+    for first in range(0, len(rows), WINDOWS_AT_A_TIME):
+        chunk = slice(first, first + WINDOWS_AT_A_TIME)
+        embedded.append(encoder.embed(windows[rows[chunk], columns[chunk]], sample_rate))
     return np.concatenate(embedded).reshape(len(clips), moments, -1), seconds
