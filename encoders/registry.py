@@ -129,6 +129,40 @@ def _official() -> list[_Named]:
             ),
             "passt:PasstEncoder",
         ),
+        _Named(
+            EncoderInfo(
+                "audiomae",
+                768,
+                16_000,
+                "self-supervised",
+                # That of the authors' repository; the card of this port of their weights says CC BY 4.0.
+                "CC-BY-NC-4.0",
+                "gaunernst/vit_base_patch16_1024_128.audiomae_as2m",
+                "AudioMAE ViT-B/16, mean over the patches of the clip (10.2-s window)",
+            ),
+            WeightsFile("pytorch_model.bin", "gaunernst/vit_base_patch16_1024_128.audiomae_as2m", 343_000_000),
+            "audiomae:AudioMaeEncoder",
+        ),
+        _Named(
+            EncoderInfo(
+                "beats-iter3",
+                768,
+                16_000,
+                "self-supervised",
+                "MIT",
+                "BEATs_iter3_plus_AS2M.pt, lpepino/beats_ckpts",
+                "BEATs iter3+ pretrained on AudioSet, mean over patches",
+            ),
+            WeightsFile(
+                "BEATs_iter3_plus_AS2M.pt",
+                # A copy, since the authors' OneDrive link asks for a browser; no hash is published, but those who
+                # downloaded the file from there and from other copies recorded this one.
+                "lpepino/beats_ckpts",
+                361_499_833,
+                "sha256:d43cbfad4d7b56381c061d7a24774f908d4d94c72961f6eb1d9090ff18cd8d34",
+            ),
+            "beats:BeatsEncoder",
+        ),
     ]
 
 

@@ -2,81 +2,75 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
-from transformers import ASTModel
+from transformers import ASTFeatureExtractor, ASTModel
 
 from .base import FloatArray
 from .checkpoints import Checkpoint, load_feature_extractor, load_model
+from .kaldi import HOP, SAMPLE_RATE, LogMelWindow, WindowedFilterBank, check_length
 from .model_encoder import Hidden, ModelEncoder
 from .options import EncoderOptions
 
 
-@dataclass(frozen=True)
-class SpectrogramFeatures:
-    """Log-mel window [n, frames, mels], and how many of its frames are sound."""
-
-    log_mel: torch.Tensor
-    frames: int
-
-
-class SpectrogramTransformerEncoder(ModelEncoder[SpectrogramFeatures]):
+class SpectrogramTransformerEncoder(ModelEncoder[LogMelWindow]):
     """Audio Spectrogram Transformer (Gong et al., 2021, arXiv 2104.01778).
 
-    The mean over the patches that begin within the clip, without the two class tokens. Its window is fixed
-    (1,024 frames of 10 ms); shorter clips are padded and longer ones are refused.
+    The mean over the patches that begin within the clip, without the two class tokens, of which `cls` is the mean. Its
+    window is fixed (1,024 frames of 10 ms); shorter clips are padded and longer ones are refused. The front end is
+    that of `ASTFeatureExtractor`, without its loop over clips.
     """
 
     has_cls = True
-    window = 400
-    hop = 160
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         extractor, config = load_feature_extractor(checkpoint), checkpoint.config
-        super().__init__(
-            checkpoint.encoder_id,
-            sample_rate=int(extractor.sampling_rate),
-            num_layers=int(config.num_hidden_layers),
-            options=options,
-            device=device,
-        )
+        if not isinstance(extractor, ASTFeatureExtractor):
+            raise ValueError(
+                f"'{checkpoint.id}' is a spectrogram transformer with a {type(extractor).__name__}; it needs an "
+                "ASTFeatureExtractor"
+            )
+        if extractor.sampling_rate != SAMPLE_RATE:
+            raise ValueError(
+                f"the feature extractor of '{checkpoint.id}' works at {extractor.sampling_rate} Hz, but spectrogram "
+                f"transformers are supported at {SAMPLE_RATE} Hz only"
+            )
         if extractor.max_length != config.max_length or extractor.num_mel_bins != config.num_mel_bins:
             raise ValueError(
                 f"the feature extractor of '{checkpoint.id}' makes {extractor.max_length} frames of "
                 f"{extractor.num_mel_bins} mel bands, but the model takes {config.max_length} of "
                 f"{config.num_mel_bins}"
             )
+        super().__init__(
+            checkpoint.encoder_id,
+            sample_rate=SAMPLE_RATE,
+            num_layers=int(config.num_hidden_layers),
+            options=options,
+            device=device,
+        )
         self.output_dim = int(config.hidden_size)
-        self._config, self._extractor = config, extractor
-        self._model: ASTModel = load_model(checkpoint, ASTModel).to(device)
+        mean, std = (extractor.mean, extractor.std) if extractor.do_normalize else (0.0, 0.5)
+        self._front_end = WindowedFilterBank(
+            mels=extractor.num_mel_bins, frames=extractor.max_length, mean=mean, std=std
+        ).to(device)
+        self._stride = int(config.time_stride)
+        self._bands = (config.num_mel_bins - config.patch_size) // config.frequency_stride + 1
+        model = load_model(checkpoint, ASTModel)
+        if options.layer is not None:
+            # The first block is kept for its input.
+            del model.layers[max(options.layer, 1) :]
+        self._model = model.to(device)
         self.revision, self.weights_sha256 = checkpoint.revision, checkpoint.weights_sha256
 
-    def _extract_features(self, clips: FloatArray) -> SpectrogramFeatures:
-        samples = clips.shape[1]
-        if samples < self.window:
-            raise ValueError(
-                f"clips of {samples} samples at {self.sample_rate} Hz are shorter than one frame of '{self.id}' "
-                f"({self.window} samples)"
-            )
-        # Kaldi's frames lie wholly within the clip.
-        longest = self.window + self._config.max_length * self.hop - 1
-        if samples > longest:
-            raise ValueError(
-                f"clips last {samples / self.sample_rate:g} s, but '{self.id}' takes {longest / self.sample_rate:g} "
-                "s at most and would crop the rest; cut them before"
-            )
-        log_mel = self._extractor(list(clips), sampling_rate=self.sample_rate, return_tensors="pt")["input_values"]
-        return SpectrogramFeatures(log_mel.to(self.device), (samples - self.window) // self.hop + 1)
+    def _extract_features(self, clips: FloatArray) -> LogMelWindow:
+        check_length(clips.shape[1], self.id, most=self._front_end.frames)
+        window: LogMelWindow = self._front_end(torch.from_numpy(clips).to(self.device))
+        return window
 
-    def _encode(self, features: SpectrogramFeatures) -> Hidden:
-        layer, config = self.options.layer, self._config
+    def _encode(self, features: LogMelWindow) -> Hidden:
+        layer = self.options.layer
         output = self._model(features.log_mel, output_hidden_states=layer is not None)
         hidden = output.last_hidden_state if layer is None else output.hidden_states[layer]
-        bands = (config.num_mel_bins - config.patch_size) // config.frequency_stride + 1
         # Class and distillation token come first, then all patches of the lowest band, and so on.
-        patches = hidden[:, 2:].unflatten(1, (bands, -1)).mean(dim=1)
-        sounding = -(-features.frames // config.time_stride)
-        return Hidden(
-            patches[:, :sounding], config.time_stride * self.hop / self.sample_rate, hidden[:, :2].mean(dim=1)
-        )
+        patches = hidden[:, 2:].unflatten(1, (self._bands, -1)).mean(dim=1)
+        sounding = -(-features.frames // self._stride)
+        return Hidden(patches[:, :sounding], self._stride * HOP / SAMPLE_RATE, hidden[:, :2].mean(dim=1))
