@@ -131,6 +131,49 @@ def _official() -> list[_Named]:
         ),
         _Named(
             EncoderInfo(
+                "laion-clap",
+                512,
+                48_000,
+                "audio–text contrastive",
+                "Apache-2.0",
+                "laion/clap-htsat-unfused",
+                "LAION CLAP without fusion (630k-audioset-best), projected to the space of text (10-s window)",
+            ),
+            "laion/clap-htsat-unfused",
+        ),
+        _Named(
+            EncoderInfo(
+                "ms-clap-2023",
+                1024,
+                44_100,
+                "audio–text contrastive",
+                # The Hub's card; the code's repository is under MIT.
+                "MS-PL",
+                "CLAP_weights_2023.pth, microsoft/msclap",
+                "MS-CLAP 2023, projected to the space of text; the whole clip, in windows of 5 s",
+            ),
+            WeightsFile(
+                "CLAP_weights_2023.pth",
+                "microsoft/msclap",
+                689_950_036,
+                "sha256:2cef4016d47d00eb28d153d522f397222057f95000e9bad6b9583c631284a1e6",
+            ),
+            "ms_clap:MsClapEncoder",
+        ),
+        _Named(
+            EncoderInfo(
+                "af-whisper",
+                1280,
+                16_000,
+                "audio–language",
+                "NVIDIA OneWay Noncommercial License",
+                "nvidia/audio-flamingo-3-hf",
+                "AF-Whisper, the audio encoder of Audio Flamingo 3, mean over the clip's own frames (30-s window)",
+            ),
+            "nvidia/audio-flamingo-3-hf",
+        ),
+        _Named(
+            EncoderInfo(
                 "audiomae",
                 768,
                 16_000,

@@ -29,6 +29,7 @@ COLUMNS = (16, 8, 8)
 Saved = Callable[[str], Path]
 Save = Callable[[str, Path], Path]
 MakeClips = Callable[[int, float], np.ndarray]
+HubCache = Callable[[str, Path, list[str]], Path]
 
 
 def load(folder: Path | str, **options: object) -> ModelEncoder:
@@ -57,9 +58,10 @@ def test_log_mel_is_that_of_the_extractor(truncation: str, padding: str, seconds
     assert float((actual - expected).abs().max()) < 1e-3
 
 
-@pytest.mark.parametrize("settings", [{"n_mels": 64}, {"hop_length": 320, "fft_window_size": 512, "frequency_min": 50}])
-def test_log_mel_follows_the_extractors_settings(settings: dict[str, int], make_clips: MakeClips) -> None:
-    extractor = transformers.ClapFeatureExtractor(max_length_s=1, truncation="rand_trunc", **settings)
+def test_log_mel_follows_the_extractors_settings(make_clips: MakeClips) -> None:
+    extractor = transformers.ClapFeatureExtractor(
+        feature_size=40, hop_length=320, fft_window_size=512, frequency_min=50, max_length_s=1, truncation="rand_trunc"
+    )
     clips = make_clips(RATE, 1.0)
     expected = extractor(list(clips), sampling_rate=RATE, return_tensors="pt")["input_features"][:, 0]
     torch.testing.assert_close(LogMel(extractor, "clap")(torch.from_numpy(clips)), expected, rtol=1e-5, atol=1e-3)
@@ -189,35 +191,33 @@ def test_the_published_pytorch_file_is_read(
     assert encoder.id == "laion-clap"
 
 
-def make_hub_cache(folder: Path, repository: str, root: Path, absent: list[str]) -> str:
-    """Lay a folder out as the Hub's cache of a repository that is known not to have some files; returns the commit."""
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    base = root / f"models--{repository.replace('/', '--')}"
-    (base / "refs").mkdir(parents=True)
-    (base / "refs" / "main").write_text(commit)
-    (base / "snapshots").mkdir()
-    folder.rename(base / "snapshots" / commit)
-    for name in absent:
-        path = base / ".no_exist" / commit / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    return commit
-
-
 def test_from_the_hub_only_the_published_file_is_read(
-    save: Save, saved: Saved, tmp_path: Path, make_clips: MakeClips, monkeypatch: pytest.MonkeyPatch
+    save: Save,
+    saved: Saved,
+    hub_cache: HubCache,
+    tmp_path: Path,
+    make_clips: MakeClips,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = save("clap", tmp_path / "hub")
     published(folder, monkeypatch)
     absent = ["model.safetensors", "model.safetensors.index.json", "processor_config.json"]
-    commit = make_hub_cache(folder, "laion/clap-htsat-unfused", tmp_path / "cache", absent)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    snapshot = hub_cache("laion/clap-htsat-unfused", folder, absent)
     clips = make_clips(RATE, 2.0)
     encoder = load("laion-clap")
-    assert encoder.revision == commit
+    assert encoder.revision == snapshot.name
     np.testing.assert_array_equal(encoder.embed(clips, RATE), load(saved("clap")).embed(clips, RATE))
 
-    pickle = tmp_path / "cache" / "models--laion--clap-htsat-unfused" / "snapshots" / commit / "pytorch_model.bin"
+    pickle = snapshot / "pytorch_model.bin"
     pickle.write_bytes(pickle.read_bytes() + b"0")
     with pytest.raises(ValueError, match=r"pytorch_model.bin has the sha256 .*, but the published file has"):
         load("laion-clap")
+
+
+def test_a_hub_checkpoint_without_safetensors_is_refused(save: Save, hub_cache: HubCache, tmp_path: Path) -> None:
+    folder = save("clap", tmp_path / "hub")
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    hub_cache("some/clap", folder, ["model.safetensors", "model.safetensors.index.json", "processor_config.json"])
+    with pytest.raises(ValueError, match="'some/clap' on the Hugging Face Hub has no safetensors weights"):
+        load("some/clap")
