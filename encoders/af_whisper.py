@@ -28,8 +28,11 @@ class AfWhisperEncoder(WhisperEncoder):
     `hidden_states`.
     """
 
+    whole = "audioflamingo3"
+    tower: Any = AudioFlamingo3Encoder
+
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-        is_whole = checkpoint.config.model_type == "audioflamingo3"
+        is_whole = checkpoint.config.model_type == self.whole
         super().__init__(PartialCheckpoint.of(checkpoint, name_in_tower if is_whole else str), device, options)
         self._is_pooled = options.layer in (None, self.num_layers)
 
@@ -38,7 +41,7 @@ class AfWhisperEncoder(WhisperEncoder):
 
     def _load_encoder(self, checkpoint: Checkpoint) -> Any:
         assert isinstance(checkpoint, PartialCheckpoint)
-        return checkpoint.load(AudioFlamingo3Encoder, self._encoder_config(checkpoint))
+        return checkpoint.load(self.tower, self._encoder_config(checkpoint))
 
     def _extract_features(self, clips: FloatArray) -> WhisperFeatures:
         features = super()._extract_features(clips)
@@ -48,15 +51,15 @@ class AfWhisperEncoder(WhisperEncoder):
             )
         return features
 
-    def _encode(self, features: WhisperFeatures) -> Hidden:
+    def _mask(self, features: WhisperFeatures) -> dict[str, torch.Tensor]:
+        """What keeps the model from attending to padding."""
         clips, _, steps = features.log_mel.shape
         # The second convolution has a stride of 2.
         mask = torch.arange(steps, device=features.log_mel.device) < 2 * features.frames
-        output = self._model(
-            features.log_mel,
-            input_features_mask=mask.expand(clips, -1),
-            output_hidden_states=not self._is_pooled,
-        )
+        return {"input_features_mask": mask.expand(clips, -1)}
+
+    def _encode(self, features: WhisperFeatures) -> Hidden:
+        output = self._model(features.log_mel, **self._mask(features), output_hidden_states=not self._is_pooled)
         frame_seconds = 2 * self._log_mel.hop / self.sample_rate
         if self._is_pooled:
             return Hidden(output.last_hidden_state[:, : features.frames // 2], 2 * frame_seconds)

@@ -2,29 +2,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import transformers
 
-from audio_compositionality.encoders import load_encoder
+from audio_compositionality.encoders import ClipError, EncoderOptions, load_encoder
 
-FAMILIES = [
-    "wav2vec2",
-    "wav2vec2-masked",
-    "hubert",
-    "wavlm",
-    "speech-to-text",
-    "w2v-bert",
-    "ast",
-    "clap",
-    "clap-fusion",
-    "whisper",
-]
-RATES = {"clap": 48_000, "clap-fusion": 48_000}
+FRAMES = {
+    "wav2vec2": (8, 89, 89),
+    "wav2vec2-masked": (8, 89, 89),
+    "wav2vec2-adapter": (32, 23, 89),
+    "hubert": (8, 89, 89),
+    "wavlm": (8, 89, 89),
+    "sew": (8, 88, 44),
+    "sew-d": (8, 88, 44),
+    "unispeech": (8, 89, 89),
+    "unispeech-sat": (8, 89, 89),
+    "data2vec-audio": (8, 89, 89),
+    "wav2vec2-conformer": (8, 89, 89),
+    "speech-to-text": (40, 18, 18),
+    "w2v-bert": (20, 34, 34),
+}
+"""By family: milliseconds between frames, and frames of sound in 0.71 s, of the output and of the layers.
+
+Convolutions with kernels (10, 3, 3) and strides (8, 4, 4) make 1419, 355 and 89 of 11,360 samples; strides of adapters
+45 and 23. SEW has half of them, rounded down. Kaldi's 69 windows of 25 ms are halved twice by speech-to-text (35, 18),
+and taken by pairs by w2v-BERT, where an odd one is padded.
+"""
 
 Saved = Callable[[str], Path]
+Save = Callable[[str, Path], Path]
 MakeClips = Callable[[int, float], np.ndarray]
 
 
@@ -32,41 +42,99 @@ def relative_error(actual: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(actual - expected).max() / np.abs(expected).max())
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_rate_dimension_and_id(family: str, saved: Saved) -> None:
-    encoder = load_encoder(str(saved(family)))
-    assert encoder.id == family
-    assert encoder.sample_rate == RATES.get(family, 16_000)
-    assert encoder.output_dim == (24 if family.startswith("clap") else 32)
-    assert encoder.revision.startswith("sha256-")
+def called_by_hand(folder: Path, clips: np.ndarray, rate: int = 16_000) -> transformers.utils.ModelOutput:
+    """What transformers returns, called as its documentation does."""
+    extractor = transformers.AutoFeatureExtractor.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    if model.config.is_encoder_decoder:
+        model = model.get_encoder()
+    with torch.no_grad():
+        inputs = extractor(list(clips), sampling_rate=rate, return_tensors="pt")
+        return model(**inputs, output_hidden_states=True)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_clip_embeds_the_same_alone_in_a_batch_and_again(family: str, saved: Saved, make_clips: MakeClips) -> None:
-    encoder = load_encoder(str(saved(family)))
-    clips = make_clips(encoder.sample_rate, 0.5)
-    together = encoder.embed(clips, encoder.sample_rate)
-    alone = np.concatenate([encoder.embed(clip[None], encoder.sample_rate) for clip in clips])
-    assert relative_error(together, alone) < 1e-4
-    np.testing.assert_array_equal(encoder.embed(clips, encoder.sample_rate), together)
-    reversed_order = encoder.embed(clips[::-1], encoder.sample_rate)[::-1]
-    assert relative_error(reversed_order, together) < 1e-4
-    # The clips are different sounds, so their embeddings must differ by more than rounding.
-    assert min(relative_error(together[i], together[j]) for i, j in [(0, 1), (0, 2), (1, 2)]) > 1e-3
+@pytest.mark.parametrize("family", list(FRAMES))
+def test_the_mean_over_the_frames_of_sound(family: str, saved: Saved, make_clips: MakeClips) -> None:
+    folder, clips = saved(family), make_clips(16_000, 0.71)
+    milliseconds, count, _ = FRAMES[family]
+    expected = called_by_hand(folder, clips).last_hidden_state[:, :count].numpy()
+    encoder = load_encoder(str(folder))
+    frames, seconds = encoder.embed_frames(clips, 16_000)
+    assert frames.shape == expected.shape
+    assert seconds == pytest.approx(milliseconds / 1000, rel=1e-12)
+    assert relative_error(frames, expected) < 1e-5
+    assert relative_error(encoder.embed(clips, 16_000), expected.mean(axis=1)) < 1e-5
+    highest = load_encoder(str(folder), options=EncoderOptions(pooling="max"))
+    assert highest.id == f"{family}@pooling=max"
+    assert relative_error(highest.embed(clips, 16_000), expected.max(axis=1)) < 1e-5
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_tone_from_32_khz_embeds_like_the_tone_at_the_models_rate(family: str, saved: Saved) -> None:
-    encoder = load_encoder(str(saved(family)))
+@pytest.mark.parametrize("family", list(FRAMES))
+def test_layers_are_those_of_transformers(family: str, saved: Saved, make_clips: MakeClips) -> None:
+    folder, clips = saved(family), make_clips(16_000, 0.71)
+    milliseconds, at_output, count = FRAMES[family]
+    states = called_by_hand(folder, clips).hidden_states
+    embeddings = []
+    for layer, state in enumerate(states):
+        encoder = load_encoder(str(folder), options=EncoderOptions(layer=layer))
+        assert (encoder.num_layers, encoder.output_dim) == (2, 32)
+        frames, seconds = encoder.embed_frames(clips, 16_000)
+        assert frames.shape == (3, count, 32)
+        assert seconds * count == pytest.approx(milliseconds * at_output / 1000, rel=0.05)
+        embeddings.append(encoder.embed(clips, 16_000))
+        assert relative_error(embeddings[-1], state[:, :count].mean(dim=1).numpy()) < 1e-5
+    assert len(embeddings) == 3
+    assert min(relative_error(embeddings[k], embeddings[k + 1]) for k in range(2)) > 1e-3
 
-    def tone(frequency: float, rate: int) -> np.ndarray:
-        t = np.arange(rate) / rate
-        noise = np.random.default_rng(1).normal(size=64) @ np.sin(2 * np.pi * np.outer(np.linspace(50, 7000, 64), t))
-        return ((0.5 * np.sin(2 * np.pi * frequency * t) + 0.003 * noise) * np.hanning(rate))[None]
 
-    own, other = (encoder.embed(tone(f, encoder.sample_rate), encoder.sample_rate) for f in (400.0, 1700.0))
-    resampled = encoder.embed(tone(400.0, 32_000), 32_000)
-    assert np.linalg.norm(resampled - own) < 0.1 * np.linalg.norm(other - own)
+@pytest.mark.parametrize("family", [family for family in FRAMES if family != "wav2vec2-adapter"])
+def test_the_last_layer_is_the_output_but_for_some(family: str, saved: Saved, make_clips: MakeClips) -> None:
+    """Tiny models with a norm of all blocks' output, and those with upsampling."""
+    clips = make_clips(16_000, 0.71)
+    output = load_encoder(str(saved(family))).embed(clips, 16_000)
+    last = load_encoder(str(saved(family)), options=EncoderOptions(layer=2)).embed(clips, 16_000)
+    others = {"wav2vec2-masked", "hubert", "unispeech-sat", "wav2vec2-conformer", "sew", "sew-d"}
+    assert (relative_error(last, output) > 1e-2) is (family in others)
+
+
+def test_blocks_that_a_layer_does_not_need_are_not_run(saved: Saved) -> None:
+    def blocks(layer: int | None) -> int:
+        return len(load_encoder(str(saved("wav2vec2")), options=EncoderOptions(layer=layer))._model.encoder.layers)
+
+    assert [blocks(layer) for layer in (None, 2, 1, 0)] == [2, 2, 2, 1]
+
+
+def test_options_that_a_model_cannot_be_run_with(saved: Saved) -> None:
+    with pytest.raises(ValueError, match="'wav2vec2' has the layers 0 to 2, but layer 3 is asked for"):
+        load_encoder(str(saved("wav2vec2")), options=EncoderOptions(layer=3))
+    with pytest.raises(ValueError, match="'wav2vec2' has no class token, so pooling can be mean or max, not cls"):
+        load_encoder(str(saved("wav2vec2")), options=EncoderOptions(pooling="cls"))
+
+
+def test_frames_of_padding_are_zeros_or_masked_and_left_out(saved: Saved, make_clips: MakeClips) -> None:
+    """The extractor of w2v-BERT pairs frames of 10 ms and pads an odd last one; SEW fills up an odd number by zeros."""
+    clips = make_clips(16_000, 0.71)
+    inputs = transformers.SeamlessM4TFeatureExtractor.from_pretrained(saved("w2v-bert"))(
+        list(clips), sampling_rate=16_000, return_tensors="pt"
+    )
+    assert (inputs["attention_mask"] == 0).sum(1).tolist() == [1, 1, 1]
+    hidden = called_by_hand(saved("w2v-bert"), clips).last_hidden_state.numpy()
+    assert relative_error(load_encoder(str(saved("w2v-bert"))).embed(clips, 16_000), hidden.mean(axis=1)) > 1e-3
+    of_sew = called_by_hand(saved("sew"), clips).last_hidden_state
+    assert of_sew.shape[1] == 89
+    assert not of_sew[:, 88].any()
+    assert of_sew[:, 87].all()
+
+
+@pytest.mark.parametrize("do_normalize", [True, False])
+def test_the_normalisation_of_the_checkpoint_is_kept(
+    do_normalize: bool, tmp_path: Path, save: Save, make_clips: MakeClips
+) -> None:
+    folder = save("wav2vec2-masked", tmp_path / "model")
+    transformers.Wav2Vec2FeatureExtractor(do_normalize=do_normalize).save_pretrained(folder)
+    encoder, clips = load_encoder(str(folder)), make_clips(16_000, 0.5)[:2]
+    change = relative_error(encoder.embed(clips / 2 + 0.1, 16_000), encoder.embed(clips, 16_000))
+    assert change < 1e-4 if do_normalize else change > 1e-2
 
 
 @pytest.mark.parametrize("family", ["wav2vec2", "wav2vec2-masked", "hubert", "wavlm"])
@@ -80,32 +148,6 @@ def test_speech_models_equal_the_model_called_by_hand(family: str, saved: Saved,
             for clip in clips
         ]
     assert relative_error(load_encoder(str(folder)).embed(clips, 16_000), np.stack(expected)) < 1e-5
-
-
-def test_frames_of_padding_are_left_out(saved: Saved, make_clips: MakeClips) -> None:
-    """The extractor of w2v-BERT pairs frames of 10 ms and pads an odd last one."""
-    folder = saved("w2v-bert")
-    clips = make_clips(16_000, 0.705)
-    inputs = transformers.SeamlessM4TFeatureExtractor.from_pretrained(folder)(
-        list(clips), sampling_rate=16_000, return_tensors="pt"
-    )
-    assert (inputs["attention_mask"] == 0).sum(1).tolist() == [1, 1, 1]
-    with torch.no_grad():
-        hidden = transformers.Wav2Vec2BertModel.from_pretrained(folder).eval()(**inputs)[0].numpy()
-    encoder = load_encoder(str(folder))
-    assert relative_error(encoder.embed(clips, 16_000), hidden[:, :-1].mean(axis=1)) < 1e-5
-    assert relative_error(encoder.embed(clips, 16_000), hidden.mean(axis=1)) > 1e-3
-
-
-def test_encoder_decoder_model_embeds_with_its_encoder(saved: Saved, make_clips: MakeClips) -> None:
-    folder = saved("speech-to-text")
-    clips = make_clips(16_000, 1.0)
-    inputs = transformers.Speech2TextFeatureExtractor.from_pretrained(folder)(
-        list(clips), sampling_rate=16_000, return_tensors="pt"
-    )
-    with torch.no_grad():
-        hidden = transformers.Speech2TextModel.from_pretrained(folder).eval().encoder(**inputs)[0].numpy()
-    assert relative_error(load_encoder(str(folder)).embed(clips, 16_000), hidden.mean(axis=1)) < 1e-5
 
 
 @pytest.mark.parametrize("seconds", [0.025, 0.13, 1.0, 2.05])
@@ -173,6 +215,17 @@ def test_clips_shorter_than_a_frame_are_refused(family: str, saved: Saved) -> No
     assert f"{samples} samples at 16000 Hz" in str(caught.value)
 
 
+def test_a_clip_that_cannot_be_normalised_is_named(saved: Saved, make_clips: MakeClips) -> None:
+    """Speech-to-text divides by the deviation of each band over time."""
+    encoder, clips = load_encoder(str(saved("speech-to-text"))), make_clips(16_000, 0.5)
+    clips[1] = 0
+    with pytest.raises(ClipError, match=r"'speech-to-text' cannot normalise row 1 \(8000 samples") as caught:
+        encoder.embed(clips, 16_000)
+    assert caught.value.row == 1
+    with pytest.raises(ClipError, match=r"cannot normalise row 0 \(400 samples at 16000 Hz\).* there is only one"):
+        encoder.embed(make_clips(16_000, 0.025), 16_000)
+
+
 def test_nan_weights_are_found_out(saved: Saved, make_clips: MakeClips) -> None:
     encoder = load_encoder(str(saved("wav2vec2")))
     with torch.no_grad():
@@ -181,39 +234,57 @@ def test_nan_weights_are_found_out(saved: Saved, make_clips: MakeClips) -> None:
         encoder.embed(make_clips(16_000, 1.0), 16_000)
 
 
-def test_models_that_cannot_be_embedded_with_say_why(tmp_path: Path) -> None:
+def test_models_that_cannot_be_embedded_with_say_why_and_how_to_wrap_them(tmp_path: Path) -> None:
     t = transformers
-    text = tmp_path / "text"
-    t.BertConfig().save_pretrained(text)
-    with pytest.raises(ValueError, match=r"'text' \(model type 'bert'\) has no feature extractor"):
-        load_encoder(str(text))
 
-    image = tmp_path / "image"
-    t.ViTConfig().save_pretrained(image)
-    (image / "preprocessor_config.json").write_text('{"image_processor_type": "ViTImageProcessor"}')
-    with pytest.raises(ValueError, match=r"'image' \(model type 'vit'\)"):
-        load_encoder(str(image))
+    def write(name: str, config: Any, extractor: Any) -> str:
+        config.save_pretrained(tmp_path / name)
+        extractor.save_pretrained(tmp_path / name)
+        return f"untrained:{tmp_path / name}"
 
-    several = tmp_path / "several"
-    t.Qwen2AudioConfig().save_pretrained(several)
-    t.WhisperFeatureExtractor().save_pretrained(several)
-    with pytest.raises(ValueError, match=r"'several'.* several modalities \(audio_config, text_config\)"):
-        load_encoder(str(several))
+    def refused(encoder: str, message: str) -> None:
+        with pytest.raises(ValueError, match=message) as caught:
+            load_encoder(encoder)
+        assert "`embed(waveforms, sample_rate)`" in str(caught.value)
+        assert "--encoder path/to/file.py:ClassName" in str(caught.value)
 
-    codec = tmp_path / "codec"
-    config = t.EncodecConfig(
-        num_filters=2, hidden_size=8, num_lstm_layers=1, codebook_size=16, upsampling_ratios=[4, 2]
+    t.BertConfig().save_pretrained(tmp_path / "text")
+    refused(str(tmp_path / "text"), r"'text' \(model type 'bert'\) has no feature extractor")
+
+    image = write("image", t.ViTConfig(), t.WhisperFeatureExtractor())
+    (tmp_path / "image" / "preprocessor_config.json").write_text('{"image_processor_type": "ViTImageProcessor"}')
+    refused(image, r"'image' \(model type 'vit'\)")
+
+    (tmp_path / "unknown").mkdir()
+    (tmp_path / "unknown" / "config.json").write_text('{"model_type": "new-audio-model"}')
+    refused(str(tmp_path / "unknown"), "cannot read the configuration of 'unknown'.*new-audio-model")
+
+    several = write("several", t.VoxtralConfig(), t.WhisperFeatureExtractor())
+    refused(several, r"'several' \(model type 'voxtral'\).* several parts \(audio_config, text_config\)")
+
+    small = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 32, "num_hidden_layers": 1}
+    vocoder = write("vocoder", t.UnivNetConfig(), t.UnivNetFeatureExtractor())
+    refused(vocoder, "a UnivNetModel returns no last_hidden_state")
+    subsampled = write("subsampled", t.LasrEncoderConfig(**small), t.LasrFeatureExtractor())
+    refused(subsampled, "returns 22 frames for 98 steps of its input.* does not say how many of them are sound")
+    inner = t.SpeechT5Config(
+        hidden_size=32,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        vocab_size=9,
     )
-    t.EncodecModel(config).save_pretrained(codec)
-    t.EncodecFeatureExtractor().save_pretrained(codec)
-    with pytest.raises(ValueError, match=r"EncodecModel returns no last_hidden_state.*'encodec'.* class of its own"):
-        load_encoder(str(codec))
+    refused(
+        write("inner", inner, t.SpeechT5FeatureExtractor()), "cannot run on what its SpeechT5FeatureExtractor makes"
+    )
 
-    mixed = tmp_path / "mixed"
-    t.Wav2Vec2Config().save_pretrained(mixed)
-    t.WhisperFeatureExtractor().save_pretrained(mixed)
+
+def test_a_front_end_of_another_family_is_refused(tmp_path: Path) -> None:
+    transformers.Wav2Vec2Config(hidden_size=16, num_hidden_layers=1, num_attention_heads=2).save_pretrained(tmp_path)
+    transformers.WhisperFeatureExtractor().save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="the model takes 'input_values', but its WhisperFeatureExtractor makes"):
-        load_encoder(f"untrained:{mixed}")
+        load_encoder(f"untrained:{tmp_path}")
 
 
 def test_padding_that_cannot_be_told_from_sound_is_refused(tmp_path: Path, saved: Saved) -> None:
