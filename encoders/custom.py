@@ -11,7 +11,7 @@ import hashlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol
@@ -247,6 +247,23 @@ def call_without_arguments(factory: Callable[[], Any], name: str) -> Any:
     except Exception as error:
         error.add_note(f"while making the encoder '{name}'")
         raise
+
+
+def check_module(model: Any, attributes: Sequence[str], name: str, suite: str) -> Any:
+    """The model, known to be a torch module with some attributes.
+
+    Raises:
+        ValueError: if it is none, or lacks one.
+    """
+    if not isinstance(model, torch.nn.Module):
+        raise ValueError(
+            f"'{name}' makes a {type(model).__name__}; an encoder of {suite} must be a torch.nn.Module here, "
+            "so none of TensorFlow"
+        )
+    for attribute in attributes:
+        if not hasattr(model, attribute):
+            raise ValueError(f"the model of '{name}' has no {attribute}, which {suite} asks for")
+    return model
 
 
 def to_array(output: Any, name: str) -> np.ndarray[Any, Any]:

@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from .base import FloatArray, StagedEncoder, check_embeddings, check_sample_rate
-from .custom import source_digest, source_revision, to_array, weights_digest
+from .custom import check_module, source_digest, source_revision, to_array, weights_digest
 from .inference import inference, resolve_device
 from .model_encoder import ModelEncoder
 from .options import DEFAULT_OPTIONS, EncoderOptions
@@ -65,19 +66,12 @@ class HearEncoder(StagedEncoder[FloatArray]):
                 raise ValueError(f"'{module.__name__}' has no {function}(); it is no HEAR module")
         self.id = PREFIX + module.__name__
         model = _load(module, weights)
-        if not isinstance(model, torch.nn.Module):
-            raise ValueError(
-                f"load_model() of '{module.__name__}' returned a {type(model).__name__}; only torch modules can be run "
-                "here, not those of TensorFlow"
-            )
-        for attribute in ("sample_rate", "scene_embedding_size"):
-            if not hasattr(model, attribute):
-                raise ValueError(f"the model of '{module.__name__}' has no {attribute}, which HEAR asks for")
+        self._model = check_module(model, ("sample_rate", "scene_embedding_size"), module.__name__, "HEAR")
+        self._model.to(device).eval()
         self._module = module
-        self._model = model.to(device).eval()
         self.device = str(device)
-        self.sample_rate = check_sample_rate(model.sample_rate)
-        self.output_dim = int(model.scene_embedding_size)
+        self.sample_rate = check_sample_rate(self._model.sample_rate)
+        self.output_dim = int(self._model.scene_embedding_size)
         digest = weights_digest(model)
         self.weights_sha256 = file_digest(weights) if digest is None and weights is not None else digest
         self.revision = source_revision(_module_version(module), self.weights_sha256)
@@ -203,7 +197,7 @@ def get_timestamp_embeddings(audio: torch.Tensor, model: HearModel) -> tuple[tor
 
 def embed_moments(
     encoder: StagedEncoder[Any], clips: FloatArray, sample_rate: int, hop_seconds: float
-) -> tuple[FloatArray, np.ndarray[Any, np.dtype[np.float64]]]:
+) -> tuple[FloatArray, NDArray[np.float64]]:
     """Embeddings of regular moments of clips.
 
     The frames of an encoder that has some (`ModelEncoder.embed_frames`). For another, each moment is the embedding of
@@ -221,10 +215,10 @@ def embed_moments(
     if isinstance(encoder, ModelEncoder):
         frames, frame_seconds = encoder.embed_frames(clips, sample_rate)
         if frame_seconds > 0:
-            return frames, (np.arange(frames.shape[1]) + 0.5) * frame_seconds
+            return frames, _middles(frames.shape[1], frame_seconds)
     size = round(WINDOW_SECONDS * sample_rate)
     moments = max(1, int(clips.shape[1] / (hop_seconds * sample_rate)))
-    seconds = (np.arange(moments) + 0.5) * hop_seconds
+    seconds = _middles(moments, hop_seconds)
     # A window begins half its length before its moment, so at the moment itself in a clip that is padded by as much.
     starts = np.rint(seconds * sample_rate).astype(np.int64)
     padded = np.pad(clips, ((0, 0), (size // 2, max(0, int(starts[-1]) + size - size // 2 - clips.shape[1]))))
@@ -234,4 +228,9 @@ def embed_moments(
     for first in range(0, len(rows), WINDOWS_AT_A_TIME):
         chunk = slice(first, first + WINDOWS_AT_A_TIME)
         embedded.append(encoder.embed(windows[rows[chunk], columns[chunk]], sample_rate))
-    return np.concatenate(embedded).reshape(len(clips), moments, -1), seconds
+    embeddings: FloatArray = np.concatenate(embedded).reshape(len(clips), moments, -1)
+    return embeddings, seconds
+
+
+def _middles(count: int, distance: float) -> NDArray[np.float64]:
+    return (np.arange(count, dtype=np.float64) + 0.5) * distance

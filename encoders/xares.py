@@ -13,6 +13,7 @@ import torch
 from .base import FloatArray, check_sample_rate
 from .custom import (
     call_without_arguments,
+    check_module,
     device_of,
     load_attribute,
     source_digest,
@@ -35,11 +36,11 @@ HOP_SECONDS = 0.5
 class XaresModelEncoder(ModelEncoder[FloatArray]):
     """An encoder of X-ARES run as ours: the mean over its frames, as X-ARES pools clips."""
 
-    def __init__(self, model: torch.nn.Module, *, name: str, source: str, options: EncoderOptions) -> None:
+    def __init__(self, model: Any, *, name: str, source: str, options: EncoderOptions) -> None:
         """Read what the model says of itself.
 
         Args:
-            model: the encoder of X-ARES, on its device.
+            model: the encoder of X-ARES, a torch module on its device.
             name: what it is called.
             source: what code it is, for the revision.
             options: pooling and arithmetic.
@@ -47,11 +48,7 @@ class XaresModelEncoder(ModelEncoder[FloatArray]):
         Raises:
             ValueError: if it is no torch module, or lacks an attribute; on a layer.
         """
-        if not isinstance(model, torch.nn.Module):
-            raise ValueError(f"'{name}' makes a {type(model).__name__}; an X-ARES encoder is a torch.nn.Module")
-        for attribute in ("sampling_rate", "output_dim", "hop_size_in_ms"):
-            if not hasattr(model, attribute):
-                raise ValueError(f"'{name}' has no {attribute}, which X-ARES asks of an encoder")
+        self._model = check_module(model, ("sampling_rate", "output_dim", "hop_size_in_ms"), name, "X-ARES")
         if options.layer is not None:
             raise ValueError(f"'{name}' is an X-ARES encoder, which returns one layer: it takes no --layer")
         super().__init__(
@@ -61,7 +58,7 @@ class XaresModelEncoder(ModelEncoder[FloatArray]):
             options=options,
             device=torch.device(device_of(model)),
         )
-        self._model = model.eval()
+        self._model.eval()
         self.output_dim = int(model.output_dim)
         self.weights_sha256 = weights_digest(model)
         self.revision = source_revision(source, self.weights_sha256)
@@ -133,6 +130,6 @@ class XaresEncoder(torch.nn.Module):
 
     def forward(self, audio: torch.Tensor) -> torch.Tensor:
         """Frames, float32 [n, frames, output_dim], of audio [n, samples], or of one clip [samples] as [1, ...]."""
-        clips: Any = torch.atleast_2d(audio).float().cpu().numpy()
+        clips = (audio if audio.ndim > 1 else audio[None]).float().cpu().numpy()
         frames, _ = embed_moments(self.encoder, clips, self.sampling_rate, HOP_SECONDS)
         return torch.from_numpy(frames).to(audio.device)

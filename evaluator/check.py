@@ -15,16 +15,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from audio_compositionality.encoders import ClipError, Encoder, EncoderOptions, StagedEncoder, load_encoder
 
+from .check_measures import TONE_FREQUENCIES, Array, distances, make_tones, memory_growth, relative_difference
 from .table import PIPED_WIDTH
-
-Array = NDArray[Any]
 
 CLIP_SECONDS = 10
 """Length of the benchmark's clips."""
@@ -102,7 +100,7 @@ def check_encoder(
     Yields:
         the result of every check, in a fixed order.
     """
-    memory = _memory_growth()
+    memory = memory_growth()
     try:
         encoder = load_encoder(encoder_id, device=device, options=options or EncoderOptions())
     except Exception as error:
@@ -121,7 +119,7 @@ def check_loaded(encoder: Encoder, memory: Callable[[], str] | None = None) -> I
         encoder: any.
         memory: says how far memory has grown; by default from now on.
     """
-    session = _Session(encoder, memory or _memory_growth())
+    session = _Session(encoder, memory or memory_growth())
     blocked: set[str] = set()
     for check in _CHECKS:
         missing = next((name for name in check.needs if name in blocked), None)
@@ -173,41 +171,6 @@ def _escape(text: str) -> str:
     return text.replace("[", r"\[")
 
 
-def make_tones(sample_rate: int, seconds: float) -> Array:
-    """Four harmonic tones, half an octave apart: float32 [4, samples] within [-1, 1].
-
-    Fundamentals of 50, 71, 100 and 141 Hz, low enough for an encoder that only keeps the waveform's low frequencies;
-    eight harmonics, the k-th of amplitude 1/k; 50 ms of raised cosine at both ends. They are computed, not resampled,
-    so that they are the same sounds at any rate from 4 kHz on.
-    """
-    time_points = np.arange(round(seconds * sample_rate)) / sample_rate
-    edge = np.clip(np.minimum(time_points, seconds - time_points) / 0.05, 0, 1)
-    envelope = 0.2 * (0.5 - 0.5 * np.cos(np.pi * edge))
-    tones = [
-        sum(np.sin(2 * np.pi * k * frequency * time_points) / k for k in range(1, 9)) * envelope
-        for frequency in TONE_FREQUENCIES
-    ]
-    return np.stack(tones).astype(np.float32)
-
-
-TONE_FREQUENCIES = tuple(50 * 2 ** (step / 2) for step in range(4))
-"""Fundamentals of `make_tones` in Hz. Read at half the rate, a tone sounds like the one before the last."""
-
-
-def relative_difference(ours: Array, reference: Array) -> float:
-    """The largest |a - b| / |b| of corresponding rows [n, dim]; infinite where b is 0 and a is not."""
-    difference = np.linalg.norm(np.asarray(ours, np.float64) - reference, axis=-1)
-    norm = np.linalg.norm(np.asarray(reference, np.float64), axis=-1)
-    ratio = np.divide(difference, norm, out=np.where(difference > 0, np.inf, 0.0), where=norm > 0)
-    return float(ratio.max(initial=0.0))
-
-
-def distances(a: Array, b: Array) -> NDArray[np.float64]:
-    """Euclidean distances of rows: [n, dim], [m, dim] -> [n, m]."""
-    matrix: NDArray[np.float64] = np.linalg.norm(np.asarray(a, np.float64)[:, None] - b[None], axis=2)
-    return matrix
-
-
 def _embeds(session: _Session) -> Outcome:
     clips = make_tones(session.encoder.sample_rate, CLIP_SECONDS)
     try:
@@ -220,11 +183,12 @@ def _embeds(session: _Session) -> Outcome:
 
 def _finite(session: _Session) -> Outcome:
     silence = np.zeros((1, CLIP_SECONDS * session.encoder.sample_rate), np.float32)
-    for what, embed in (("tones", lambda: session.embeddings), ("silence", lambda: session.embed(silence))):
-        try:
-            bad = int((~np.isfinite(embed())).sum())
-        except ClipError as error:
-            return False, f"{what}: {error}"
+    try:
+        silent = session.embed(silence)
+    except ClipError as error:
+        return False, f"silence: {error}"
+    for what, embeddings in (("tones", session.embeddings), ("silence", silent)):
+        bad = int((~np.isfinite(embeddings)).sum())
         if bad:
             return False, f"{what}: {bad} values are NaN or infinite"
     return True, "tones and silence"
@@ -273,13 +237,12 @@ def _batch(session: _Session) -> Outcome:
     # A row is compared with the nearest one: whether it is in its place is another check.
     worst = _to_nearest(session.embed(tones), alone)
     value = f"relative difference {worst:.1e} in a batch"
-    if isinstance(session.encoder, StagedEncoder):
-        longer = make_tones(session.encoder.sample_rate, session.seconds + 1) if session.seconds < CLIP_SECONDS else []
-        if len(longer):
-            mixed = session.encoder.embed([tones[0], longer[1], longer[2]], session.encoder.sample_rate)
-            padded = relative_difference(mixed[:1], alone[:1])
-            value += f", {padded:.1e} beside longer clips"
-            worst = max(worst, padded)
+    if isinstance(session.encoder, StagedEncoder) and session.seconds < CLIP_SECONDS:
+        longer = make_tones(session.encoder.sample_rate, session.seconds + 1)
+        mixed = session.encoder.embed([tones[0], longer[1], longer[2]], session.encoder.sample_rate)
+        padded = relative_difference(mixed[:1], alone[:1])
+        value += f", {padded:.1e} beside longer clips"
+        worst = max(worst, padded)
     return worst <= BATCHED, value
 
 
@@ -350,32 +313,6 @@ def _speed(session: _Session) -> Outcome:
 
 def _memory(session: _Session) -> Outcome:
     return None, session.memory()
-
-
-def _memory_growth() -> Callable[[], str]:
-    """A function that says how far the peak memory has grown since now."""
-    before = _peak_bytes()
-    if torch.cuda.is_available():
-        torch.cuda.reset_peak_memory_stats()
-
-    def grown() -> str:
-        peak = _peak_bytes()
-        value = "not measured on this system" if peak is None or before is None else f"{(peak - before) / 1e6:,.0f} MB"
-        if torch.cuda.is_available():
-            value += f", on the GPU {torch.cuda.max_memory_allocated() / 1e6:,.0f} MB"
-        return value
-
-    return grown
-
-
-def _peak_bytes() -> int | None:
-    """Largest resident memory of this process so far; None where the system does not tell."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    # getrusage(2): kilobytes on Linux, bytes on macOS.
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _message(error: Exception) -> str:

@@ -108,7 +108,11 @@ def test_what_is_no_hear_module(name: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("return model\n", "return 3\n", "returned a int; only torch modules can be run here, not those of TensorFlow"),
+        (
+            "return model\n",
+            "return 3\n",
+            "makes a int; an encoder of HEAR must be a torch.nn.Module here, so none of TensorFlow",
+        ),
         ("scene_embedding_size,", "scene_size,", "has no scene_embedding_size, which HEAR asks for"),
         ("def get_scene", "def scene", r"has no get_scene_embeddings\(\)"),
         ("import torch\n", "import torch, no_such_dependency\n", "needs the package no_such_dependency; install it"),

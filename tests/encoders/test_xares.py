@@ -69,8 +69,12 @@ def test_their_revision_follows_code_and_weights(theirs: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("torch.nn.Module", "object", "an X-ARES encoder is a torch.nn.Module"),
-        ("self.sampling_rate", "self.sample_rate", "has no sampling_rate, which X-ARES asks of an encoder"),
+        ("torch.nn.Module", "object", "makes a FramesEncoder; an encoder of X-ARES must be a torch.nn.Module"),
+        (
+            "self.sampling_rate",
+            "self.sample_rate",
+            "the model of 'FramesEncoder' has no sampling_rate, which X-ARES asks for",
+        ),
         ("self.hop_size_in_ms", "self.hop", "has no hop_size_in_ms"),
     ],
 )

@@ -19,11 +19,9 @@ from audio_compositionality.evaluator.check import (
     all_passed,
     check_encoder,
     check_loaded,
-    distances,
-    make_tones,
     print_checks,
-    relative_difference,
 )
+from audio_compositionality.evaluator.check_measures import distances, make_tones, relative_difference
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "band_energies.py"
 

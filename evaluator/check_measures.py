@@ -1,0 +1,73 @@
+"""What the checks of an encoder are made with: sounds, comparisons of embeddings, and the memory that was needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+TONE_FREQUENCIES = tuple(50 * 2 ** (step / 2) for step in range(4))
+"""Fundamentals of `make_tones` in Hz. Read at half the rate, a tone sounds like the one before the last."""
+
+
+def make_tones(sample_rate: int, seconds: float) -> Array:
+    """Four harmonic tones, half an octave apart: float32 [4, samples] within [-1, 1].
+
+    Fundamentals of 50, 71, 100 and 141 Hz, low enough for an encoder that only keeps the waveform's low frequencies;
+    eight harmonics, the k-th of amplitude 1/k; 50 ms of raised cosine at both ends. They are computed, not resampled,
+    so that they are the same sounds at any rate from 4 kHz on.
+    """
+    time_points = np.arange(round(seconds * sample_rate)) / sample_rate
+    edge = np.clip(np.minimum(time_points, seconds - time_points) / 0.05, 0, 1)
+    envelope = 0.2 * (0.5 - 0.5 * np.cos(np.pi * edge))
+    tones = [
+        sum(np.sin(2 * np.pi * k * frequency * time_points) / k for k in range(1, 9)) * envelope
+        for frequency in TONE_FREQUENCIES
+    ]
+    return np.stack(tones).astype(np.float32)
+
+
+def relative_difference(ours: Array, reference: Array) -> float:
+    """The largest |a - b| / |b| of corresponding rows [n, dim]; infinite where b is 0 and a is not."""
+    difference = np.linalg.norm(np.asarray(ours, np.float64) - reference, axis=-1)
+    norm = np.linalg.norm(np.asarray(reference, np.float64), axis=-1)
+    ratio = np.divide(difference, norm, out=np.where(difference > 0, np.inf, 0.0), where=norm > 0)
+    return float(ratio.max(initial=0.0))
+
+
+def distances(a: Array, b: Array) -> NDArray[np.float64]:
+    """Euclidean distances of rows: [n, dim], [m, dim] -> [n, m]."""
+    matrix: NDArray[np.float64] = np.linalg.norm(np.asarray(a, np.float64)[:, None] - b[None], axis=2)
+    return matrix
+
+
+def memory_growth() -> Callable[[], str]:
+    """A function that says how far the peak memory has grown since now."""
+    before = _peak_bytes()
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+
+    def grown() -> str:
+        peak = _peak_bytes()
+        value = "not measured on this system" if peak is None or before is None else f"{(peak - before) / 1e6:,.0f} MB"
+        if torch.cuda.is_available():
+            value += f", on the GPU {torch.cuda.max_memory_allocated() / 1e6:,.0f} MB"
+        return value
+
+    return grown
+
+
+def _peak_bytes() -> int | None:
+    """Largest resident memory of this process so far; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    # getrusage(2): kilobytes on Linux, bytes on macOS.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,37 @@
+"""Run the example encoder around a pretrained model of a package: Resemblyzer's speaker encoder.
+
+Resemblyzer asks for packages that it does not need here, so it is installed without them:
+
+    pip install -c constraints.txt .
+    pip install --no-deps resemblyzer==0.1.4 webrtcvad-wheels
+    python tests/references/examples_suite.py
+
+Exits with 1 if an embedding is not the package's own, or a check of `check-encoder` fails.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import soxr
+
+from audio_compositionality.encoders import load_encoder
+from audio_compositionality.evaluator.check import check_encoder, print_checks
+
+EXAMPLE = f"{Path(__file__).resolve().parents[1] / 'examples' / 'speaker_embedding.py'}:SpeakerEmbedding"
+
+
+def main() -> None:
+    clips = np.random.default_rng(0).normal(0, 0.1, (3, 4 * 32_000)).astype(np.float32)
+    model = importlib.import_module("resemblyzer").VoiceEncoder("cpu", verbose=False)
+    expected = [model.embed_utterance(soxr.resample(clip, 32_000, 16_000)) for clip in clips]
+    np.testing.assert_allclose(load_encoder(EXAMPLE).embed(clips, 32_000), np.stack(expected), atol=1e-5)
+    if not print_checks(check_encoder(EXAMPLE)):
+        raise SystemExit(1)
+    print("the example's embeddings are those of Resemblyzer 0.1.4")
+
+
+if __name__ == "__main__":
+    main()
