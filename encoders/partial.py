@@ -89,23 +89,19 @@ class PartialCheckpoint(Checkpoint):
         return module.eval().requires_grad_(False)
 
     def _read(self) -> State:
-        """The tensors of the part, by its names."""
+        """The tensors of the part, by its names, in the precision that they are stored in."""
         state: State = {}
         for file in self.files:
-            stored = read_tensors(file) if file.suffix != ".safetensors" else None
+            if file.suffix != ".safetensors":
+                stored = read_tensors(file)
+                state |= {new: stored[name] for name in stored if (new := self.rename(name)) is not None}
+                continue
             try:
-                if stored is not None:
-                    found = {new: stored[name] for name in stored if (new := self.rename(name)) is not None}
-                else:
-                    with safe_open(file, "pt") as tensors:
-                        found = {
-                            new: tensors.get_tensor(name)
-                            for name in tensors.keys()  # noqa: SIM118 (no mapping)
-                            if (new := self.rename(name)) is not None
-                        }
+                with safe_open(file, "pt") as tensors:
+                    names = {name: self.rename(name) for name in tensors.keys()}  # noqa: SIM118 (no mapping)
+                    state |= {new: tensors.get_tensor(name) for name, new in names.items() if new is not None}
             except (OSError, SafetensorError) as error:
                 raise ValueError(f"cannot read the weights of '{self.id}' in {file}: {error}") from error
-            state |= {name: t.float() if t.is_floating_point() else t for name, t in found.items()}
         return state
 
     def _shards(self, index: Path) -> list[str]:
