@@ -1,8 +1,8 @@
 """Reading a transformers checkpoint from a local folder or from the Hugging Face Hub, and nothing but data from it.
 
-Weights are read from safetensors only (a pickle can run code; `partial.PUBLISHED_PICKLES` names the exception) and
-code shipped beside them is never run. A checkpoint that does not hold every weight of the model is refused: transformers would fill the gaps with random
-weights and carry on.
+Weights are read from safetensors only (a pickle can run code; `partial.PUBLISHED_PICKLES` names the exception), and
+code shipped beside them is never run. A checkpoint that does not hold every weight of the model is refused:
+transformers would fill the gaps with random weights and carry on.
 """
 
 from __future__ import annotations
