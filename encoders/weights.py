@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 import pooch
 import torch
 from huggingface_hub import hf_hub_download
+from huggingface_hub.errors import RemoteEntryNotFoundError
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
@@ -59,9 +61,7 @@ class WeightsFile:
         """
         try:
             if self.is_hub:
-                path = Path(hf_hub_download(self.source, self.name))
-                check_digest(path, self.digest)
-                return path
+                return self._fetch_from_hub()
             folder = cache_folder() / "weights"
             if not (folder / self.name).exists():
                 print(f"downloading {self.name} ({self.size / 1e6:,.0f} MB) from {self.source}", file=sys.stderr)
@@ -73,6 +73,15 @@ class WeightsFile:
                 f"cannot get {self.name} from {self.source}: {reason}. Without network, download it elsewhere and "
                 f"pass NAME=PATH, such as --encoder NAME=/path/to/{self.name}"
             ) from error
+
+    def _fetch_from_hub(self) -> Path:
+        if self.digest is None:
+            # A file that cannot be checked is better one that cannot hold code, where the repository has both.
+            with suppress(RemoteEntryNotFoundError):
+                return Path(hf_hub_download(self.source, "model.safetensors"))
+        path = Path(hf_hub_download(self.source, self.name))
+        check_digest(path, self.digest)
+        return path
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import httpx2
 import numpy as np
 import pytest
 import torch
+from huggingface_hub.errors import RemoteEntryNotFoundError
 from safetensors.torch import save_file
 
 from audio_compositionality.encoders.cache import cache_folder
@@ -192,3 +194,27 @@ def test_fresh_weights_follow_the_seed_and_leave_the_generator_alone(tmp_path: P
     assert torch.equal(module.bias, TENSORS["layer.bias"])
     assert not module.training
     assert weights.revision == f"sha256-{file_digest(tmp_path / 'weights.safetensors')}"
+
+
+def test_a_hub_file_without_published_hash_is_taken_as_safetensors_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = {"model.safetensors", "pytorch_model.bin"}
+
+    def download(repository: str, name: str) -> str:
+        assert repository == "org/name"
+        if name not in there:
+            raise RemoteEntryNotFoundError(
+                "404", response=httpx2.Response(404, request=httpx2.Request("GET", "https://hub"))
+            )
+        path = tmp_path / name
+        path.write_bytes(b"abc")
+        return str(path)
+
+    monkeypatch.setattr("audio_compositionality.encoders.weights.hf_hub_download", download)
+    file = WeightsFile("pytorch_model.bin", "org/name", 3)
+    assert file.fetch().name == "model.safetensors"
+    there.remove("model.safetensors")
+    assert file.fetch().name == "pytorch_model.bin"
+    with pytest.raises(ValueError, match="has the sha256"):
+        WeightsFile("pytorch_model.bin", "org/name", 3, "sha256:" + "0" * 64).fetch()
