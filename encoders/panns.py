@@ -53,7 +53,7 @@ class LogMel(nn.Module):
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
         """Spectrograms [n, 1 + samples // 320, 64] of clips [n, samples], of more than 512 samples."""
         spectrum = torch.stft(clips, N_FFT, HOP, window=self._taper, return_complex=True)
-        power = torch.view_as_real(spectrum).square().sum(dim=-1)
+        power = spectrum.real.square() + spectrum.imag.square()
         return 10 * (power.transpose(1, 2) @ self._filters).clamp(min=1e-10).log10()
 
 

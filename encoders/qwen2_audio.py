@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import torch
 from transformers import Qwen2AudioEncoder
+from transformers.masking_utils import create_bidirectional_mask
 
 from .af_whisper import AfWhisperEncoder
 from .whisper import WhisperFeatures
 
 
 class Qwen2AudioTowerEncoder(AfWhisperEncoder):
-    """A Whisper encoder that averages pairs of frames at the end, as AF-Whisper, but attends to padding, as Whisper.
+    """A Whisper encoder that does not attend to padding and averages pairs of frames at the end, as AF-Whisper.
 
     It is taken out of the full model (`qwen2_audio`), of which only the files that hold it are fetched and read, or
     from a checkpoint of its own (`qwen2_audio_encoder`). Frames and layers are those of `AfWhisperEncoder`.
@@ -20,4 +21,12 @@ class Qwen2AudioTowerEncoder(AfWhisperEncoder):
     tower = Qwen2AudioEncoder
 
     def _mask(self, features: WhisperFeatures) -> dict[str, torch.Tensor]:
-        return {}
+        clips, _, steps = features.log_mel.shape
+        # The tower itself makes no mask; the full model gives it this one.
+        frames = torch.arange((steps - 2) // 2 + 1, device=features.log_mel.device)
+        mask = create_bidirectional_mask(
+            config=self._model.config,
+            inputs_embeds=features.log_mel.new_zeros(clips, len(frames), 1),
+            attention_mask=(frames < features.frames).long().expand(clips, -1),
+        )
+        return {"attention_mask": mask}

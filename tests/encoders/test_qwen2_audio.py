@@ -22,18 +22,31 @@ def relative_error(actual: np.ndarray, expected: torch.Tensor) -> float:
     return float(np.abs(actual - expected.numpy()).max() / expected.abs().max())
 
 
-def tower_by_hand(folder: Path, clips: np.ndarray) -> tuple[transformers.utils.ModelOutput, int, int]:
-    """What the tower returns, and the frames that the model takes for sound, before and after its averaging."""
-    if "encoder" in folder.name:
-        tower = transformers.Qwen2AudioEncoder.from_pretrained(folder).eval()
-    else:
-        tower = transformers.Qwen2AudioForConditionalGeneration.from_pretrained(folder).model.audio_tower.eval()
-    inputs = transformers.WhisperFeatureExtractor.from_pretrained(folder)(
+def tower_by_hand(family: str, saved: Saved, clips: np.ndarray) -> tuple[transformers.utils.ModelOutput, int, int]:
+    """What the tower returns in the full model, and the frames that it takes for sound, before and after averaging."""
+    model = transformers.Qwen2AudioForConditionalGeneration.from_pretrained(saved("qwen2-audio")).eval()
+    inputs = transformers.WhisperFeatureExtractor.from_pretrained(saved(family))(
         list(clips), sampling_rate=16_000, return_tensors="pt", return_attention_mask=True
     )
-    with torch.no_grad():
-        output = tower(inputs.input_features, output_hidden_states=True)
+    tower = model.model.audio_tower
+    if family == "qwen2-audio-encoder":
+        tower.load_state_dict(transformers.Qwen2AudioEncoder.from_pretrained(saved(family)).state_dict())
     before, after = tower._get_feat_extract_output_lengths(inputs.attention_mask[0].sum())
+    model.config.audio_token_id = 5  # one of the tiny vocabulary
+    tokens = torch.full((len(clips), int(after) + 1), model.config.audio_token_id)
+    tokens[:, -1] = 6  # a single token would be taken for one that continues a text
+    given: dict[str, torch.Tensor] = {}
+    hook = tower.register_forward_pre_hook(lambda _, args, kwargs: given.update(kwargs), with_kwargs=True)
+    with torch.no_grad():
+        model(
+            input_ids=tokens,
+            input_features=inputs.input_features,
+            attention_mask=torch.ones_like(tokens),
+            feature_attention_mask=inputs.attention_mask,
+        )
+        hook.remove()
+        assert "attention_mask" in given
+        output = tower(inputs.input_features, **given, output_hidden_states=True)
     return output, int(before), int(after)
 
 
@@ -43,7 +56,7 @@ def test_the_mean_over_the_frames_of_sound(
     family: str, seconds: float, frames_of_sound: int, saved: Saved, make_clips: MakeClips
 ) -> None:
     folder, clips = saved(family), make_clips(16_000, seconds)
-    output, _, count = tower_by_hand(folder, clips)
+    output, _, count = tower_by_hand(family, saved, clips)
     assert count == frames_of_sound
     expected = output.last_hidden_state[:, :count]
     encoder = load_encoder(str(folder))
@@ -56,7 +69,7 @@ def test_the_mean_over_the_frames_of_sound(
 @pytest.mark.parametrize("family", FAMILIES)
 def test_layers(family: str, saved: Saved, make_clips: MakeClips) -> None:
     folder, clips = saved(family), make_clips(16_000, 0.71)
-    output, before, after = tower_by_hand(folder, clips)
+    output, before, after = tower_by_hand(family, saved, clips)
     for layer, count, milliseconds in ((0, before, 20), (1, before, 20), (2, after, 40)):
         encoder = load_encoder(str(folder), options=EncoderOptions(layer=layer))
         frames, distance = encoder.embed_frames(clips, 16_000)
