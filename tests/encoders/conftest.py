@@ -222,7 +222,8 @@ def _tiny(family: str) -> tuple[Callable[[], Any], Any]:
         return lambda: t.MimiModel(config), t.EncodecFeatureExtractor()
     if family.startswith("pe-audio"):
         audio = {
-            "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 16,
+            "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "head_dim": 16,
             "dac_config": {"encoder_hidden_size": 2, "downsampling_ratios": [2, 8, 10, 12], "codebook_dim": 8},
         }  # fmt: skip
         text = {
