@@ -220,7 +220,7 @@ class EmbeddingStore:
             StoreError: as `read`.
         """
         embeddings = np.empty((len(self.ids), self.key.output_dim), np.float32)
-        errors = {}
+        errors: dict[int, str] = {}
         for shard in range(self.num_shards):
             content, clips = self.read(shard), self.clips(shard)
             embeddings[clips.start : clips.stop] = content.embeddings

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .embeddings import write_embeddings
+    from .embedding import embed_benchmark
     from .evaluation import evaluate_encoder
     from .result import Result, ResultError, load_result, save_result
     from .table import print_results
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 _MODULES = {
     "Result": "result",
     "ResultError": "result",
+    "embed_benchmark": "embedding",
     "evaluate_encoder": "evaluation",
     "load_result": "result",
     "print_results": "table",
     "save_result": "result",
-    "write_embeddings": "embeddings",
 }
 
 __all__ = [
     "Result",
     "ResultError",
+    "embed_benchmark",
     "evaluate_encoder",
     "load_result",
     "print_results",
     "save_result",
-    "write_embeddings",
 ]
 
 

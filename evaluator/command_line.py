@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import errno
+import importlib.metadata
 import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from .processes import ProcessError, claim_failure
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder import Benchmark, BenchmarkConfig
-    from audio_compositionality.encoders import Encoder
+    from audio_compositionality.encoders import Encoder, EncoderOptions, StagedEncoder
+
+    from .processes import Processes
 
 BASELINES = ("downsample", "random", "log-mel-statistics")
 
@@ -35,6 +40,26 @@ examples:
       write the data set, for load_dataset("audio-compositionality", "a_coat")
 """
 
+_EMBEDDING_EXAMPLES = """\
+embeddings:
+  Every 64 clips are one file below --embeddings, under a key made of the data, the encoder's revision and weights,
+  layer, pooling and precision. What is there is not computed again: a run that was stopped, however it was stopped,
+  is continued by the same command, and another layer or precision gets a folder of its own.
+
+examples:
+  audio-compositionality {command} --encoder openai/whisper-base --layer 3 --pooling max{out}
+      the output of the third block, its maximum over time
+  audio-compositionality {command} --encoder openai/whisper-large-v3 --precision bfloat16{out}
+      faster on a GPU; results state how far the embeddings are from float32
+  torchrun --nproc_per_node 4 -m audio_compositionality.evaluator {command} --encoder ID{out}
+      four processes on one machine, each with a GPU of its own where there are so many; also
+      accelerate launch --num_processes 4 -m audio_compositionality.evaluator {command} ...
+      (on a CPU take torchrun: accelerate launch --cpu runs a single process unless it is configured otherwise)
+  srun torchrun --nnodes $SLURM_NNODES --nproc_per_node 4 --rdzv_backend c10d --rdzv_endpoint $HEAD_NODE:29500 \\
+      -m audio_compositionality.evaluator {command} --encoder ID --preset full{shared}
+      several machines in a SLURM job with one task a node; {folder} must be on a file system that all of them see
+"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit status: 0, 2 for a mistake in the input, 130 when interrupted."""
@@ -42,22 +67,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = _show_warning
     try:
         options.run(options)
-    except KeyboardInterrupt:
-        print(f"\nstopped. What is finished is kept: {options.resume}", file=sys.stderr)
-        return 130
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        print(f"error: {error}{'; make room: what is finished is kept' if full else ''}", file=sys.stderr)
-        return 2
-    except (ValueError, FloatingPointError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":
+    except (KeyboardInterrupt, Exception) as error:
+        message = _explain(error, options)
+        # Of several processes the first that fails speaks for all.
+        first = claim_failure(message or repr(error))
+        if message is None:
             raise
-        print(f"error: {error} Give a smaller --batch-size; what is finished is kept.", file=sys.stderr)
-        return 2
+        if first:
+            print(message, file=sys.stderr)
+        return 130 if isinstance(error, KeyboardInterrupt) else 2
     return 0
+
+
+def _explain(error: BaseException, options: argparse.Namespace) -> str | None:
+    """What to say of an error; None of one that nobody expects, whose traceback is wanted."""
+    if isinstance(error, KeyboardInterrupt):
+        return f"\nstopped. What is finished is kept: {options.resume}"
+    if isinstance(error, OSError):
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return f"error: {error}{'; make room: what is finished is kept' if full else ''}"
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return f"error: {error or 'out of memory'}; what is finished is kept"
+    if isinstance(error, (ValueError, FloatingPointError, ProcessError)):
+        return f"error: {error}"
+    return None
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
@@ -71,6 +104,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    version = f"audio-compositionality {importlib.metadata.version('audio-compositionality')}"
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     again = "the same command goes on from there."
 
@@ -86,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ID",
         help="also this encoder: a name of `encoders`, a Hub id, or a local folder; may be given several times",
     )
-    _add_evaluation_options(run)
+    _add_evaluation_options(run, "of --encoder; the baselines have no model")
     run.set_defaults(run=_run, resume=again)
 
     build = commands.add_parser(
@@ -113,8 +148,13 @@ def _parser() -> argparse.ArgumentParser:
         "evaluate",
         help="score encoders on a preset, a built folder or a Hub data set",
         description="Embed every clip with an encoder, score both tasks, and write result files.",
+        epilog=_EMBEDDING_EXAMPLES.format(
+            command="evaluate", out="", shared=" --embeddings DIR", folder="--embeddings"
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_encoder_option(evaluate)
+    _add_layer_options(evaluate)
     _add_data_options(evaluate)
     _add_evaluation_options(evaluate)
     evaluate.set_defaults(run=_evaluate, resume=again)
@@ -122,9 +162,13 @@ def _parser() -> argparse.ArgumentParser:
     embed = commands.add_parser(
         "embed",
         help="write the embeddings of every clip to Parquet",
-        description="Embed every clip with an encoder; write one Parquet file a task, columns id and embedding.",
+        description="Embed every clip with an encoder. Each task gets a folder of Parquet files of 64 clips each, "
+        "columns id,\nembedding and error; `evaluate --embeddings DIR` takes them from there.",
+        epilog=_EMBEDDING_EXAMPLES.format(command="embed", out=" --out DIR", shared=" --out DIR", folder="--out"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_encoder_option(embed)
+    _add_layer_options(embed)
     _add_data_options(embed)
     embed.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the embeddings")
     _add_computing_options(embed)
@@ -150,16 +194,60 @@ def _add_data_options(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--data", metavar="DIR|HUB_ID", help="a built folder, or the Hub id of a data set")
 
 
-def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
+def _add_layer_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--layer",
+        type=int,
+        metavar="N",
+        help="take this hidden layer: 0 is the input of the first block, N the output of block N; default the model's "
+        "output",
+    )
+    parser.add_argument(
+        "--pooling",
+        metavar="NAME",
+        help="mean or max over time, or cls, the class token; default the model's own embedding of a clip where it "
+        "has one, else mean",
+    )
+
+
+def _add_evaluation_options(parser: argparse.ArgumentParser, of: str = "") -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("results"), metavar="DIR", help="result files of one data set; default results"
     )
-    _add_computing_options(parser)
+    parser.add_argument(
+        "--embeddings",
+        type=Path,
+        metavar="DIR",
+        help="folder for embeddings; default `embeddings` in $AUDIO_COMPOSITIONALITY_CACHE or the user's cache",
+    )
+    _add_computing_options(parser, of)
 
 
-def _add_computing_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--batch-size", type=int, metavar="N", help="clips embedded at a time; default 4, on a GPU 32")
-    parser.add_argument("--device", metavar="DEVICE", help="cpu, cuda or cuda:1; default CUDA where there is one")
+def _add_computing_options(parser: argparse.ArgumentParser, of: str = "") -> None:
+    of = of and f" ({of})"
+    parser.add_argument(
+        "--precision",
+        default="float32",
+        metavar="NAME",
+        help=f"float32 (default), or bfloat16 or float16 by autocast{of}. Results state how far that is from float32",
+    )
+    parser.add_argument("--compile", action="store_true", help=f"run the model through torch.compile{of}")
+    parser.add_argument(
+        "--batch-size",
+        type=int,
+        metavar="N",
+        help="clips embedded at a time, at most 64; default 4, on a GPU 32. Halved where memory does not suffice",
+    )
+    parser.add_argument(
+        "--device",
+        metavar="DEVICE",
+        help="cpu, cuda or cuda:1; default CUDA where there is one. Of several processes each takes its own GPU",
+    )
+    parser.add_argument(
+        "--skip-invalid",
+        action="store_true",
+        help="leave out clips that cannot be embedded (damaged, NaN), say which, and go on; default: stop",
+    )
     parser.add_argument("--force", action="store_true", help="compute again and replace what is there")
 
 
@@ -167,52 +255,91 @@ def _run(options: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder import open_benchmark
     from audio_compositionality.encoders import load_encoder
 
+    processes = _join()
+    chosen = _encoder_options(options)
+    device = processes.device(options.device)
     # All encoders are loaded before the first is evaluated: a wrong name should not cost a minute.
-    encoders: list[Encoder] = [load_encoder(name, device=options.device) for name in BASELINES]
-    for name in options.encoder:
-        encoders.append(load_encoder(name, device=options.device))
-        if name not in BASELINES and not name.startswith("untrained:"):
-            encoders.append(load_encoder(f"untrained:{name}", device=options.device))
+    with processes.one_first():
+        encoders: list[Encoder] = [load_encoder(name, device=device) for name in BASELINES]
+        for name in options.encoder:
+            baseline = name in BASELINES
+            encoders.append(load_encoder(name, device=device) if baseline else _load(name, device, chosen))
+            if not baseline and not name.startswith("untrained:"):
+                encoders.append(_load(f"untrained:{name}", device, chosen))
     _evaluate_all(encoders, open_benchmark("mini"), options)
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from audio_compositionality.encoders import load_encoder
-
-    _evaluate_all([load_encoder(options.encoder, device=options.device)], _benchmark(options), options)
+    processes = _join()
+    with processes.one_first():
+        encoder = _load(options.encoder, processes.device(options.device), _encoder_options(options))
+    _evaluate_all([encoder], _benchmark(options), options)
 
 
 def _evaluate_all(encoders: Sequence[Encoder], benchmark: Benchmark, options: argparse.Namespace) -> None:
-    from .evaluation import evaluate_encoder, find_results
+    from .embedding import embedding_root
+    from .evaluation import evaluate_encoders
     from .table import print_results
 
-    if not options.force:
-        for encoder in encoders:
-            find_results(encoder, benchmark, benchmark.tasks, options.out)
-    results = []
-    for encoder in encoders:
-        results += evaluate_encoder(
-            encoder,
-            benchmark,
-            batch_size=options.batch_size,
-            device=options.device,
-            out=options.out,
-            force=options.force,
-        )
-    print_results(results)
-    print(f"Result files are in {options.out}.")
+    embeddings = options.embeddings or embedding_root()
+    results = evaluate_encoders(
+        encoders,
+        benchmark,
+        batch_size=options.batch_size,
+        device=options.device,
+        out=options.out,
+        embeddings=embeddings,
+        skip_invalid=options.skip_invalid,
+        force=options.force,
+    )
+    if _join().is_main:
+        print_results(results)
+        print(f"Result files are in {options.out}, embeddings in {embeddings}.")
 
 
 def _embed(options: argparse.Namespace) -> None:
+    from .embedding import embed_benchmark
+
+    processes = _join()
+    with processes.one_first():
+        encoder = _load(options.encoder, processes.device(options.device), _encoder_options(options))
+    stores = embed_benchmark(
+        encoder,
+        _benchmark(options),
+        options.out,
+        batch_size=options.batch_size,
+        skip_invalid=options.skip_invalid,
+        force=options.force,
+    )
+    if processes.is_main:
+        print(*(store.folder for store in stores), sep="\n")
+
+
+def _join() -> Processes:
+    """The processes of this evaluation; all but the main one fall silent."""
+    from .processes import join_processes
+
+    processes = join_processes()
+    if not processes.is_main:
+        warnings.simplefilter("ignore")
+    return processes
+
+
+def _load(name: str, device: str | None, chosen: EncoderOptions) -> StagedEncoder[Any]:
     from audio_compositionality.encoders import load_encoder
 
-    from .embeddings import write_embeddings
+    return load_encoder(name, device=device, options=chosen)
 
-    encoder = load_encoder(options.encoder, device=options.device)
-    paths = write_embeddings(
-        encoder, _benchmark(options), options.out, batch_size=options.batch_size, force=options.force
+
+def _encoder_options(options: argparse.Namespace) -> EncoderOptions:
+    from audio_compositionality.encoders import EncoderOptions
+
+    return EncoderOptions(
+        layer=getattr(options, "layer", None),
+        pooling=getattr(options, "pooling", None),
+        precision=options.precision,
+        compile=options.compile,
     )
-    print(*paths, sep="\n")
 
 
 def _benchmark(options: argparse.Namespace) -> Benchmark:

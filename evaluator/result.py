@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import stats
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 TASKS = ("a_coat", "a_tre")
 
 
@@ -38,7 +38,13 @@ class Result:
         controls: the controls that the metric returns beside its score, by the metric's names.
         training: for each seed, the step at which the fit was best; empty where nothing is trained.
         settings: what the score depends on beside encoder and data, such as seeds and steps.
-        encoder_id, encoder_revision, output_dim, sample_rate: what was evaluated.
+        encoder_id, encoder_revision, weights_sha256, output_dim, sample_rate: what was evaluated.
+        options: how it was run: ``layer``, ``pooling``, ``precision``, ``compile``, as `EncoderOptions` has them.
+        front_end_version: see `StagedEncoder`.
+        precision_deviation: how far the embeddings are from those in float32: ``relative_mean``, ``relative_max`` and
+            ``spread_ratio`` as `ModelEncoder.precision_deviation` returns them, of ``clips`` clips; None in float32.
+        skipped: ``id`` of each clip that could not be embedded, and the ``reason``; its quadruple or scene is left
+            out of everything.
         dataset, fingerprint: the data: where they were opened from, and what they are.
         versions: of this package, Python and the libraries that compute.
         device: where the model ran.
@@ -56,8 +62,13 @@ class Result:
     settings: Mapping[str, Any]
     encoder_id: str
     encoder_revision: str
+    weights_sha256: str | None
     output_dim: int
     sample_rate: int
+    options: Mapping[str, Any]
+    front_end_version: int
+    precision_deviation: Mapping[str, float] | None
+    skipped: list[dict[str, str]]
     dataset: str
     fingerprint: str
     versions: Mapping[str, str]
@@ -65,9 +76,12 @@ class Result:
     seconds: Mapping[str, float]
     date: str
 
-    def answers(self, fingerprint: str, settings: Mapping[str, Any]) -> bool:
-        """Whether this is the result for these data and settings."""
-        return self.fingerprint == fingerprint and dict(self.settings) == dict(settings)
+    def answers(
+        self, fingerprint: str, settings: Mapping[str, Any], weights_sha256: str | None, front_end_version: int
+    ) -> bool:
+        """Whether this is the result for these data, settings and weights."""
+        own = (self.fingerprint, dict(self.settings), self.weights_sha256, self.front_end_version)
+        return own == (fingerprint, dict(settings), weights_sha256, front_end_version)
 
     def dumps(self) -> str:
         """The result as JSON text."""
@@ -84,7 +98,13 @@ class Result:
             values = json.loads(text)
         except ValueError as error:
             raise ResultError(f"not JSON: {error}") from error
-        if not isinstance(values, dict) or values.pop("schema_version", None) != SCHEMA_VERSION:
+        version = values.pop("schema_version", None) if isinstance(values, dict) else None
+        if type(version) is int and version < SCHEMA_VERSION:
+            raise ResultError(
+                f"a result of schema version {version}, which lacks what version {SCHEMA_VERSION} states: compute it "
+                "again with --force"
+            )
+        if version != SCHEMA_VERSION:
             raise ResultError(f"not a result of schema version {SCHEMA_VERSION}")
         names = {field.name for field in fields(cls)}
         if set(values) != names:
@@ -97,7 +117,7 @@ class Result:
         return cls(**values)
 
 
-_COUNTS = ("n", "output_dim", "sample_rate")
+_COUNTS = ("n", "output_dim", "sample_rate", "front_end_version")
 _MAPPINGS = ("controls", "training", "settings", "versions", "seconds")
 
 
@@ -116,7 +136,19 @@ def _check_field(name: str, value: Any) -> None:
         pair = isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
         good = value is None or (pair and value[0] <= value[1])
     elif name == "fingerprint":
-        good = isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+        good = _is_sha256(value)
+    elif name == "weights_sha256":
+        good = value is None or _is_sha256(value)
+    elif name == "options":
+        good = isinstance(value, dict) and set(value) == set(_OPTIONS) and all(_OPTIONS[k](v) for k, v in value.items())
+    elif name == "precision_deviation":
+        good = value is None or (
+            isinstance(value, dict)
+            and set(value) == set(_DEVIATION)
+            and all(_is_number(item) and item >= 0 for item in value.values())
+        )
+    elif name == "skipped":
+        good = isinstance(value, list) and all(map(_is_skipped, value))
     elif name == "date":
         good = isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]{8}\+00:00", value) is not None
     elif name == "task":
@@ -130,6 +162,23 @@ def _check_field(name: str, value: Any) -> None:
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
+
+def _is_sha256(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+def _is_skipped(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"id", "reason"} and all(type(v) is str for v in value.values())
+
+
+_DEVIATION = ("relative_mean", "relative_max", "spread_ratio", "clips")
+
+_OPTIONS: Mapping[str, Callable[[Any], bool]] = {
+    "layer": lambda value: value is None or type(value) is int,
+    "pooling": lambda value: value is None or isinstance(value, str),
+    "precision": lambda value: isinstance(value, str),
+    "compile": lambda value: isinstance(value, bool),
+}
 
 _ITEMS: Mapping[str, Callable[[Any], bool]] = {
     "controls": lambda item: item is None or isinstance(item, bool) or _is_number(item),

@@ -70,7 +70,11 @@ def print_results(results: Iterable[Result], console: Console | None = None) -> 
     for (task, _), chosen in sorted(groups.items()):
         console.print(_table(task, chosen))
         chance = _number(chosen[0].controls.get("top1_chance"))
-        console.print(_LEGENDS[task].format(chance=chance) + "\n", style="dim", highlight=False)
+        console.print(_LEGENDS[task].format(chance=chance), style="dim", highlight=False)
+        for result in chosen:
+            for note in _notes(result):
+                console.print(Text(f"{result.encoder_id}: {note}"), style="dim")
+        console.print()
     if groups:
         console.print(
             "A high score alone is no evidence of learned composition: compare each encoder with its controls, with "
@@ -81,7 +85,9 @@ def print_results(results: Iterable[Result], console: Console | None = None) -> 
 
 def _table(task: str, results: Sequence[Result]) -> Table:
     name = _TITLES[task]
-    title = Text(f"{name} on {results[0].dataset}, n = {results[0].n:,}", style="bold")
+    fewest, most = min(result.n for result in results), max(result.n for result in results)
+    samples = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    title = Text(f"{name} on {results[0].dataset}, n = {samples}", style="bold")
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("encoder", overflow="fold", vertical="bottom")
     for heading in (f"{name}\n± sd", "95 %\ninterval", *(heading for heading, _ in _COLUMNS[task])):
@@ -95,6 +101,23 @@ def _table(task: str, results: Sequence[Result]) -> Table:
             *(cell(result) for _, cell in _COLUMNS[task]),
         )
     return table
+
+
+def _notes(result: Result) -> list[str]:
+    """What has to be said of a result beside its numbers."""
+    notes = []
+    found = result.precision_deviation
+    if found is not None:
+        notes.append(
+            f"computed in {result.options['precision']}; the embeddings of {found['clips']:.0f} clips are "
+            f"{found['relative_mean']:.2%} (at most {found['relative_max']:.2%}) from those in float32, "
+            f"{found['spread_ratio']:.2%} of what clips differ by"
+        )
+    if result.skipped:
+        names = ", ".join(item["id"] for item in result.skipped[:3])
+        more = f" and {len(result.skipped) - 3} more" if len(result.skipped) > 3 else ""
+        notes.append(f"n = {result.n:,}, without the clips that could not be embedded: {names}{more}")
+    return notes
 
 
 def _number(value: float | None, digits: int = 3) -> str:

@@ -14,6 +14,14 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
 
 
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """No test writes to the user's cache, nor finds there what another has written."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(folder))
+    return folder
+
+
 @pytest.fixture(scope="session")
 def small_config() -> BenchmarkConfig:
     """Three classes of each attribute: 27 tones, 81 sources, a few rows."""

@@ -232,6 +232,23 @@ def test_a_full_disk_leaves_no_part_of_a_shard(tmp_path: Path, monkeypatch: pyte
     assert sorted(path.name for path in store.folder.iterdir()) == ["00000-of-00003.parquet", "_key.json"]
 
 
+def test_a_shard_gets_its_name_only_when_all_of_it_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = EmbeddingStore(tmp_path, KEY, IDS)
+    seen = []
+
+    def sync(descriptor: int) -> None:
+        written = Path(f"/proc/self/fd/{descriptor}").resolve()
+        seen.append((written.read_bytes(), written == store.path(0), store.has(0)))
+
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("the open file cannot be looked up without /proc")
+    monkeypatch.setattr(os, "fsync", sync)
+    store.write(0, Shard(embeddings(64), {}))
+    assert seen[-1] == (store.path(0).read_bytes(), False, False)
+
+
 def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     store = filled(tmp_path)
     process = subprocess.Popen([sys.executable, "-c", ""])

@@ -1,6 +1,7 @@
-import json
 import subprocess
 import sys
+from importlib.metadata import version
+from pathlib import Path
 
 import datasets
 import numpy as np
@@ -8,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from audio_compositionality.dataset_builder import PRESETS, build_dataset
+from audio_compositionality.dataset_builder import PRESETS, build_dataset, open_benchmark
+from audio_compositionality.encoders import EncoderOptions, load_encoder
 from audio_compositionality.evaluator import command_line, load_result
 
 
@@ -18,6 +20,12 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(autouse=True)
+def few_steps(monkeypatch):
+    """What is fitted matters elsewhere."""
+    monkeypatch.setattr("audio_compositionality.evaluator.evaluation.FEW_STEPS", 20)
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +53,11 @@ def test_help_does_not_wait_for_torch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_evaluate_writes_results_and_prints_the_tables(folder, tmp_path, capsys):
+def test_evaluate_writes_results_and_prints_the_tables(folder, tmp_path, capsys, cache):
     assert run("evaluate", "--encoder", "log-mel-statistics", "--data", folder, "--out", tmp_path) == 0
     out = capsys.readouterr().out
+    assert f"embeddings in {cache / 'embeddings'}" in " ".join(out.split())
+    assert len(list(cache.glob("embeddings/log-mel-statistics/*/*.parquet"))) == 2
     for word in ("A-COAT", "A-TRE", "log-mel", "95 %", "interval", "adjusted", "centred", "ridge", "chance"):
         assert word in out
     result, _ = load_result(next(tmp_path.rglob("a_tre.json")))
@@ -55,23 +65,73 @@ def test_evaluate_writes_results_and_prints_the_tables(folder, tmp_path, capsys)
     assert run("evaluate", "--encoder", "log-mel-statistics", "--data", folder, "--out", tmp_path) == 0
 
 
-def test_embed_writes_every_clip_and_refuses_another_folder(folder, tmp_path, capsys):
+def test_embed_writes_every_clip_once_and_evaluate_takes_them(folder, tmp_path, capsys, cache):
     out = tmp_path / "embeddings"
-    assert run("embed", "--encoder", "downsample", "--data", folder, "--out", out) == 0
-    table = pq.read_table(out / "a_coat.parquet")
-    assert table.num_rows == 8
-    assert table["id"][1].as_py() == "a_coat-test-00000/B"
-    vectors = np.stack(table["embedding"].to_numpy()).reshape(2, 4, 768)
-    assert vectors[:, 1] - vectors[:, 0] == pytest.approx(vectors[:, 3] - vectors[:, 2], abs=1e-6)
-    key = json.loads((out / "embeddings.json").read_text())
-    assert key["encoder_id"] == "downsample"
-    modified = (out / "a_coat.parquet").stat().st_mtime_ns
-    assert run("embed", "--encoder", "downsample", "--data", folder, "--out", out) == 0
-    assert (out / "a_coat.parquet").stat().st_mtime_ns == modified
-    assert run("embed", "--encoder", "random", "--data", folder, "--out", out) == 2
-    assert "holds something other than embeddings of random" in capsys.readouterr().err
-    assert run("embed", "--encoder", "random", "--data", folder, "--out", out, "--force") == 0
-    assert json.loads((out / "embeddings.json").read_text())["encoder_id"] == "random"
+    assert run("embed", "--encoder", "log-mel-statistics", "--data", folder, "--out", out) == 0
+    a_coat, a_tre = (Path(line) for line in capsys.readouterr().out.splitlines())
+    table = pq.read_table(a_coat)
+    assert table.column_names == ["id", "embedding", "error"]
+    assert table["id"].to_pylist() == [f"a_coat-test-0000{i}/{name}" for i in range(2) for name in "ABCD"]
+    clips = np.concatenate([batch.waveforms for batch in open_benchmark(folder).batches("a_coat", 4)])
+    expected = load_encoder("log-mel-statistics").embed(clips, 32_000)
+    assert np.stack(table["embedding"].to_numpy()) == pytest.approx(expected, rel=1e-6)
+    assert pq.read_table(a_tre).num_rows == 24
+    files = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+    assert len(files) == 4
+    evaluate = ["evaluate", "--encoder", "log-mel-statistics", "--data", folder, "--embeddings", out]
+    assert run(*evaluate, "--out", tmp_path / "results") == 0
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == files
+    assert not list(cache.iterdir())
+
+
+def test_layer_pooling_and_precision_reach_the_encoder(folder, tmp_path, monkeypatch, capsys):
+    asked = []
+
+    def refuse(name, *, device, options):
+        asked.append(options)
+        raise ValueError("enough")
+
+    monkeypatch.setattr("audio_compositionality.encoders.load_encoder", refuse)
+    chosen = ["--layer", 2, "--pooling", "max", "--precision", "bfloat16", "--compile"]
+    for command in ("evaluate", "embed"):
+        assert run(command, "--encoder", "x", "--out", tmp_path, *chosen) == 2
+    assert asked == [EncoderOptions(layer=2, pooling="max", precision="bfloat16", compile=True)] * 2
+
+
+def test_the_precision_of_run_is_for_the_encoders_given_not_for_the_baselines(monkeypatch, tmp_path):
+    asked = []
+    baseline = load_encoder("random")
+
+    def load(name, *, device, options=None):
+        asked.append((name, options))
+        return baseline
+
+    monkeypatch.setattr("audio_compositionality.encoders.load_encoder", load)
+    monkeypatch.setattr(command_line, "_evaluate_all", lambda *_: None)
+    assert run("run", "--encoder", "x", "--encoder", "random", "--precision", "float16", "--out", tmp_path) == 0
+    half = EncoderOptions(precision="float16")
+    assert asked == [
+        *((name, None) for name in command_line.BASELINES),
+        ("x", half),
+        ("untrained:x", half),
+        ("random", None),
+    ]
+
+
+def test_the_version_is_that_of_the_distribution(capsys):
+    with pytest.raises(SystemExit) as stop:
+        run("--version")
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"audio-compositionality {version('audio-compositionality')}\n"
+
+
+def test_a_lack_of_memory_is_one_line(monkeypatch, capsys):
+    def fail(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB.")
+
+    monkeypatch.setattr("audio_compositionality.encoders.load_encoder", fail)
+    assert run("evaluate", "--encoder", "x") == 2
+    assert capsys.readouterr().err == "error: CUDA out of memory. Tried to allocate 1 GiB.; what is finished is kept\n"
 
 
 def test_encoders_lists_the_baselines(capsys):
@@ -84,10 +144,16 @@ def test_encoders_lists_the_baselines(capsys):
     ("arguments", "message"),
     [
         (["evaluate", "--encoder", "downsampel"], "did you mean 'downsample'"),
-        (["run", "--encoder", "whisper-bas"], "did you mean 'openai/whisper-base'"),
+        (["run", "--encoder", "whisper-bas"], "did you mean 'whisper-base'"),
         (["evaluate", "--encoder", "random", "--preset", "ful"], "unknown preset 'ful'; did you mean 'full'"),
         (["evaluate", "--encoder", "random", "--data", "nowhere"], "no data 'nowhere'"),
         (["evaluate", "--encoder", "random", "--batch-size", "0"], "batch_size is 0"),
+        (["evaluate", "--encoder", "random", "--layer", "2"], "'random' is a baseline without a model"),
+        (
+            ["evaluate", "--encoder", "random", "--pooling", "men"],
+            "pooling is 'men', but must be one of mean, cls, max",
+        ),
+        (["run", "--precision", "fp16"], "precision is 'fp16', but must be one of float32, bfloat16, float16"),
         (["build", "--preset", "minny"], "did you mean 'mini'"),
         (["build", "--audio-format", "mp3"], "unknown audio format 'mp3'"),
         (["build", "--seed", "-1"], "seed is -1"),

@@ -1,11 +1,22 @@
+import dataclasses
+import json
+
 import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.dataset_builder import RenderedBenchmark, build_dataset, open_benchmark
-from audio_compositionality.encoders import Encoder, load_encoder
+from audio_compositionality.dataset_builder import DatasetError, RenderedBenchmark, build_dataset, open_benchmark
+from audio_compositionality.encoders import (
+    ClipError,
+    Encoder,
+    EncoderOptions,
+    Hidden,
+    ModelEncoder,
+    StagedEncoder,
+    load_encoder,
+)
 from audio_compositionality.evaluator import ResultError, evaluate_encoder, load_result
-from audio_compositionality.evaluator.evaluation import embed_task
+from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
 
 
 class Toy:
@@ -38,14 +49,6 @@ def one_thread():
 
 def test_the_toy_follows_the_protocol():
     assert isinstance(Toy(), Encoder)
-
-
-def test_embeddings_keep_the_order_of_the_clips(small_benchmark):
-    found = embed_task(Toy(), small_benchmark, "a_coat", batch_size=7, progress=False)
-    index = 5
-    clips = small_benchmark.clips("a_coat", index).astype(np.float32) / 32_768
-    assert found.shape == (4 * small_benchmark.config.quadruples, 16)
-    assert found[4 * index : 4 * index + 4] == pytest.approx(Toy().embed(clips, 32_000), rel=1e-5)
 
 
 def test_downsample_is_additive_to_the_last_bit_and_random_is_not(small_benchmark):
@@ -98,6 +101,23 @@ def test_results_are_written_read_back_and_not_computed_twice(small_benchmark, t
     assert again.calls > 0
 
 
+def test_embeddings_that_are_stored_are_not_computed_twice_but_with_force(small_benchmark, tmp_path):
+    first, second, third = Toy(), Toy(), Toy()
+    options = {"tasks": ["a_coat"], "embeddings": tmp_path, "progress": False}
+    (one,) = evaluate_encoder(first, small_benchmark, **options)
+    (two,) = evaluate_encoder(second, small_benchmark, **options)
+    assert first.calls > second.calls == 0
+    assert (two.score, two.controls) == (one.score, one.controls)
+    evaluate_encoder(third, small_benchmark, force=True, **options)
+    assert third.calls == first.calls
+
+
+def test_nothing_is_written_where_no_folder_is_named(small_benchmark, tmp_path, cache, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    evaluate_encoder(Toy(), small_benchmark, tasks=["a_coat"], progress=False)
+    assert not [*tmp_path.iterdir(), *cache.iterdir()]
+
+
 def test_a_result_for_other_data_is_not_replaced(small_benchmark, tiny_config, tmp_path):
     evaluate_encoder(Toy(), small_benchmark, tasks=["a_coat"], out=tmp_path, progress=False)
     other = RenderedBenchmark("tiny", tiny_config)
@@ -132,3 +152,175 @@ def test_a_pretrained_whisper_and_its_untrained_twin(checkpoints, small_benchmar
     assert untrained.encoder_id == "untrained:whisper-tiny.en"
     assert untrained.score > trained.score
     assert untrained.controls["null"] > trained.controls["null"]
+
+
+class TestInvalidClips:
+    class Broken(Toy):
+        """Cannot embed some clips of a task, given by their number."""
+
+        id = "broken"
+
+        def __init__(self, benchmark, task, *numbers):
+            super().__init__()
+            self.refused = set()
+            columns = benchmark.num_clips(task) // len(benchmark.rows(task))
+            for number in numbers:
+                clip = benchmark.clips(task, number // columns)[number % columns]
+                self.refused.add((clip / np.float32(32_768)).tobytes())
+
+        def embed(self, waveforms, sample_rate):
+            found = super().embed(waveforms, sample_rate)
+            found[[clip.tobytes() in self.refused for clip in waveforms]] = np.nan
+            return found
+
+    def test_stop_with_the_clips_id(self, small_benchmark, tmp_path):
+        name = f"{small_benchmark.quadruples[2].id}/B"
+        broken = self.Broken(small_benchmark, "a_coat", 9)
+        with pytest.raises(ClipError, match=f"clip '{name}': encoder 'broken' returned 16 of 16 values"):
+            evaluate_encoder(broken, small_benchmark, tasks=["a_coat"], embeddings=tmp_path, progress=False)
+        assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+    def test_are_left_out_of_a_coat_with_their_quadruple(self, small_benchmark):
+        """The score is that of the other quadruples, each embedded as if nothing were wrong."""
+        options = {"tasks": ["a_coat"], "skip_invalid": True, "batch_size": 4, "progress": False}
+        (result,) = evaluate_encoder(self.Broken(small_benchmark, "a_coat", 9, 11, 30), small_benchmark, **options)
+        ids = [quadruple.id for quadruple in small_benchmark.quadruples]
+        assert [item["id"] for item in result.skipped] == [f"{ids[2]}/B", f"{ids[2]}/D", f"{ids[7]}/C"]
+        assert "16 of 16 values that are NaN" in result.skipped[0]["reason"]
+        kept = [index for index in range(len(ids)) if index not in (2, 7)]
+        clips = np.stack([small_benchmark.clips("a_coat", index) for index in kept]).astype(np.float32) / 32_768
+        a, b, c, d = (Toy().embed(clips[:, place], 32_000) for place in range(4))
+        assert result.n == len(kept)
+        assert result.score == pytest.approx(a_coat_scores(a, b, c, d).mean(), abs=1e-6)
+
+    def test_are_left_out_of_a_tre_with_their_scene(self, small_benchmark, tmp_path, monkeypatch):
+        monkeypatch.setattr("audio_compositionality.evaluator.evaluation.FEW_STEPS", 20)
+        test = next(i for i, scene in enumerate(small_benchmark.scenes) if scene.split == "test")
+        options = {"tasks": ["a_tre"], "skip_invalid": True, "out": tmp_path, "progress": False}
+        (result,) = evaluate_encoder(self.Broken(small_benchmark, "a_tre", 3, test), small_benchmark, **options)
+        assert result.n == small_benchmark.config.test_scenes - 1
+        assert [item["id"] for item in result.skipped] == [f"{small_benchmark.scenes[i].id}/audio" for i in (3, test)]
+        stored, samples = load_result(tmp_path / "broken" / "v1" / "a_tre.json")
+        assert stored == result
+        assert small_benchmark.scenes[test].id not in samples["id"].to_pylist()
+
+    def test_stop_again_where_they_are_stored(self, small_benchmark, tmp_path):
+        options = {"tasks": ["a_coat"], "embeddings": tmp_path / "store", "out": tmp_path / "out", "progress": False}
+        broken = self.Broken(small_benchmark, "a_coat", 9)
+        (one,) = evaluate_encoder(broken, small_benchmark, skip_invalid=True, **options)
+        broken.refused.clear()
+        with pytest.raises(ResultError, match="is a result without 1 clips"):
+            evaluate_encoder(broken, small_benchmark, **options)
+        options["out"] = None
+        with pytest.raises(ClipError, match="--skip-invalid leaves it out, --force computes it again"):
+            evaluate_encoder(broken, small_benchmark, **options)
+        (two,) = evaluate_encoder(broken, small_benchmark, skip_invalid=True, **options)
+        assert (two.score, two.skipped) == (one.score, one.skipped)
+        (whole,) = evaluate_encoder(broken, small_benchmark, force=True, **options)
+        assert whole.skipped == []
+
+    @pytest.mark.parametrize(("task", "message"), [("a_coat", "a_coat has no quadruple"), ("a_tre", "0 scenes in the")])
+    def test_that_leave_too_little_are_an_error(self, small_benchmark, task, message):
+        encoder = self.Broken(small_benchmark, task, *range(small_benchmark.num_clips(task)))
+        with pytest.raises(DatasetError, match=rf"without the \d+ clips that could not be embedded, .*{message}"):
+            evaluate_encoder(encoder, small_benchmark, tasks=[task], skip_invalid=True, progress=False)
+
+
+class Linear(ModelEncoder[torch.Tensor]):
+    """A fixed random projection of the power spectrum, run by torch."""
+
+    output_dim, revision, weights_sha256, front_end_version = 8, "v1", "0" * 64, 3
+
+    def __init__(self, options: EncoderOptions) -> None:
+        super().__init__("linear", sample_rate=32_000, num_layers=1, options=options, device=torch.device("cpu"))
+        self._weights = torch.from_numpy(np.random.default_rng(0).normal(size=(256, 8)).astype(np.float32))
+
+    def _extract_features(self, clips):
+        spectrum = np.abs(np.fft.rfft(clips))[:, 1:].reshape(len(clips), 256, -1)
+        return torch.from_numpy(np.log1p(spectrum.mean(axis=2)).astype(np.float32))
+
+    def _encode(self, features):
+        return Hidden((features @ self._weights)[:, None], frame_seconds=1.0)
+
+
+class TestPrecision:
+    def test_what_was_run_is_in_the_result(self, small_benchmark, tmp_path):
+        (result,) = evaluate_encoder(
+            Linear(EncoderOptions(pooling="max")), small_benchmark, tasks=["a_coat"], out=tmp_path, progress=False
+        )
+        assert result.options == {"layer": None, "pooling": "max", "precision": "float32", "compile": False}
+        assert (result.weights_sha256, result.front_end_version) == ("0" * 64, 3)
+        assert result.precision_deviation is None
+        assert load_result(next(tmp_path.rglob("a_coat.json")))[0] == result
+
+    def test_the_deviation_from_float32_is_stated(self, small_benchmark):
+        exact, rounded = Linear(EncoderOptions()), Linear(EncoderOptions(precision="bfloat16"))
+        (result,) = evaluate_encoder(rounded, small_benchmark, tasks=["a_coat"], progress=False)
+        clips = np.concatenate([small_benchmark.clips("a_coat", row) for row in range(4)])
+        z, reference = (encoder.embed(clips, 32_000).astype(float) for encoder in (rounded, exact))
+        relative = np.linalg.norm(z - reference, axis=1) / np.linalg.norm(reference, axis=1)
+        found = result.precision_deviation
+        assert found["clips"] == 16
+        assert found["relative_mean"] == pytest.approx(relative.mean())
+        # bfloat16 has 8 bits of mantissa: rounding errors of 2^-9 in what is multiplied.
+        assert 2**-12 < found["relative_max"] < 2**-5
+        assert result.encoder_id == "linear@bfloat16"
+
+    def test_clips_that_were_skipped_do_not_count(self, small_benchmark, monkeypatch):
+        class Half(Linear):
+            def _run_model(self, features):
+                found = super()._run_model(features)
+                found[np.isclose(features.sum(axis=1), first)] = np.nan
+                return found
+
+        encoder = Half(EncoderOptions(precision="bfloat16"))
+        clips = small_benchmark.clips("a_coat", 0)
+        first = float(encoder.prepare(clips, 32_000)[0].sum())
+        monkeypatch.setattr(small_benchmark, "quadruples", small_benchmark.quadruples[:3])
+        small = dataclasses.replace(small_benchmark.config, quadruples=3)
+        monkeypatch.setattr(small_benchmark, "config", small)
+        (result,) = evaluate_encoder(encoder, small_benchmark, tasks=["a_coat"], skip_invalid=True, progress=False)
+        assert result.n == 2
+        assert result.precision_deviation["clips"] == 11
+
+
+class TestOtherResults:
+    @pytest.mark.parametrize("attribute", ["weights_sha256", "front_end_version"])
+    def test_of_other_weights_or_another_front_end_are_not_taken(self, small_benchmark, tmp_path, attribute):
+        options = {"tasks": ["a_coat"], "out": tmp_path, "progress": False}
+        evaluate_encoder(Linear(EncoderOptions()), small_benchmark, **options)
+        other = Linear(EncoderOptions())
+        setattr(other, attribute, {"weights_sha256": "1" * 64, "front_end_version": 4}[attribute])
+        with pytest.raises(ResultError, match="is a result for other data, settings or weights"):
+            evaluate_encoder(other, small_benchmark, **options)
+
+    def test_of_schema_version_1_are_refused(self, small_benchmark, tmp_path):
+        evaluate_encoder(Toy(), small_benchmark, tasks=["a_coat"], out=tmp_path, progress=False)
+        path = tmp_path / "toy" / "v1" / "a_coat.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 1}))
+        with pytest.raises(ResultError, match=r"schema version 1, .* compute it again with --force"):
+            evaluate_encoder(Toy(), small_benchmark, tasks=["a_coat"], out=tmp_path, progress=False)
+
+
+class TestBeforeAnythingIsEmbedded:
+    class Refused(StagedEncoder[np.ndarray]):
+        id, sample_rate, output_dim, revision = "refused", 32_000, 2, "v1"
+
+        def _extract_features(self, clips):
+            raise AssertionError("a clip was embedded")
+
+        _run_model = _extract_features
+
+    def test_a_label_that_no_training_scene_has_is_found(self, small_benchmark, monkeypatch):
+        rows = small_benchmark.rows("a_tre")
+        last = next(row for row in rows if row["split"] == "test")
+        last["metadata"][0]["pitch_label"] = "unheard of"
+        monkeypatch.setattr(small_benchmark, "rows", lambda task: rows)
+        with pytest.raises(DatasetError, match=rf"row {last['id']} \(test\) has pitch_label 'unheard of'"):
+            evaluate_encoder(self.Refused(), small_benchmark, tasks=["a_tre"], progress=False)
+
+    def test_a_split_without_scenes_is_found(self, small_benchmark, monkeypatch):
+        rows = [row for row in small_benchmark.rows("a_tre") if row["split"] != "validation"]
+        monkeypatch.setattr(small_benchmark, "rows", lambda task: rows)
+        with pytest.raises(DatasetError, match="0 scenes in the split validation; it needs at least 1"):
+            evaluate_encoder(self.Refused(), small_benchmark, tasks=["a_tre"], progress=False)

@@ -1,13 +1,15 @@
 import dataclasses
 import errno
+import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
-from audio_compositionality.evaluator import Result, ResultError, load_result, save_result
+from audio_compositionality.evaluator import Result, ResultError, load_result, print_results, save_result
 from audio_compositionality.evaluator.result import mean_interval, result_path
 
 SCORES = np.array([0.1, 0.2, 0.3, 0.6])
@@ -23,8 +25,13 @@ RESULT = Result(
     settings={},
     encoder_id="org/model",
     encoder_revision="abc",
+    weights_sha256="e" * 64,
     output_dim=8,
     sample_rate=16_000,
+    options={"layer": 3, "pooling": None, "precision": "bfloat16", "compile": False},
+    front_end_version=1,
+    precision_deviation={"relative_mean": 0.001, "relative_max": 0.002, "spread_ratio": 0.03, "clips": 16},
+    skipped=[{"id": "q9/A", "reason": "is silent"}],
     dataset="mini",
     fingerprint="f" * 64,
     versions={"python": "3"},
@@ -93,7 +100,17 @@ def test_a_full_disk_leaves_the_old_result(tmp_path, monkeypatch):
         ({"score": 5}, "score is 5"),
         ({"fingerprint": "x"}, "fingerprint is 'x'"),
         ({"date": "yesterday"}, "date is 'yesterday'"),
-        ({"schema_version": 2}, "not a result of schema version 1"),
+        ({"schema_version": 3}, "not a result of schema version 2"),
+        ({"schema_version": "2"}, "not a result of schema version 2"),
+        ({"schema_version": 1}, "a result of schema version 1, .* again with --force"),
+        ({"weights_sha256": "abc"}, "weights_sha256 is 'abc'"),
+        ({"options": {"layer": 3}}, "options is"),
+        ({"options": {"layer": "3", "pooling": None, "precision": "float32", "compile": False}}, "options is"),
+        ({"front_end_version": 0}, "front_end_version is 0"),
+        ({"precision_deviation": {"relative_mean": 0.1}}, "precision_deviation is"),
+        ({"precision_deviation": 0.1}, "precision_deviation is 0.1"),
+        ({"skipped": [{"id": "q9/A"}]}, "skipped is"),
+        ({"skipped": ["q9/A"]}, "skipped is"),
         ({"extra": 1}, "extra missing or unknown"),
     ],
 )
@@ -103,7 +120,7 @@ def test_a_damaged_result_is_refused(change, message):
         Result.loads(json.dumps(values))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema_version": 1}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema_version": 2}'])
 def test_what_is_no_result_is_refused(text):
     with pytest.raises(ResultError):
         Result.loads(text)
@@ -154,3 +171,28 @@ class TestSamplesThatAreNotTheResults:
         Path(path.with_suffix(".parquet")).unlink()
         with pytest.raises(ResultError, match="cannot be read"):
             load_result(path)
+
+
+def table(*results: Result) -> str:
+    console = Console(width=100, record=True, file=io.StringIO())
+    print_results(results, console)
+    return " ".join(console.export_text().split())
+
+
+def test_the_table_says_what_a_lower_precision_changes():
+    found = table(RESULT)
+    assert (
+        "org/model: computed in bfloat16; the embeddings of 16 clips are 0.10% (at most 0.20%) from those in" in found
+    )
+    assert "3.00% of what clips differ by" in found
+    exact = dataclasses.replace(RESULT, precision_deviation=None)
+    assert "computed in" not in table(exact)
+
+
+def test_the_table_says_which_clips_are_left_out():
+    assert "org/model: n = 4, without the clips that could not be embedded: q9/A" in table(RESULT)
+    many = [{"id": f"q{i}/A", "reason": "is silent"} for i in range(5)]
+    assert "q0/A, q1/A, q2/A and 2 more" in table(dataclasses.replace(RESULT, skipped=many))
+    whole = dataclasses.replace(RESULT, skipped=[], n=12)
+    assert "without the clips" not in table(whole)
+    assert "n = 4 to 12" in table(RESULT, whole)

@@ -1,0 +1,194 @@
+"""Several processes at one evaluation, on one machine or many, as torchrun or accelerate start them.
+
+Each embeds its share of the clips into one store on a file system that all of them see; the main process scores.
+Nothing but a few lines of text passes between them, so gloo on the CPU joins them whatever they compute on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from accelerate import PartialState
+
+LONGEST_WAIT = timedelta(days=7)
+"""How long a process waits for the slowest: one that finds its share in the store waits as long as another computes."""
+
+_COUNTER, _MESSAGE = "audio-compositionality/failures", "audio-compositionality/failure"
+
+
+class ProcessError(RuntimeError):
+    """Another process of the same evaluation has failed, or cannot be reached."""
+
+
+class Processes:
+    """The processes that work together; a single one where no launcher has started more.
+
+    Attributes:
+        rank: number of this process, counted from 0 over all machines.
+        count: how many there are.
+    """
+
+    def __init__(self, state: PartialState | None = None, group: Any = None) -> None:
+        """A single process.
+
+        Args:
+            state: of one among several.
+            group: torch's handle of them all.
+        """
+        self._state = state
+        self._group = group
+        self.rank: int = 0 if state is None else state.process_index
+        self.count: int = 1 if state is None else state.num_processes
+        self._first_to_fail: bool | None = None
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process scores, writes results and prints."""
+        return self.rank == 0
+
+    def share_of(self, count: int) -> range:
+        """Which of `count` shards are this process's: every one whose number leaves its rank."""
+        return range(self.rank, count, self.count)
+
+    def device(self, requested: str | None) -> str | None:
+        """The device to compute on: of several processes each takes the GPU of its rank on its machine.
+
+        Args:
+            requested: a torch device; None or ``cuda`` leaves it open which GPU.
+        """
+        if self._state is None or requested not in (None, "cuda"):
+            return requested
+        import torch
+
+        if not torch.cuda.is_available():
+            return requested
+        return f"cuda:{self._state.local_process_index % torch.cuda.device_count()}"
+
+    @contextmanager
+    def one_first(self) -> Iterator[None]:
+        """Let one process of each machine do it before the others, so that one alone downloads."""
+        first = self._state is None or self._state.is_local_main_process
+        if not first:
+            self.wait()
+        yield
+        if first:
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until all processes have come here.
+
+        Raises:
+            ProcessError: if one of them ends before.
+        """
+        if self._state is None:
+            return
+        from torch.distributed import barrier
+
+        with _connected():
+            barrier(self._group)
+
+    def tell(self, text: str) -> str:
+        """The text that the main process gives, in every process.
+
+        Raises:
+            ProcessError: if one of them ends before.
+        """
+        if self._state is None:
+            return text
+        from torch.distributed import broadcast_object_list
+
+        told = [text]
+        with _connected():
+            broadcast_object_list(told, group=self._group)
+        return told[0]
+
+    def check(self) -> None:
+        """Find out whether another process has failed.
+
+        Raises:
+            ProcessError: if so.
+        """
+        if self._state is None:
+            return
+        with _connected():
+            failed = self._store().check([_MESSAGE])
+        if failed:
+            raise ProcessError(f"another process failed: {self._store().get(_MESSAGE).decode()}")
+
+    def claim_failure(self, message: str) -> bool:
+        """Tell the other processes of an error in this one. Returns whether it is the first, which prints it."""
+        if self._state is None:
+            return True
+        if self._first_to_fail is None:
+            try:
+                self._first_to_fail = self._store().add(_COUNTER, 1) == 1
+                if self._first_to_fail:
+                    self._store().set(_MESSAGE, message)
+            except RuntimeError:
+                # Nobody is left to ask: better said twice than not at all.
+                self._first_to_fail = True
+        return self._first_to_fail
+
+    def _store(self) -> Any:
+        # torch has no public name for the key-value store that has joined the processes.
+        from torch.distributed.distributed_c10d import _get_default_store
+
+        return _get_default_store()
+
+
+@contextmanager
+def _connected() -> Iterator[None]:
+    from torch.distributed import DistError
+
+    try:
+        yield
+    except RuntimeError as error:
+        # gloo raises plain RuntimeErrors of its own.
+        if isinstance(error, DistError) or "gloo" in str(error):
+            reason = str(error).strip().splitlines()[0]
+            raise ProcessError(f"another process has ended, or cannot be reached: {reason}") from error
+        raise
+
+
+_processes: Processes | None = None
+
+
+def join_processes() -> Processes:
+    """The processes that torchrun, ``accelerate launch`` or a batch system has started, found by ``WORLD_SIZE``.
+
+    The first call in a process waits for the others, half an hour at most.
+
+    Raises:
+        ValueError: if ``WORLD_SIZE`` is above 1 but the other variables of a launcher are missing.
+        ProcessError: if the others cannot be reached.
+    """
+    global _processes
+    if _processes is None:
+        _processes = _join() if int(os.environ.get("WORLD_SIZE") or 1) > 1 else Processes()
+    return _processes
+
+
+def claim_failure(message: str) -> bool:
+    """`Processes.claim_failure`; True as long as this process has not joined others."""
+    return _processes is None or _processes.claim_failure(message)
+
+
+def _join() -> Processes:
+    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if missing:
+        raise ValueError(
+            f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, but {', '.join(missing)} is not set: start the processes with "
+            "torchrun or accelerate launch, or unset WORLD_SIZE for a single one"
+        )
+    from accelerate import PartialState
+    from torch.distributed import new_group
+
+    with _connected():
+        state = PartialState(cpu=True)
+        # A group of its own: the default one would wait half an hour at most for the slowest process.
+        return Processes(state, new_group(timeout=LONGEST_WAIT, backend="gloo"))

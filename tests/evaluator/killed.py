@@ -1,0 +1,114 @@
+"""Forks processes that embed into one store, kills all but the last, and lets an undisturbed one fill another store.
+
+python killed.py FOLDER SHARDS BATCH_SIZE LIFETIMES, the last a JSON list of seconds, each counted from the first batch
+that the process embeds. Writes FOLDER/killed, FOLDER/whole and FOLDER/log. Forked, because a fresh process would spend
+seconds on imports.
+"""
+
+import gc
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+from audio_compositionality.dataset_builder import ClipBatch
+from audio_compositionality.encoders import StagedEncoder
+from audio_compositionality.evaluator import embed_benchmark
+
+
+class Numbered:
+    """Scenes of 8 samples, each of which is the number of its scene."""
+
+    source, fingerprint, tasks, amplitude_gains = "numbered", "f" * 64, ("a_tre",), None
+
+    def __init__(self, scenes):
+        self.scenes = scenes
+
+    def rows(self, task):
+        return [{"id": f"s{number}"} for number in range(self.scenes)]
+
+    def batches(self, task, batch_size, rows, *, keep_invalid):
+        for start in range(rows.start, rows.stop, batch_size):
+            numbers = np.arange(start, min(start + batch_size, rows.stop))
+            waveforms = np.repeat(numbers[:, None].astype(np.float32), 8, axis=1)
+            yield ClipBatch(tuple(f"s{number}/audio" for number in numbers), waveforms, 16_000)
+
+
+class Logged(StagedEncoder):
+    """64 values a clip; takes a millisecond a batch and logs the batch's shard."""
+
+    id, sample_rate, output_dim, revision = "logged", 16_000, 64, "v1"
+
+    def __init__(self, log):
+        self.log = log
+
+    def _extract_features(self, clips):
+        return clips
+
+    def _run_model(self, features):
+        time.sleep(0.001)
+        embeddings = np.sin(np.outer(features[:, 0], np.arange(1, 65))).astype(np.float32)
+        note(self.log, f"batch {int(features[0, 0]) // 64}")
+        return embeddings
+
+
+def note(log, line):
+    # In one write, so that no line is torn by the end of the process.
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(descriptor, f"{line}\n".encode())
+    os.close(descriptor)
+
+
+def embed(root, shards, batch_size, log):
+    note(log, "begins")
+    for path in sorted(root.rglob("*.parquet")):
+        note(log, f"finished {int(path.name[:5])}")
+    embed_benchmark(Logged(log), Numbered(64 * shards), root, batch_size=batch_size, progress=False)
+
+
+def start(*arguments):
+    process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            embed(*arguments)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        os._exit(status)
+    return process
+
+
+def batches(log):
+    return log.read_text().count("batch") if log.exists() else 0
+
+
+def main():
+    folder, shards, batch_size = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    killed = folder / "killed", shards, batch_size, folder / "log"
+    # What is imported need not be looked through for garbage in each process.
+    gc.freeze()
+    for seconds in json.loads(sys.argv[4]):
+        before = batches(killed[-1])
+        process = start(*killed)
+        status = 0
+        while batches(killed[-1]) == before and status == 0:
+            time.sleep(0.001)
+            _, status = os.waitpid(process, os.WNOHANG)
+        assert status == 0, f"a process failed with status {status}"
+        time.sleep(seconds)
+        os.kill(process, signal.SIGKILL)
+        _, status = os.waitpid(process, 0)
+        assert os.WIFSIGNALED(status), "a process had come to its end before it was killed"
+    for arguments in (killed, (folder / "whole", shards, batch_size, folder / "other-log")):
+        _, status = os.waitpid(start(*arguments), 0)
+        assert status == 0, f"a process failed with status {status}"
+
+
+if __name__ == "__main__":
+    main()
