@@ -215,7 +215,7 @@ def _whispers() -> list[_Named]:
         # The Hub's cards: MIT for large-v3-turbo, Apache-2.0 for the others.
         licence = "MIT" if size == "large-v3-turbo" else "Apache-2.0"
         source = f"openai/whisper-{size}"
-        description = f"encoder of Whisper {size}, mean over the clip's own frames (30-s window)"
+        description = "Whisper's encoder, mean over the clip's own frames (30-s window)"
         info = EncoderInfo(f"whisper-{size}", dim, 16_000, "speech recognition", licence, source, description)
         named.append(_Named(info, source))
     return named

@@ -32,9 +32,11 @@ _EXAMPLES = """\
 examples:
   audio-compositionality run
       the baselines on the preset mini, rendered on the fly: nothing is downloaded, no data are written
-  audio-compositionality run --encoder openai/whisper-base
+  audio-compositionality run --encoder whisper-base
       the same beside a pretrained encoder and its untrained twin
-  audio-compositionality evaluate --encoder ./my-checkpoint --preset full --out results-full
+  audio-compositionality check-encoder my_encoder.py:MyEncoder
+      a class of your own with sample_rate and embed(waveforms, sample_rate): does it do what it should?
+  audio-compositionality evaluate --encoder my_encoder.py:MyEncoder --preset full --out results-full
       one encoder at the paper's size
   audio-compositionality build --preset full --out audio-compositionality
       write the data set, for load_dataset("audio-compositionality", "a_coat")
@@ -47,9 +49,9 @@ embeddings:
   is continued by the same command, and another layer or precision gets a folder of its own.
 
 examples:
-  audio-compositionality {command} --encoder openai/whisper-base --layer 3 --pooling max{out}
+  audio-compositionality {command} --encoder whisper-base --layer 3 --pooling max{out}
       the output of the third block, its maximum over time
-  audio-compositionality {command} --encoder openai/whisper-large-v3 --precision bfloat16{out}
+  audio-compositionality {command} --encoder whisper-large-v3 --precision bfloat16{out}
       faster on a GPU; results state how far the embeddings are from float32
   torchrun --nproc_per_node 4 -m audio_compositionality.evaluator {command} --encoder ID{out}
       four processes on one machine, each with a GPU of its own where there are so many; also
@@ -61,12 +63,28 @@ examples:
 """
 
 
+_CHECK_DESCRIPTION = """\
+Check an encoder on a few synthetic sounds: shape, type, finite, deterministic, the same alone and in a batch, sensitive
+to its input, right sample rate; and tell its speed and memory. A failure says what it usually means; the exit status is
+1 then.
+"""
+
+_ENCODER_HELP = (
+    "ID is a name of `encoders` (NAME=PATH takes its weights from a local file or folder), the Hub id or folder of a "
+    "transformers audio model, path/to/file.py:ClassName, hear:MODULE, xares:FILE.py:CLASS, mteb:NAME, or untrained:ID "
+    "for that architecture with fresh weights"
+)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line. Returns the exit status: 0, 2 for a mistake in the input, 130 when interrupted."""
+    """Run the command line.
+
+    Returns the exit status: 0, 1 where an encoder fails its check, 2 for a mistake in the input, 130 when interrupted.
+    """
     options = _parser().parse_args(arguments)
     warnings.showwarning = _show_warning
     try:
-        options.run(options)
+        status: int | None = options.run(options)
     except (KeyboardInterrupt, Exception) as error:
         message = _explain(error, options)
         # Of several processes the first that fails speaks for all.
@@ -76,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if first:
             print(message, file=sys.stderr)
         return 130 if isinstance(error, KeyboardInterrupt) else 2
-    return 0
+    return status or 0
 
 
 def _explain(error: BaseException, options: argparse.Namespace) -> str | None:
@@ -119,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="ID",
-        help="also this encoder: a name of `encoders`, a Hub id, or a local folder; may be given several times",
+        help=f"also this encoder; may be given several times. {_ENCODER_HELP}",
     )
     _add_evaluation_options(run, "of --encoder; the baselines have no model")
     run.set_defaults(run=_run, resume=again)
@@ -174,18 +192,24 @@ def _parser() -> argparse.ArgumentParser:
     _add_computing_options(embed)
     embed.set_defaults(run=_embed, resume=again)
 
+    check = commands.add_parser(
+        "check-encoder",
+        help="what to run first on a new encoder: does it do what it should, and how fast?",
+        description=_CHECK_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    check.add_argument("encoder", metavar="ID", help=_ENCODER_HELP)
+    _add_layer_options(check)
+    _add_model_options(check)
+    check.set_defaults(run=_check_encoder, resume=again)
+
     encoders = commands.add_parser("encoders", help="list the encoders that have a name")
-    encoders.set_defaults(run=_encoders, resume="")
+    encoders.set_defaults(run=_encoders, resume=again)
     return parser
 
 
 def _add_encoder_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--encoder",
-        required=True,
-        metavar="ID",
-        help="a name of `encoders`, a Hub id, a local folder, or untrained:ID for that architecture with fresh weights",
-    )
+    parser.add_argument("--encoder", required=True, metavar="ID", help=_ENCODER_HELP)
 
 
 def _add_data_options(parser: argparse.ArgumentParser) -> None:
@@ -223,7 +247,7 @@ def _add_evaluation_options(parser: argparse.ArgumentParser, of: str = "") -> No
     _add_computing_options(parser, of)
 
 
-def _add_computing_options(parser: argparse.ArgumentParser, of: str = "") -> None:
+def _add_model_options(parser: argparse.ArgumentParser, of: str = "") -> None:
     of = of and f" ({of})"
     parser.add_argument(
         "--precision",
@@ -233,15 +257,19 @@ def _add_computing_options(parser: argparse.ArgumentParser, of: str = "") -> Non
     )
     parser.add_argument("--compile", action="store_true", help=f"run the model through torch.compile{of}")
     parser.add_argument(
+        "--device",
+        metavar="DEVICE",
+        help="cpu, cuda or cuda:1; default CUDA where there is one. Of several processes each takes its own GPU",
+    )
+
+
+def _add_computing_options(parser: argparse.ArgumentParser, of: str = "") -> None:
+    _add_model_options(parser, of)
+    parser.add_argument(
         "--batch-size",
         type=int,
         metavar="N",
         help="clips embedded at a time, at most 64; default 4, on a GPU 32. Halved where memory does not suffice",
-    )
-    parser.add_argument(
-        "--device",
-        metavar="DEVICE",
-        help="cpu, cuda or cuda:1; default CUDA where there is one. Of several processes each takes its own GPU",
     )
     parser.add_argument(
         "--skip-invalid",
@@ -253,7 +281,7 @@ def _add_computing_options(parser: argparse.ArgumentParser, of: str = "") -> Non
 
 def _run(options: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder import open_benchmark
-    from audio_compositionality.encoders import load_encoder
+    from audio_compositionality.encoders import has_untrained_twin, load_encoder
 
     processes = _join()
     chosen = _encoder_options(options)
@@ -264,7 +292,7 @@ def _run(options: argparse.Namespace) -> None:
         for name in options.encoder:
             baseline = name in BASELINES
             encoders.append(load_encoder(name, device=device) if baseline else _load(name, device, chosen))
-            if not baseline and not name.startswith("untrained:"):
+            if not name.startswith("untrained:") and has_untrained_twin(name):
                 encoders.append(_load(f"untrained:{name}", device, chosen))
     _evaluate_all(encoders, open_benchmark("mini"), options)
 
@@ -384,14 +412,16 @@ def _build_config(options: argparse.Namespace) -> BenchmarkConfig:
     return preset_config(options.preset, seed=options.seed, voices=tuple(bank[number - 1] for number in numbers))
 
 
-def _encoders(options: argparse.Namespace) -> None:
-    from rich.console import Console
-    from rich.table import Table
+def _check_encoder(options: argparse.Namespace) -> int:
+    from .check import check_encoder, print_checks
 
+    passed = print_checks(check_encoder(options.encoder, device=options.device, options=_encoder_options(options)))
+    return 0 if passed else 1
+
+
+def _encoders(options: argparse.Namespace) -> None:
     from audio_compositionality.encoders import list_encoders
 
-    table = Table("name", "family", "dim", "rate (Hz)", "what it is")
-    for info in list_encoders():
-        table.add_row(info.name, info.family, str(info.output_dim), f"{info.sample_rate:,}", info.description)
-    Console().print(table)
-    print("Any transformers audio model works by its Hub id or local folder; untrained:ID gives it fresh weights.")
+    from .table import print_encoders
+
+    print_encoders(list_encoders())

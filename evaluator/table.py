@@ -10,10 +10,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from audio_compositionality.encoders import EncoderInfo
+
 from .result import Result
 
 PIPED_WIDTH = 100
 """Columns of the output where it does not go to a terminal; in a terminal, 80 suffice."""
+
+ENCODERS_WIDTH = 160
+"""The same for the list of encoders, which has more words."""
 
 Cell = Callable[[Result], str]
 
@@ -125,3 +130,26 @@ def _number(value: float | None, digits: int = 3) -> str:
         return "-"
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if not text.strip("-0.") else text
+
+
+def print_encoders(infos: Iterable[EncoderInfo], console: Console | None = None) -> None:
+    """Print what is known of the encoders that have a name, and how others are given."""
+    console = console or Console(width=None if sys.stdout.isatty() else ENCODERS_WIDTH)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("name", no_wrap=True)
+    table.add_column("dim", justify="right")
+    table.add_column("rate\n(Hz)", justify="right")
+    for heading in ("paradigm", "licence of\nthe weights", "weights from", "what it is"):
+        table.add_column(heading, overflow="fold")
+    for info in infos:
+        dim = "?" if info.output_dim is None else str(info.output_dim)
+        rate = "?" if info.sample_rate is None else f"{info.sample_rate:,}"
+        words = (info.paradigm, info.licence, info.weights or "-", info.description)
+        table.add_row(Text(info.name), dim, rate, *map(Text, words))
+    console.print(table)
+    console.print(
+        "Also: NAME=PATH, its weights from a local file or folder; the Hub id or folder of any transformers audio "
+        "model; path/to/file.py:ClassName, a class of your own; hear:MODULE, xares:FILE.py:CLASS, mteb:NAME, encoders "
+        "of other suites; untrained:ID, the same architecture with fresh weights.",
+        highlight=False,
+    )

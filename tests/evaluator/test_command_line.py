@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from audio_compositionality.dataset_builder import PRESETS, build_dataset, open_benchmark
-from audio_compositionality.encoders import EncoderOptions, load_encoder
+from audio_compositionality.encoders import EncoderOptions, list_encoders, load_encoder
 from audio_compositionality.evaluator import command_line, load_result
 
 
@@ -37,7 +37,7 @@ def run(*arguments) -> int:
     return command_line.main([str(argument) for argument in arguments])
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["build"], ["evaluate"], ["embed"], ["encoders"]])
+@pytest.mark.parametrize("command", [[], ["run"], ["build"], ["evaluate"], ["embed"], ["check-encoder"], ["encoders"]])
 def test_help_is_there_for_every_command(command, capsys):
     with pytest.raises(SystemExit) as stop:
         run(*command, "--help")
@@ -134,10 +134,38 @@ def test_a_lack_of_memory_is_one_line(monkeypatch, capsys):
     assert capsys.readouterr().err == "error: CUDA out of memory. Tried to allocate 1 GiB.; what is finished is kept\n"
 
 
-def test_encoders_lists_the_baselines(capsys):
+def test_encoders_lists_every_name_with_licence_paradigm_and_source(capsys):
     assert run("encoders") == 0
-    out = capsys.readouterr().out
-    assert all(name in out for name in command_line.BASELINES)
+    printed = " ".join(capsys.readouterr().out.split())
+    for info in list_encoders():
+        assert info.name in printed
+        assert info.paradigm in printed
+    for words in ("CC-BY-NC-4.0", "Noncommercial", "Zenodo", "microsoft/msclap", "2048", "44,100"):
+        assert words in printed
+
+
+EXAMPLE = f"{Path(__file__).parents[1] / 'examples' / 'band_energies.py'}:BandEnergies"
+
+
+def test_check_encoder_passes_a_sound_one_and_fails_a_broken_one(tmp_path, capsys):
+    assert run("check-encoder", EXAMPLE) == 0
+    assert "FAIL" not in capsys.readouterr().out
+    (tmp_path / "broken.py").write_text(
+        "import numpy as np\n"
+        "class Broken:\n"
+        "    sample_rate = 16_000\n"
+        "    def embed(self, waveforms, sample_rate):\n"
+        "        return np.full((len(waveforms), 4), np.nan)\n"
+    )
+    assert run("check-encoder", f"{tmp_path / 'broken.py'}:Broken") == 1
+    assert "FAIL" in capsys.readouterr().out
+
+
+def test_an_encoder_of_a_file_is_run_without_a_twin(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("audio_compositionality.dataset_builder.open_benchmark", lambda source: open_benchmark(folder))
+    assert run("run", "--encoder", EXAMPLE, "--out", tmp_path / "results") == 0
+    assert "BandEnergies" in capsys.readouterr().out
+    assert len(list((tmp_path / "results").iterdir())) == 4
 
 
 @pytest.mark.parametrize(
