@@ -177,8 +177,8 @@ def _embed(name: str, folder: Path) -> None:
     render = shortest(lambda: list(benchmark.batches("a_coat", 4)), 2) / 64
     prepare = shortest(lambda: [encoder.prepare(b.waveforms, b.sample_rate) for b in batches], 2) / 64
     print(
-        f"    where it goes, a clip: rendering {1e3 * render:.1f} ms, front end {1e3 * prepare:.1f} ms (both beside the "
-        f"model), model {1e3 * theirs / 64:.1f} ms, the rest {1e3 * (ours - theirs) / 64:.1f} ms"
+        f"    where it goes, a clip: rendering {1e3 * render:.1f} ms, front end {1e3 * prepare:.1f} ms (both beside "
+        f"the model), model {1e3 * theirs / 64:.1f} ms, the rest {1e3 * (ours - theirs) / 64:.1f} ms"
     )
 
 
