@@ -10,21 +10,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import librosa
 import torch
 from torch import nn
 from transformers import ClapAudioConfig, ClapAudioModel
 
 from .base import FloatArray
-from .clap import POWER_FLOOR, layer_dims, segments_of_image, unfold_image
+from .clap import layer_dims, segments_of_image, unfold_image
 from .model_encoder import Hidden, ModelEncoder
 from .options import EncoderOptions
+from .torchlibrosa import HOP, LogMel, convert_front_end
 from .weights import State, Weights
 
 SAMPLE_RATE = 44_100
-N_FFT = 1024
-HOP = 320
-MELS = 64
 BAND_EDGES = (50, 8000)
 """Hz; of the mel filters of fresh weights (the package's config_2023.yml). A checkpoint holds its own."""
 
@@ -40,11 +37,8 @@ WINDOW_HOP = 344
 
 EMBEDDING_DIM = 1024
 
-FOURIER_TOLERANCE = 1e-4
-"""Difference that rounding leaves between two computations of a windowed Fourier matrix, whose values are up to 1:
-torchlibrosa's recurrence in single precision stays below 1e-5."""
-
-AUDIO = "audio_encoder."
+HTSAT = "audio_encoder.base.htsat."
+PROJECTION = "audio_encoder.projection."
 COMPUTED = ("relative_position_index", "attn_mask")
 """Buffers of the checkpoint that follow from the architecture."""
 
@@ -69,15 +63,12 @@ class Projection(nn.Module):
 
 
 class MsClap(nn.Module):
-    """The audio encoder and its mel filters."""
-
-    mel_filters: torch.Tensor
+    """The audio encoder and its front end."""
 
     def __init__(self) -> None:
         super().__init__()
         self.config = ClapAudioConfig()
-        filters = librosa.filters.mel(sr=SAMPLE_RATE, n_fft=N_FFT, n_mels=MELS, fmin=BAND_EDGES[0], fmax=BAND_EDGES[1])
-        self.register_buffer("mel_filters", torch.from_numpy(filters.T.copy()))
+        self.log_mel = LogMel(SAMPLE_RATE, BAND_EDGES)
         self.htsat = ClapAudioModel(self.config)
         self.projection = Projection(self.config.hidden_size, EMBEDDING_DIM)
         for module in self.htsat.modules():
@@ -123,7 +114,6 @@ class MsClapEncoder(ModelEncoder[MsClapFeatures]):
             device=device,
         )
         self._model = weights.build(MsClap, convert_ms_clap, unused=UNUSED).to(device)
-        self._taper = torch.hann_window(N_FFT, device=device)
         if options.layer is None and options.pooling is None:
             self.output_dim = EMBEDDING_DIM
         else:
@@ -136,18 +126,12 @@ class MsClapEncoder(ModelEncoder[MsClapFeatures]):
         waveforms = torch.from_numpy(clips).to(self.device)
         if repetitions > 1:
             waveforms = waveforms.repeat(1, repetitions)[:, :TRAINED_SAMPLES]
-        log_mel = torch.stack([self._log_mel(waveform) for waveform in waveforms])
+        log_mel = self._model.log_mel(waveforms)
         frames = log_mel.shape[1]
         if frames <= LONGEST_WINDOW:
             return MsClapFeatures(log_mel[:, None], samples)
         starts = range(0, frames - WINDOW - 1, WINDOW_HOP)
         return MsClapFeatures(torch.stack([log_mel[:, s : s + WINDOW] for s in starts], dim=1), samples)
-
-    def _log_mel(self, waveform: torch.Tensor) -> torch.Tensor:
-        """Log-mel spectrogram [frames, mels] in decibels of [samples]: centred frames, reflected at both ends."""
-        spectrum = torch.stft(waveform, N_FFT, HOP, window=self._taper, return_complex=True)
-        power = spectrum.real.square() + spectrum.imag.square()
-        return 10 * (power.T @ self._model.mel_filters).clamp(min=POWER_FLOOR).log10()
 
     def _encode(self, features: MsClapFeatures) -> Hidden:
         layer = self.options.layer
@@ -190,14 +174,13 @@ def convert_ms_clap(state: State) -> State:
         ValueError: if the checkpoint's Fourier transform is not that of the front end.
     """
     converted: State = {}
-    for name, tensor in state.items():
-        if name.startswith("audio_encoder.projection."):
-            converted[name.removeprefix(AUDIO)] = tensor
-        elif not name.startswith("audio_encoder.base.htsat."):
+    for name, tensor in convert_front_end(state, HTSAT).items():
+        if name.startswith(PROJECTION):
+            converted["projection." + name.removeprefix(PROJECTION)] = tensor
+        elif not name.startswith(HTSAT):
             converted[name] = tensor
         elif not name.endswith(COMPUTED):
-            converted |= _convert_htsat(name.removeprefix("audio_encoder.base.htsat."), tensor)
-    _take_fourier_matrix(converted)
+            converted |= _convert_htsat(name.removeprefix(HTSAT), tensor)
     return converted
 
 
@@ -213,9 +196,7 @@ _RENAMED = (
 
 
 def _convert_htsat(name: str, tensor: torch.Tensor) -> State:
-    if name == "logmel_extractor.melW":
-        return {"mel_filters": tensor}
-    if name.startswith(("spectrogram_extractor.", *UNUSED)):
+    if name.startswith(UNUSED):
         return {name: tensor}
     for pattern, replacement in _RENAMED:
         name = re.sub(pattern, replacement, name)
@@ -224,22 +205,3 @@ def _convert_htsat(name: str, tensor: torch.Tensor) -> State:
         return {name: tensor}
     parts = zip(("query", "key", "value"), tensor.chunk(3), strict=True)
     return {name.replace("qkv", part): values for part, values in parts}
-
-
-def _take_fourier_matrix(state: State) -> None:
-    """Take the constants of torchlibrosa's Fourier transform out, after comparing them with the transform used here."""
-    bins, samples = torch.arange(N_FFT // 2 + 1).double(), torch.arange(N_FFT).double()
-    phase = 2 * torch.pi / N_FFT * torch.outer(bins, samples)
-    window = torch.hann_window(N_FFT, dtype=torch.float64)
-    for part, expected in (("real", phase.cos() * window), ("imag", -phase.sin() * window)):
-        name = f"spectrogram_extractor.stft.conv_{part}.weight"
-        stored = state.pop(name, None)
-        if stored is None or stored.shape != (N_FFT // 2 + 1, 1, N_FFT):
-            found = "are missing" if stored is None else f"have the shape {tuple(stored.shape)}"
-            raise ValueError(f"the weights '{name}' {found}, but must be {(N_FFT // 2 + 1, 1, N_FFT)}")
-        difference = float((stored[:, 0].double() - expected).abs().max())
-        if not difference <= FOURIER_TOLERANCE:
-            raise ValueError(
-                f"the weights '{name}' differ by {difference:.1g} from a Fourier transform of {N_FFT} samples with a "
-                "periodic Hann window: the checkpoint was trained with another front end"
-            )

@@ -17,6 +17,7 @@ from torch.nn.functional import avg_pool2d, batch_norm, conv2d, linear
 
 from audio_compositionality.encoders import EncoderOptions, load_encoder, panns
 from audio_compositionality.encoders.model_encoder import ModelEncoder
+from audio_compositionality.encoders.torchlibrosa import LogMel
 from audio_compositionality.encoders.weights import load_exactly, read_tensors
 
 RATE = 32_000
@@ -86,12 +87,12 @@ def librosa_log_mel(clip: np.ndarray) -> np.ndarray:
 def test_the_spectrogram_is_librosas(make_clips: Callable[[int, float], np.ndarray]) -> None:
     clips = make_clips(RATE, 0.5)
     expected = np.stack([librosa_log_mel(clip).T for clip in clips])
-    ours = panns.LogMel()(torch.from_numpy(clips)).numpy()
+    ours = LogMel(RATE, panns.BAND_EDGES)(torch.from_numpy(clips)).numpy()
     # Bands with nearly no power come from rounding.
     loud = expected > -70
     assert loud.mean() > 0.5
     np.testing.assert_allclose(ours[loud], expected[loud], rtol=0, atol=5e-3)
-    silence = panns.LogMel()(torch.zeros(1, 9920))
+    silence = LogMel(RATE, panns.BAND_EDGES)(torch.zeros(1, 9920))
     torch.testing.assert_close(silence, torch.full((1, 32, 64), -100.0))
 
 
@@ -139,25 +140,34 @@ def test_a_checkpoint_of_another_front_end_is_refused(small: None) -> None:
     converted = panns.convert_cnn14(state)
     assert set(panns.Cnn14().state_dict()) == {name for name in converted if not name.startswith("fc_audioset.")}
 
-    from_zero = torchlibrosa_constants("", sample_rate=RATE, n_fft=1024, mels=64, fmin=0, fmax=14_000)
-    flat = np.real(np.exp(-2j * np.pi * np.outer(np.arange(513), np.arange(1024)) / 1024))[:, None]
-    others: dict[str, np.ndarray] = {MEL: from_zero[MEL], MATRIX: flat}
-    for name, constant in others.items():
-        with pytest.raises(ValueError, match=rf"'{name}' differ by .*64 mel bands from 50 to .*trained with another"):
-            panns.convert_cnn14({**state, name: torch.from_numpy(constant)})
-    with pytest.raises(ValueError, match=rf"'{MEL}' differ by nan"):
-        panns.convert_cnn14({**state, MEL: torch.full((513, 64), torch.nan)})
+    untapered = np.real(np.exp(-2j * np.pi * np.outer(np.arange(513), np.arange(1024)) / 1024))[:, None]
+    with pytest.raises(ValueError, match=rf"'{MATRIX}' differ by .*trained with another front end"):
+        panns.convert_cnn14({**state, MATRIX: torch.from_numpy(untapered)})
+    with pytest.raises(ValueError, match=rf"'{MATRIX}' differ by nan"):
+        panns.convert_cnn14({**state, MATRIX: torch.full((513, 1, 1024), torch.nan)})
     with pytest.raises(ValueError, match=r"shape \(257, 1, 512\), but must be there in the shape \(513, 1, 1024\)"):
         panns.convert_cnn14({**state, MATRIX: torch.zeros(257, 1, 512)})
-    del state[MEL]
-    with pytest.raises(ValueError, match=rf"'{MEL}' are missing"):
-        panns.convert_cnn14(state)
+    with pytest.raises(ValueError, match=rf"'{MATRIX}' are missing"):
+        panns.convert_cnn14({name: tensor for name, tensor in state.items() if name != MATRIX})
+
+
+def test_the_stored_mel_filters_are_used(
+    small: None, tmp_path: Path, make_clips: Callable[[int, float], np.ndarray]
+) -> None:
+    from_zero = torchlibrosa_constants("", sample_rate=RATE, n_fft=1024, mels=64, fmin=0, fmax=12_000)
+    clips = make_clips(RATE, 0.5)
+    for name, constants, edges in [("own", {}, (50, 14_000)), ("other", {MEL: from_zero[MEL]}, (0, 12_000))]:
+        path = tmp_path / f"{name}.safetensors"
+        save_file({**official_state(), **constants}, path)
+        actual = load_encoder(f"panns-cnn14={path}", device="cpu").prepare(clips, RATE)
+        np.testing.assert_array_equal(actual, LogMel(RATE, edges)(torch.from_numpy(clips)))
 
 
 def test_every_weight_is_accounted_for(small: None) -> None:
     state = {name: torch.from_numpy(array) for name, array in official_state().items()}
     for wrong, message in [
         ({name: tensor for name, tensor in state.items() if name != "fc1.bias"}, r"1 missing: fc1\.bias"),
+        ({name: tensor for name, tensor in state.items() if name != MEL}, r"1 missing: log_mel\.filters"),
         ({**state, "conv_block7.conv1.weight": torch.zeros(1)}, r"1 unexpected: blocks\.6\.conv1\.weight"),
         ({**state, "conv_block2.conv1.weight": torch.zeros(6, 5, 3, 3)}, r"blocks\.1\.conv1\.weight \(stored \(6, 5"),
     ]:
