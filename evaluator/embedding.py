@@ -131,32 +131,34 @@ def fill_store(
         batch_size = CPU_BATCH_SIZE if device_of(encoder) == "cpu" else GPU_BATCH_SIZE
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be 1 or more")
-    own = processes.share_of(store.num_shards)
-    for shard in own:
-        if force:
-            store.discard(shard)
-        elif store.has(shard) and not skip_invalid:
-            refuse_skipped(store, store.read(shard), store.clips(shard).start)
-    description = f"{encoder.id}, {store.key.task}"
-    if processes.count > 1:
-        description += f" (process 1 of {processes.count}, its share)"
-    with tqdm(
-        total=_clips_in(store, own), desc=description, unit="clip", disable=not (progress and processes.is_main)
-    ) as bar:
+    with processes.telling_failures():
+        own = processes.share_of(store.num_shards)
+        for shard in own:
+            if force:
+                store.discard(shard)
+            elif store.has(shard):
+                content = store.read(shard)
+                if not skip_invalid:
+                    refuse_skipped(store, content, store.clips(shard).start)
+        description = f"{encoder.id}, {store.key.task}"
+        if processes.count > 1:
+            description += f" (process 1 of {processes.count}, its share)"
+        hidden = not (progress and processes.is_main)
+        with tqdm(total=_clips_in(store, own), desc=description, unit="clip", disable=hidden) as bar:
 
-        def embed_missing(size: int) -> None:
-            missing = [shard for shard in own if not store.has(shard)]
-            bar.n = _clips_in(store, own) - _clips_in(store, missing)
-            bar.refresh()
-            if missing:
-                clips = _clips_of(benchmark, store, missing, size, skip_invalid)
-                with closing(embed_batches(encoder, clips, skip_invalid=skip_invalid)) as stream:
-                    _write_shards(store, missing, stream, bar, processes)
+            def embed_missing(size: int) -> None:
+                missing = [shard for shard in own if not store.has(shard)]
+                bar.n = _clips_in(store, own) - _clips_in(store, missing)
+                bar.refresh()
+                if missing:
+                    clips = _clips_of(benchmark, store, missing, size, skip_invalid)
+                    with closing(embed_batches(encoder, clips, skip_invalid=skip_invalid)) as stream:
+                        _write_shards(store, missing, stream, bar, processes)
 
-        _within_memory(embed_missing, batch_size, encoder)
-    processes.wait()
-    if processes.is_main:
-        _check_complete(store)
+            _within_memory(embed_missing, batch_size, encoder)
+        processes.wait()
+        if processes.is_main:
+            _check_complete(store)
 
 
 def refuse_skipped(store: EmbeddingStore, content: Shard, first: int = 0) -> None:
@@ -167,11 +169,11 @@ def refuse_skipped(store: EmbeddingStore, content: Shard, first: int = 0) -> Non
         content: a part of it.
         first: number of the part's first clip.
     """
-    for place, reason in content.errors.items():
-        clip = store.ids[first + place]
+    if content.errors:
+        place = min(content.errors)
         raise ClipError(
-            f"clip '{clip}': {reason} (as recorded in {store.folder}). --skip-invalid leaves it out, --force computes "
-            "it again",
+            f"clip '{store.ids[first + place]}': {content.errors[place]} (as recorded in {store.folder}). "
+            "--skip-invalid leaves it out, --force computes it again",
             place,
         )
 

@@ -120,6 +120,15 @@ class Processes:
         if failed:
             raise ProcessError(f"another process failed: {self._store().get(_MESSAGE).decode()}")
 
+    @contextmanager
+    def telling_failures(self) -> Iterator[None]:
+        """Tell the other processes of an error that is raised inside; they find out by `check`."""
+        try:
+            yield
+        except BaseException as error:
+            self.claim_failure(str(error) or repr(error))
+            raise
+
     def claim_failure(self, message: str) -> bool:
         """Tell the other processes of an error in this one. Returns whether it is the first, which prints it."""
         if self._state is None:

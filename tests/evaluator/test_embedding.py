@@ -145,13 +145,14 @@ def test_shards_are_on_the_disk_as_they_complete(tmp_path):
     assert [store.has(shard) for shard in range(4)] == [True, True, False, False]
 
 
-def test_a_damaged_shard_is_found_before_anything_is_computed(tmp_path):
+@pytest.mark.parametrize("skip_invalid", [False, True])
+def test_a_damaged_shard_is_found_before_anything_is_computed(tmp_path, skip_invalid):
     store = fill(Number(), Numbered(200), tmp_path)
     store.discard(0)
     store.path(3).write_bytes(b"PAR1")
     encoder = Number()
     with pytest.raises(StoreError, match=r"00003-of-00004\.parquet is damaged"):
-        fill(encoder, Numbered(200), tmp_path)
+        fill(encoder, Numbered(200), tmp_path, skip_invalid=skip_invalid)
     assert encoder.batches == []
 
 

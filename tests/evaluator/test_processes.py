@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -35,10 +36,28 @@ def data(small_config, tmp_path_factory) -> Path:
     return root
 
 
-def launch(command: list[str], cache: Path) -> subprocess.CompletedProcess[str]:
-    variables = {"OMP_NUM_THREADS": "1", "AUDIO_COMPOSITIONALITY_CACHE": str(cache), "HF_HUB_OFFLINE": "1"}
+def start(command: list[str], cache: Path, **variables: str) -> subprocess.Popen[str]:
+    variables |= {"OMP_NUM_THREADS": "1", "AUDIO_COMPOSITIONALITY_CACHE": str(cache), "HF_HUB_OFFLINE": "1"}
     environment = {**os.environ, **variables, "PYTHONUNBUFFERED": "1"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Exit status, output and errors."""
+    try:
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    return process.returncode, out, err
+
+
+def without_launcher(command: list[str], cache: Path, count: int) -> list[subprocess.Popen[str]]:
+    """Processes as a batch system starts them: nobody ends one when another fails."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    common = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    return [start(command, cache, RANK=str(rank), LOCAL_RANK=str(rank), **common) for rank in range(count)]
 
 
 def shards(folder: Path) -> dict[str, bytes]:
@@ -46,8 +65,8 @@ def shards(folder: Path) -> dict[str, bytes]:
 
 
 def test_two_processes_write_the_store_of_one_and_only_the_main_one_speaks(data, tmp_path, cache):
-    done = launch([*TORCHRUN, str(SCRIPT), str(data), str(tmp_path)], cache)
-    assert done.returncode == 0, done.stderr
+    status, out, err = finish(start([*TORCHRUN, str(SCRIPT), str(data), str(tmp_path)], cache))
+    assert status == 0, err
 
     specification = importlib.util.spec_from_file_location("in_processes", SCRIPT)
     assert specification is not None
@@ -69,9 +88,9 @@ def test_two_processes_write_the_store_of_one_and_only_the_main_one_speaks(data,
     assert load_result(tmp_path / "network" / "v1" / "a_coat.json")[0] == together
 
     # The command line, which ran second: its table once, its bar that of the main process, its store in the cache.
-    assert done.stdout.count("A-COAT on") == done.stdout.count("Result files are in") == 1
-    assert "downsample, a_coat (process 1 of 2, its share): 100%" in done.stderr
-    assert "process 2 of 2" not in done.stderr
+    assert out.count("A-COAT on") == out.count("Result files are in") == 1
+    assert "downsample, a_coat (process 1 of 2, its share): 100%" in err
+    assert "process 2 of 2" not in err
     assert len(shards(cache / "embeddings" / "downsample")) == 4
     assert load_result(tmp_path / "second" / "downsample" / "v1" / "a_coat.json")[0].n == 40
 
@@ -97,13 +116,15 @@ def test_an_error_in_one_process_ends_all_and_a_single_one_goes_on_from_there(da
         str(tmp_path / "out"),
     ]
     options += ["--embeddings", str(tmp_path / "store")]
-    failed = launch([*TORCHRUN, *MODULE, *options], cache)
-    assert failed.returncode != 0
+    failed = without_launcher([sys.executable, *MODULE, *options], cache, 2)
+    (status, out, err), (other_status, other_out, other_err) = map(finish, failed)
     name = table["id"][20].as_py()
-    assert failed.stderr.count(f"error: clip {name}/B cannot be decoded") == 1
-    assert failed.stdout == ""
-    assert not list(tmp_path.rglob("*.json.*"))
+    assert f"error: clip {name}/B cannot be decoded" in other_err
+    assert status == other_status == 2
+    assert "error" not in err
+    assert out == other_out == ""
     assert "00001-of-00003.parquet" not in shards(tmp_path / "store")
+    assert not (tmp_path / "out").exists()
 
     single = [
         sys.executable,
@@ -116,13 +137,13 @@ def test_an_error_in_one_process_ends_all_and_a_single_one_goes_on_from_there(da
         "1",
     ]
     single += ["--mixed_precision", "no", "--dynamo_backend", "no"]
-    done = launch([*single, *MODULE, *options, "--skip-invalid"], cache)
-    assert done.returncode == 0, done.stderr
+    status, out, err = finish(start([*single, *MODULE, *options, "--skip-invalid"], cache))
+    assert status == 0, err
     result, samples = load_result(tmp_path / "out" / "downsample" / "v1" / "a_coat.json")
     assert [item["id"] for item in result.skipped] == [f"{name}/B"]
     assert result.n == 39
     assert name not in samples["id"].to_pylist()
-    assert f"without the clips that could not be embedded: {name}/B" in " ".join(done.stdout.split())
+    assert f"without the clips that could not be embedded: {name}/B" in " ".join(out.split())
 
 
 def test_one_process_is_the_main_one_and_waits_for_nobody(monkeypatch):
