@@ -40,7 +40,7 @@ class Encoder(Protocol):
         sample_rate: rate in Hz that the encoder works at. `embed` takes clips at any rate and resamples them.
         output_dim: length of an embedding.
         revision: what exactly was run: a version for a baseline, the commit of a Hub repository or the SHA-256 of
-            the weights of a folder, the seed and configuration of an untrained model.
+            the weights and settings of a folder, the seed of an untrained model with its commit or settings.
     """
 
     @property
@@ -118,7 +118,7 @@ class StagedEncoder(ABC, Generic[Features]):
         together, so that none is padded to another's length.
         """
         if not isinstance(waveforms, (list, tuple)) or len({np.shape(clip) for clip in waveforms}) <= 1:
-            return self.forward(self.prepare(waveforms, sample_rate))
+            return self.forward(self.prepare(np.asarray(waveforms), sample_rate))
         clips = [np.asarray(clip) for clip in waveforms]
         embeddings = np.empty((len(clips), self.output_dim), np.float32)
         for shape in sorted({clip.shape for clip in clips}):

@@ -8,6 +8,7 @@ transformers would fill the gaps with random weights and carry on.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,11 +18,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import hf_hub_download
+from huggingface_hub import hf_hub_download, try_to_load_from_cache
+from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 from transformers import AutoConfig, AutoFeatureExtractor
 from transformers.utils import logging as transformers_logging
 
-from .weights import file_digest, shown
+from .weights import PICKLES, file_digest, shown
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+
+SETTINGS = ("config.json", "preprocessor_config.json", "processor_config.json")
+"""What decides, beside the weights, what a model computes of a clip."""
 
 UNUSED_WEIGHTS = ("masked_spec_embed",)
 """Weights that only training uses, which published checkpoints often lack."""
@@ -62,24 +70,100 @@ class Checkpoint:
     @property
     def revision(self) -> str:
         """What exactly is run: see `Encoder.revision`."""
+        if self.commit is not None:
+            return self.commit if self.seed is None else f"seed-{self.seed}-{self.commit[:12]}"
+        settings = [path for name in SETTINGS if (path := Path(self.source) / name).is_file()]
         if self.seed is not None:
-            settings = self.config.to_diff_dict()
-            for key in ("transformers_version", "dtype", "architectures", "_name_or_path"):
-                settings.pop(key, None)
-            text = repr(sorted(settings.items()))
-            return f"seed-{self.seed}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-        return self.commit if self.commit is not None else f"sha256-{self.weights_sha256}"
+            return f"seed-{self.seed}-{files_digest(settings)[:12]}"
+        return f"sha256-{files_digest([*self.files, *settings])}"
 
     @cached_property
     def weights_sha256(self) -> str | None:
-        """SHA-256 of the weights, of several files that of their digests in the order of names; None of fresh ones."""
-        if self.seed is not None:
-            return None
-        folder = Path(self.source)
+        """SHA-256 of `files`, of several that of their digests in the order of names; None of fresh weights."""
+        return None if self.seed is not None else files_digest(self.files)
+
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        """The files that hold the weights, in the order of names, fetched from the Hub where they are not there yet.
+
+        Raises:
+            ValueError: if there are none, one is missing or cannot be had.
+        """
+        if (single := self.find(WEIGHTS)) is not None:
+            return (single,)
+        if (index := self.find(INDEX)) is not None:
+            return tuple(self._find_shard(name) for name in self._shards(index))
+        return (self._find_other(),)
+
+    def find(self, name: str) -> Path | None:
+        """Local path of a file of the checkpoint, None if it has no such file.
+
+        Raises:
+            ValueError: if it cannot be had.
+        """
+        if self.commit is None:
+            path = Path(self.source) / name
+            return path if path.is_file() else None
+        # A commit does not change, so what the cache knows of it needs no network.
+        cached = try_to_load_from_cache(self.source, name, revision=self.commit)
+        if cached is not None:
+            return Path(cached) if isinstance(cached, str) else None
+        try:
+            return Path(hf_hub_download(self.source, name, revision=self.commit))
+        except Exception as error:
+            if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
+                return None
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise ValueError(
+                f"cannot get {name} of '{self.source}' from the Hugging Face Hub: {reason} Without network, pass a "
+                "local folder that holds the configurations and the weights"
+            ) from error
+
+    def _is_used(self, name: str) -> bool:
+        """Whether a stored tensor is of the part that embeds."""
+        return True
+
+    def _shards(self, index: Path) -> list[str]:
+        try:
+            weight_map = json.loads(index.read_text("utf-8"))["weight_map"]
+            names = sorted({file for name, file in weight_map.items() if self._is_used(name)})
+            strange = [name for name in names if Path(name).name != name or not name.endswith(".safetensors")]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"cannot read {index}, the index of the weights of '{self.id}': {error!r}") from error
+        if strange:
+            raise ValueError(f"{index} lists {shown(strange)}, but must list .safetensors files beside it")
+        if not names:
+            raise ValueError(f"{index} lists no weights of the part of '{self.id}' that embeds")
+        return names
+
+    def _find_shard(self, name: str) -> Path:
+        path = self.find(name)
+        if path is None:
+            raise ValueError(f"'{self.id}' has no {name}, which holds weights of the part that embeds")
+        return path
+
+    def _find_other(self) -> Path:
+        """The file of weights of a checkpoint without safetensors.
+
+        Raises:
+            ValueError: always here, with what to do.
+        """
         if self.commit is not None:
-            # What was loaded lies in the cache, in the same folder as the configuration.
-            folder = Path(hf_hub_download(self.source, "config.json", revision=self.commit)).parent
-        return weights_digest(weight_files(folder))
+            where, model = f"'{self.source}' on the Hugging Face Hub", f"'{self.source}'"
+            found = "; files of PyTorch are pickles, which can run code when read, and are refused"
+        else:
+            where, model = f"folder '{Path(self.source).name}'", "FOLDER"
+            names = sorted(path.name for path in Path(self.source).iterdir())
+            others = [name for name in names if name.endswith(".safetensors")]
+            if others:
+                raise ValueError(f"'{self.id}' holds {shown(others)}, but neither {WEIGHTS} nor {INDEX}")
+            pickles = [name for name in names if name.endswith((*PICKLES, ".pkl"))]
+            found = f"; {shown(pickles)} is a pickle, which can run code when read, and is refused" if pickles else ""
+        raise ValueError(
+            f"{where} holds no safetensors weights{found}. Where you trust them, save them once, with "
+            f"AutoModel.from_pretrained({model}).save_pretrained(NEW) and its AutoFeatureExtractor likewise, and pass "
+            "the folder NEW"
+        )
 
 
 def open_checkpoint(source: str | Path, seed: int | None = None, name: str | None = None) -> Checkpoint:
@@ -121,10 +205,12 @@ def load_feature_extractor(checkpoint: Checkpoint) -> Any:
             f"'{checkpoint.id}' (model type '{checkpoint.config.model_type}') has no feature extractor: an audio "
             f"encoder needs preprocessor_config.json beside config.json ({error}); {HOW_TO_WRAP}"
         ) from error
-    if not isinstance(getattr(extractor, "sampling_rate", None), int):
+    rate = getattr(extractor, "sampling_rate", None)
+    if not isinstance(rate, int) or rate <= 0:
+        found = "no sampling_rate" if rate is None else f"the sampling_rate {rate!r}"
         raise ValueError(
             f"'{checkpoint.id}' (model type '{checkpoint.config.model_type}') is no audio model: its "
-            f"{type(extractor).__name__} has no sampling_rate; {HOW_TO_WRAP}"
+            f"{type(extractor).__name__} has {found}; {HOW_TO_WRAP}"
         )
     return extractor
 
@@ -143,8 +229,8 @@ def load_model(checkpoint: Checkpoint, model_class: Any, parts: tuple[str, ...] 
     """
     if checkpoint.seed is not None:
         return _fresh_model(checkpoint, model_class).eval()
-    if checkpoint.commit is None:
-        weight_files(Path(checkpoint.source))
+    # Asked for here, since transformers' own message would be about its options.
+    _ = checkpoint.files
     try:
         with quiet(checkpoint.source):
             model, info = model_class.from_pretrained(
@@ -235,23 +321,7 @@ def _hub_commit(repository: str) -> str:
     return path.parent.name
 
 
-def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of a folder, in the order of names.
-
-    Raises:
-        ValueError: if there are none.
-    """
-    files = sorted(folder.glob("*.safetensors"))
-    if files:
-        return files
-    pickles = sorted(p.name for p in folder.iterdir() if p.suffix in {".bin", ".pt", ".pth", ".ckpt", ".pkl"})
-    found = f"; {shown(pickles)} is a pickle, which can run code when read, and is refused" if pickles else ""
-    raise ValueError(
-        f"folder '{folder.name}' holds no safetensors weights{found}. Save the model with save_pretrained()"
-    )
-
-
-def weights_digest(files: Sequence[Path]) -> str:
+def files_digest(files: Sequence[Path]) -> str:
     """SHA-256 of a file, of several that of their digests one after the other."""
     digests = [file_digest(file) for file in files]
     if len(digests) == 1:

@@ -219,5 +219,5 @@ def test_a_hub_checkpoint_without_safetensors_is_refused(save: Save, hub_cache: 
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
     hub_cache("some/clap", folder, ["model.safetensors", "model.safetensors.index.json", "processor_config.json"])
-    with pytest.raises(ValueError, match="'some/clap' on the Hugging Face Hub has no safetensors weights"):
+    with pytest.raises(ValueError, match="'some/clap' on the Hugging Face Hub holds no safetensors weights"):
         load("some/clap")

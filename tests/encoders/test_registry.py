@@ -11,7 +11,9 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from audio_compositionality.encoders import list_encoders, load_encoder
+from audio_compositionality.encoders.weights import file_digest
 
+HubCache = Callable[[str, Path, list[str]], Path]
 Saved = Callable[[str], Path]
 Save = Callable[[str, Path], Path]
 MakeClips = Callable[[int, float], np.ndarray]
@@ -77,7 +79,8 @@ def test_a_registered_name_with_weights_of_a_folder(saved: Saved) -> None:
     folder = saved("whisper")
     named, local = load_encoder(f"whisper-base={folder}"), load_encoder(str(folder))
     assert (named.id, local.id) == ("whisper-base", "whisper")
-    assert named.revision == local.revision == f"sha256-{named.weights_sha256}"
+    assert named.revision == local.revision
+    assert named.weights_sha256 == file_digest(folder / "model.safetensors")
     assert load_encoder(f"untrained:whisper-base={folder}").id == "untrained:whisper-base"
     assert load_encoder(f"untrained:whisper-base={folder}").weights_sha256 is None
 
@@ -106,6 +109,54 @@ def test_revision_follows_the_weights(save: Save, tmp_path: Path) -> None:
     assert load_encoder(str(first)).revision == load_encoder(str(copy)).revision
     change_weights(copy, lambda w: w["masked_spec_embed"].add_(1))
     assert load_encoder(str(first)).revision != load_encoder(str(copy)).revision
+
+
+@pytest.mark.parametrize("untrained", ["", "untrained:"])
+def test_revision_follows_the_settings_of_a_folder(untrained: str, save: Save, tmp_path: Path) -> None:
+    folder = save("wav2vec2", tmp_path / "model")
+    first = load_encoder(f"{untrained}{folder}")
+    path = folder / "preprocessor_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "do_normalize": False}))
+    second = load_encoder(f"{untrained}{folder}")
+    assert first.revision != second.revision
+    assert first.weights_sha256 == second.weights_sha256
+
+
+def test_other_weights_beside_those_that_are_loaded_make_no_difference(save: Save, tmp_path: Path) -> None:
+    folder = save("wav2vec2", tmp_path / "model")
+    expected = load_encoder(str(folder))
+    save_file({"other": torch.zeros(1)}, folder / "adapter.safetensors")
+    again = load_encoder(str(folder))
+    assert (again.revision, again.weights_sha256) == (expected.revision, expected.weights_sha256)
+
+
+@pytest.mark.parametrize("rate", [0, -16_000, "16000"])
+def test_a_sampling_rate_that_is_none(rate: object, save: Save, tmp_path: Path) -> None:
+    folder = save("wav2vec2", tmp_path / "model")
+    path = folder / "preprocessor_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "sampling_rate": rate}))
+    with pytest.raises(ValueError, match=rf"no audio model: its \w+ has the sampling_rate {rate!r}"):
+        load_encoder(str(folder))
+
+
+@pytest.mark.parametrize("name", ["../model.safetensors", "pytorch_model.bin", 7])
+@pytest.mark.parametrize("family", ["wav2vec2", "clap"])
+def test_an_index_that_lists_other_files(name: object, family: str, save: Save, tmp_path: Path) -> None:
+    folder = save(family, tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").rename(tmp_path / "model.safetensors")
+    torch.save(weights, folder / "pytorch_model.bin")
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": dict.fromkeys(weights, name)}))
+    with pytest.raises(ValueError, match=r"must list \.safetensors files beside it|cannot read .*index\.json"):
+        load_encoder(str(folder))
+
+
+def test_a_hub_model_without_safetensors_says_what_to_do(save: Save, hub_cache: HubCache, tmp_path: Path) -> None:
+    folder = save("wav2vec2", tmp_path / "hub")
+    (folder / "model.safetensors").unlink()
+    hub_cache("some/wavlm", folder, ["model.safetensors", "model.safetensors.index.json", "processor_config.json"])
+    with pytest.raises(ValueError, match=r"'some/wavlm' on the Hugging Face Hub holds no safe.*save_pretrained\(NEW\)"):
+        load_encoder("some/wavlm")
 
 
 def test_a_folder_without_configuration(tmp_path: Path) -> None:
