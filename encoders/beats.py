@@ -14,6 +14,7 @@ from torch import nn
 from torch.nn import functional
 
 from .base import FloatArray
+from .inference import double_precision_device
 from .kaldi import HOP, SAMPLE_RATE, FilterBank, check_length
 from .model_encoder import Hidden, ModelEncoder
 from .options import EncoderOptions
@@ -52,8 +53,8 @@ class BeatsEncoder(ModelEncoder[torch.Tensor]):
 
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
         super().__init__(weights.encoder_id, sample_rate=SAMPLE_RATE, num_layers=LAYERS, options=options, device=device)
-        # In float32, rounding alone moves the embedding of a pure tone by 1e-4. Metal has no float64.
-        self._front_end_device = "cpu" if device.type == "mps" else self.device
+        # In float32, rounding alone moves the embedding of a pure tone by 1e-4.
+        self._front_end_device = double_precision_device(device)
         self._filter_bank = FilterBank(MELS, "povey", torch.float64).to(self._front_end_device)
         model = weights.build(Beats, convert)
         if options.layer is not None:

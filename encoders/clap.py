@@ -16,6 +16,7 @@ from transformers import ClapAudioModelWithProjection, ClapFeatureExtractor
 
 from .base import FloatArray
 from .checkpoints import Checkpoint, load_feature_extractor
+from .inference import double_precision_device
 from .model_encoder import Hidden, ModelEncoder
 from .options import EncoderOptions
 from .partial import PartialCheckpoint
@@ -64,7 +65,8 @@ class ClapEncoder(ModelEncoder[ClapFeatures]):
             options=options,
             device=device,
         )
-        self._log_mel = LogMel(extractor, checkpoint.id).to(device)
+        self._front_end_device = double_precision_device(device)
+        self._log_mel = LogMel(extractor, checkpoint.id).to(self._front_end_device)
         self._segments = segments_of_image(audio)
         longest = audio.spec_size * self._segments
         if extractor.feature_size != audio.num_mel_bins or self._log_mel.frames > longest:
@@ -87,8 +89,8 @@ class ClapEncoder(ModelEncoder[ClapFeatures]):
                 f"clips last {samples / self.sample_rate:g} s, but '{self.id}' takes {longest / self.sample_rate:g} "
                 "s at most and would crop the rest; cut them before"
             )
-        log_mel = self._log_mel(torch.from_numpy(clips).to(self.device))
-        return ClapFeatures(log_mel, samples)
+        log_mel = self._log_mel(torch.from_numpy(clips).to(self._front_end_device))
+        return ClapFeatures(log_mel.to(self.device), samples)
 
     def _encode(self, features: ClapFeatures) -> Hidden:
         layer, log_mel = self.options.layer, features.log_mel

@@ -9,19 +9,23 @@ import torch
 
 
 def resolve_device(device: str | torch.device | None) -> torch.device:
-    """The named device; by default the first CUDA device, where there is one, else the CPU.
+    """The named device; by default the current CUDA device, where there is one, else the CPU.
 
     Raises:
         ValueError: if torch knows no such device or finds none.
     """
     if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        resolved = torch.device(device)
-        torch.empty(0, device=resolved)
+        # With the number of a CUDA device: which one a bare "cuda" means may differ from thread to thread.
+        return torch.empty(0, device=device).device
     except Exception as error:
         raise ValueError(f"cannot use device '{device}' ({error}); 'cpu' always works") from error
-    return resolved
+
+
+def double_precision_device(device: torch.device) -> torch.device:
+    """Where to compute in float64 for a model on a device: there, but on the CPU for Metal, which has no float64."""
+    return torch.device("cpu") if device.type == "mps" else device
 
 
 @contextmanager

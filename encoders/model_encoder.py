@@ -77,6 +77,11 @@ class ModelEncoder(StagedEncoder[Features]):
         self.device = str(device)
         self._run_encode = torch.compile(self._encode) if options.compile else self._encode
 
+    def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Features:
+        """As `StagedEncoder.prepare`; the front end computes in its own precision, also under a caller's autocast."""
+        with torch.autocast(torch.device(self.device).type, enabled=False):
+            return super().prepare(waveforms, sample_rate)
+
     @property
     def num_parameters(self) -> int:
         """Number of weights of the model that is run."""

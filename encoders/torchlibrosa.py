@@ -49,7 +49,7 @@ class LogMel(nn.Module):
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
         """Spectrograms in decibels [n, 1 + samples // 320, 64] of clips [n, samples], of more than 512 samples."""
         # On the CPU the spectrum of one clip fits into the cache, that of a batch does not.
-        parts = clips.split(1) if clips.device.type == "cpu" else [clips]
+        parts = [clip[None] for clip in clips] if clips.device.type == "cpu" else [clips]
         return torch.cat([self._log_mel(part) for part in parts])
 
     def _log_mel(self, clips: torch.Tensor) -> torch.Tensor:

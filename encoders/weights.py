@@ -20,7 +20,7 @@ import numpy as np
 import pooch
 import torch
 from huggingface_hub import hf_hub_download
-from huggingface_hub.errors import RemoteEntryNotFoundError
+from huggingface_hub.errors import EntryNotFoundError
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
@@ -77,7 +77,8 @@ class WeightsFile:
     def _fetch_from_hub(self) -> Path:
         if self.digest is None:
             # A file that cannot be checked is better one that cannot hold code, where the repository has both.
-            with suppress(RemoteEntryNotFoundError):
+            # Without network, the other may be in the cache.
+            with suppress(EntryNotFoundError):
                 return Path(hf_hub_download(self.source, "model.safetensors"))
         path = Path(hf_hub_download(self.source, self.name))
         check_digest(path, self.digest)

@@ -33,6 +33,15 @@ def test_reduced_precision_deviates_a_little(family: str, precision: str, saved:
     assert deviation["spread_ratio"] > 0
 
 
+@pytest.mark.parametrize("family", ["whisper", "clap", "ast"])
+def test_a_callers_autocast_changes_nothing(family: str, saved: Saved, make_clips: MakeClips) -> None:
+    encoder = load_encoder(str(saved(family)), device="cpu")
+    clips = make_clips(encoder.sample_rate, 0.71)
+    expected = encoder.embed(clips, encoder.sample_rate)
+    with torch.autocast("cpu", torch.bfloat16):
+        np.testing.assert_array_equal(encoder.embed(clips, encoder.sample_rate), expected)
+
+
 @pytest.mark.skipif(
     shutil.which("c++") is None and shutil.which("g++") is None, reason="torch.compile needs a C++ compiler"
 )

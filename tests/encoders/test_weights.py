@@ -5,7 +5,7 @@ import http.server
 import os
 import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -218,3 +218,14 @@ def test_a_hub_file_without_published_hash_is_taken_as_safetensors_where_there_i
     assert file.fetch().name == "pytorch_model.bin"
     with pytest.raises(ValueError, match="has the sha256"):
         WeightsFile("pytorch_model.bin", "org/name", 3, "sha256:" + "0" * 64).fetch()
+
+
+def test_without_network_the_file_that_was_fetched_is_taken(
+    hub_cache: Callable[[str, Path, list[str]], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "fetched").mkdir()
+    (tmp_path / "fetched" / "weights.bin").write_bytes(b"abc")
+    snapshot = hub_cache("some/model", tmp_path / "fetched", ["model.safetensors"])
+    assert WeightsFile("weights.bin", "some/model", 3).fetch() == snapshot / "weights.bin"
+    with pytest.raises(ValueError, match=r"cannot get other\.bin from some/model: .*pass NAME=PATH"):
+        WeightsFile("other.bin", "some/model", 3).fetch()
