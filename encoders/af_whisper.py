@@ -51,7 +51,7 @@ class AfWhisperEncoder(WhisperEncoder):
             )
         return features
 
-    def _mask(self, features: WhisperFeatures) -> dict[str, torch.Tensor]:
+    def _mask(self, features: WhisperFeatures) -> dict[str, Any]:
         """What keeps the model from attending to padding."""
         clips, _, steps = features.log_mel.shape
         # The second convolution has a stride of 2.

@@ -154,6 +154,9 @@ def _as_encoder(made: Any, name: str, source: str, device: str | torch.device | 
     if device is not None and callable(getattr(made, "to", None)):
         made.to(device)
     if isinstance(made, StagedEncoder):
+        missing = [key for key in ("id", "sample_rate", "output_dim", "revision") if not hasattr(made, key)]
+        if missing:
+            raise ValueError(f"'{name}' has no {', '.join(missing)}; a StagedEncoder sets its attributes itself")
         return made
     return CustomEncoder(made, name=name, source=source)
 
@@ -295,7 +298,7 @@ def weights_digest(embedder: Any) -> str | None:
     Returns:
         hexadecimal digits; None where there is no weight.
     """
-    modules = {"": embedder} if isinstance(embedder, torch.nn.Module) else vars(embedder)
+    modules = {"": embedder} if isinstance(embedder, torch.nn.Module) else getattr(embedder, "__dict__", {})
     digest, found = hashlib.sha256(), False
     for prefix, module in sorted(modules.items()):
         if not isinstance(module, torch.nn.Module):

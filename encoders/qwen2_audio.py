@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from transformers import Qwen2AudioEncoder
 from transformers.masking_utils import create_bidirectional_mask
@@ -20,7 +22,7 @@ class Qwen2AudioTowerEncoder(AfWhisperEncoder):
     whole = "qwen2_audio"
     tower = Qwen2AudioEncoder
 
-    def _mask(self, features: WhisperFeatures) -> dict[str, torch.Tensor]:
+    def _mask(self, features: WhisperFeatures) -> dict[str, Any]:
         clips, _, steps = features.log_mel.shape
         # The tower itself makes no mask; the full model gives it this one.
         frames = torch.arange((steps - 2) // 2 + 1, device=features.log_mel.device)

@@ -14,12 +14,12 @@ from .baselines import Downsample, LogMelStatistics, RandomVector
 from .custom import describe_installed, installed_encoders, is_file_spec, load_from_file, load_installed
 from .inference import resolve_device
 from .options import DEFAULT_OPTIONS, EncoderOptions
+from .weights import PICKLES, Weights, WeightsFile, check_digest
 
 if TYPE_CHECKING:
     import torch
 
     from .base import StagedEncoder
-    from .weights import WeightsFile
 
 UNTRAINED = "untrained:"
 SUITES = {"hear:": "load_hear_encoder", "xares:": "load_xares_encoder", "mteb:": "load_mteb_encoder"}
@@ -88,9 +88,6 @@ def _named() -> dict[str, _Named]:
 
 
 def _official() -> list[_Named]:
-    # Needs torch, which this module should not.
-    from .weights import WeightsFile
-
     return [
         _Named(
             EncoderInfo(
@@ -329,8 +326,6 @@ def _load_named(
         if local is not None and not (local / "config.json").is_file():
             raise ValueError(f"'{name}={path}': it must be a folder with config.json and safetensors weights")
         return _load_transformers(local or named.source, name, seed, device, options)
-    from .weights import PICKLES, Weights, check_digest
-
     if seed is not None:
         local = None
     elif local is None:

@@ -40,7 +40,8 @@ class WhisperFeatures:
 class WhisperEncoder(ModelEncoder[WhisperFeatures]):
     """A Whisper encoder; its frames are those of the clip itself, 20 ms each.
 
-    Clips longer than the window (30 s) are refused, never cropped.
+    Clips longer than the window (30 s) are refused, never cropped. The last layer is the model's output, after its
+    final normalisation, as in transformers' `hidden_states`.
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:

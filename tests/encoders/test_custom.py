@@ -123,6 +123,30 @@ class Net(torch.nn.Module):
     assert first.revision.endswith(f"-weights-{first.weights_sha256[:16]}")
 
 
+def test_a_class_with_slots(write: Write) -> None:
+    text = MINIMAL.replace("    sample_rate = 8_000", "    __slots__ = ('seen',)\n    sample_rate = 8_000")
+    encoder = load_encoder(write(text))
+    assert (encoder.output_dim, encoder.weights_sha256) == (3, None)
+
+
+def test_a_staged_encoder_without_its_attributes(write: Write) -> None:
+    text = """
+from audio_compositionality.encoders import StagedEncoder
+
+class Half(StagedEncoder):
+    id = "half"
+    sample_rate = 8_000
+
+    def _extract_features(self, clips):
+        return clips
+
+    def _run_model(self, features):
+        return features[:, :2]
+"""
+    with pytest.raises(ValueError, match=r"mine\.py:Half' has no output_dim, revision; a StagedEncoder sets"):
+        load_encoder(write(text, "Half"))
+
+
 def test_other_weights_are_another_revision() -> None:
     class Holder:
         def __init__(self) -> None:
