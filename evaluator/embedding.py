@@ -238,8 +238,8 @@ def _write_shards(
             content = _gather(store, shard, stream, bar)
             if written is not None:
                 written.result()
-            processes.check()
             written = writer.submit(store.write, shard, content)
+            processes.check()
         if written is not None:
             written.result()
 

@@ -22,7 +22,7 @@ from audio_compositionality.encoders import ClipError, StagedEncoder
 from audio_compositionality.encoders.store import EmbeddingStore, StoreError
 from audio_compositionality.evaluator import embed_benchmark
 from audio_compositionality.evaluator.embedding import fill_store, open_store
-from audio_compositionality.evaluator.processes import Processes
+from audio_compositionality.evaluator.processes import ProcessError, Processes
 
 
 class Numbered:
@@ -319,6 +319,16 @@ class TestShares:
             StoreError, match=r"lacks 1 of 3 shards, such as 1, .* a file system that all machines share"
         ):
             fill(Number(), Numbered(150), tmp_path / "another", self.process(0, 2))
+
+    def test_what_is_computed_is_kept_when_another_process_has_failed(self, tmp_path):
+        def check():
+            raise ProcessError("another process failed")
+
+        process = self.process(0, 2)
+        process.check = check
+        with pytest.raises(ProcessError):
+            fill(Number(), Numbered(150), tmp_path, process)
+        assert [path.name[:5] for path in tmp_path.rglob("*.parquet")] == ["00000"]
 
     def test_the_bar_is_of_the_own_share_and_says_so(self, tmp_path, capsys):
         fill(Number(), Numbered(150), tmp_path, self.process(1, 2), progress=True)
