@@ -74,7 +74,7 @@ class EmbeddingKey:
     @classmethod
     def of(cls, encoder: Encoder, fingerprint: str, task: str) -> EmbeddingKey:
         """The key of an encoder's embeddings; an attribute that only `StagedEncoder` has may be absent."""
-        options: EncoderOptions = getattr(encoder, "options", DEFAULT_OPTIONS)
+        options = options_of(encoder)
         return cls(
             fingerprint=fingerprint,
             task=task,
@@ -97,6 +97,12 @@ class EmbeddingKey:
         """SHA-256 of the key as JSON with sorted names and no spaces, in hexadecimal."""
         values = {"schema_version": SCHEMA_VERSION, **asdict(self)}
         return hashlib.sha256(json.dumps(values, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def options_of(encoder: Encoder) -> EncoderOptions:
+    """`StagedEncoder.options`; the default ones where an encoder has none, or calls something else so."""
+    options = getattr(encoder, "options", None)
+    return options if isinstance(options, EncoderOptions) else DEFAULT_OPTIONS
 
 
 @dataclass(frozen=True)

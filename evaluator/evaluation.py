@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder import (
@@ -26,8 +25,8 @@ from audio_compositionality.dataset_builder import (
     open_benchmark,
 )
 from audio_compositionality.encoders import Encoder, load_encoder
-from audio_compositionality.encoders.options import DEFAULT_OPTIONS
-from audio_compositionality.encoders.store import EmbeddingStore
+from audio_compositionality.encoders.inference import resolve_device
+from audio_compositionality.encoders.store import EmbeddingKey, EmbeddingStore, options_of
 
 from .embedding import Rows, device_of, embedding_root, fill_store, open_store, precision_deviation, refuse_skipped
 from .processes import Processes, join_processes
@@ -119,10 +118,12 @@ def evaluate_encoder(
         StoreError: stored embeddings are damaged.
         ClipError: a clip cannot be embedded.
         ProcessError: another process has failed.
-        ValueError: an unknown encoder, benchmark or task, or data that cannot be used (see `open_benchmark`).
+        ValueError: an unknown encoder, benchmark, task or device, or data that cannot be used (see `open_benchmark`).
     """
     if isinstance(encoder, str):
-        encoder = load_encoder(encoder, device=join_processes().device(device))
+        processes = join_processes()
+        with processes.one_first():
+            encoder = load_encoder(encoder, device=processes.device(device))
     return evaluate_encoders(
         [encoder],
         open_benchmark(benchmark) if isinstance(benchmark, (str, Path, BenchmarkConfig)) else benchmark,
@@ -154,7 +155,7 @@ def evaluate_encoders(
     processes = join_processes()
     if embeddings is None and processes.count > 1:
         embeddings = embedding_root()
-    fit_device = processes.device(device) or ("cuda" if torch.cuda.is_available() else "cpu")
+    fit_device = str(resolve_device(processes.device(device)))
     run = _Run(benchmark, processes, fit_device, skip_invalid, progress and processes.is_main)
     chosen = [_open_task(task, benchmark) for task in (benchmark.tasks if tasks is None else tasks)]
     known = _find_results(encoders, chosen, None if force else out, run)
@@ -254,11 +255,11 @@ def _find_result(encoder: Encoder, task: _Task, out: Path, run: _Run) -> Result 
             f"{path} is a result without {len(result.skipped)} clips that could not be embedded, such as "
             f"{result.skipped[0]['id']}: --skip-invalid accepts it, --force computes it again"
         )
-    fingerprint = run.benchmark.fingerprint
-    if not result.answers(fingerprint, task.settings, _weights_sha256(encoder), _front_end_version(encoder)):
+    other = result.differences(EmbeddingKey.of(encoder, run.benchmark.fingerprint, task.name), task.settings)
+    if other:
         raise ResultError(
-            f"{path} is a result for other data, settings or weights ({result.dataset}, {result.fingerprint[:12]}; now "
-            f"{run.benchmark.source}, {fingerprint[:12]}): give another --out, or --force to replace it"
+            f"{path} is a result for other data, settings or weights (of {result.dataset}, now {run.benchmark.source}; "
+            f"other are {', '.join(other)}): give another --out, or --force to replace it"
         )
     return result
 
@@ -296,11 +297,11 @@ def _score(
         settings=task.settings,
         encoder_id=encoder.id,
         encoder_revision=encoder.revision,
-        weights_sha256=_weights_sha256(encoder),
+        weights_sha256=store.key.weights_sha256,
         output_dim=encoder.output_dim,
         sample_rate=encoder.sample_rate,
-        options=asdict(getattr(encoder, "options", DEFAULT_OPTIONS)),
-        front_end_version=_front_end_version(encoder),
+        options=asdict(options_of(encoder)),
+        front_end_version=store.key.front_end_version,
         precision_deviation=deviation,
         skipped=skipped,
         dataset=run.benchmark.source,
@@ -336,14 +337,6 @@ def _valid_rows(store: EmbeddingStore, task: _Task, skip_invalid: bool) -> tuple
     dim = store.key.output_dim
     embeddings = content.embeddings.reshape(-1, columns, dim)[kept].reshape(-1, dim)
     return left, embeddings, [{"id": store.ids[clip], "reason": why} for clip, why in content.errors.items()]
-
-
-def _weights_sha256(encoder: Encoder) -> str | None:
-    return getattr(encoder, "weights_sha256", None)
-
-
-def _front_end_version(encoder: Encoder) -> int:
-    return getattr(encoder, "front_end_version", 1)
 
 
 def _sample_ids(task: _Task) -> list[str]:

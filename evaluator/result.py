@@ -9,13 +9,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import stats
+
+if TYPE_CHECKING:
+    from audio_compositionality.encoders.store import EmbeddingKey
 
 SCHEMA_VERSION = 2
 TASKS = ("a_coat", "a_tre")
@@ -76,12 +79,11 @@ class Result:
     seconds: Mapping[str, float]
     date: str
 
-    def answers(
-        self, fingerprint: str, settings: Mapping[str, Any], weights_sha256: str | None, front_end_version: int
-    ) -> bool:
-        """Whether this is the result for these data, settings and weights."""
-        own = (self.fingerprint, dict(self.settings), self.weights_sha256, self.front_end_version)
-        return own == (fingerprint, dict(settings), weights_sha256, front_end_version)
+    def differences(self, key: EmbeddingKey, settings: Mapping[str, Any]) -> list[str]:
+        """Names of what is other here than in the key of some embeddings and the settings of their score."""
+        own = {**asdict(self), **self.options}
+        wanted = {**asdict(key), "settings": dict(settings)}
+        return sorted(name for name in wanted if own[name] != wanted[name])
 
     def dumps(self) -> str:
         """The result as JSON text."""

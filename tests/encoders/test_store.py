@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from audio_compositionality.encoders import EncoderOptions
+from audio_compositionality.encoders import EncoderOptions, load_encoder
 from audio_compositionality.encoders.store import EmbeddingKey, EmbeddingStore, Shard, StoreError
 
 KEY = EmbeddingKey(
@@ -79,6 +79,13 @@ def test_the_key_of_an_encoder_and_of_one_that_has_only_what_the_protocol_asks_f
     assert (whole.layer, whole.pooling, whole.precision) == (2, "max", "float16")
     assert (whole.weights_sha256, whole.front_end_version) == ("a" * 64, 7)
     assert len(EmbeddingKey.of(Plain(), "f", "a_coat").digest) == 64
+
+
+def test_an_attribute_that_only_has_the_name_of_options_is_none_of_ours() -> None:
+    encoder = load_encoder("downsample")
+    plain = EmbeddingKey.of(encoder, "f", "a_tre")
+    encoder.options = {"hop": 10}  # type: ignore[assignment]
+    assert EmbeddingKey.of(encoder, "f", "a_tre") == plain
 
 
 def test_the_folder_is_readable_without_the_project(tmp_path: Path) -> None:

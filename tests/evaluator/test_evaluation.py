@@ -294,6 +294,14 @@ class TestOtherResults:
         with pytest.raises(ResultError, match="is a result for other data, settings or weights"):
             evaluate_encoder(other, small_benchmark, **options)
 
+    def test_of_an_encoder_whose_files_have_the_same_name_are_not_taken(self, small_benchmark, tmp_path):
+        options = {"tasks": ["a_coat"], "out": tmp_path, "progress": False}
+        first, second = Toy(), Toy()
+        first.id, second.id = "a/toy", "a__toy"
+        evaluate_encoder(first, small_benchmark, **options)
+        with pytest.raises(ResultError, match=r"other are encoder_id\)"):
+            evaluate_encoder(second, small_benchmark, **options)
+
     def test_of_schema_version_1_are_refused(self, small_benchmark, tmp_path):
         evaluate_encoder(Toy(), small_benchmark, tasks=["a_coat"], out=tmp_path, progress=False)
         path = tmp_path / "toy" / "v1" / "a_coat.json"
@@ -318,6 +326,10 @@ class TestBeforeAnythingIsEmbedded:
         monkeypatch.setattr(small_benchmark, "rows", lambda task: rows)
         with pytest.raises(DatasetError, match=rf"row {last['id']} \(test\) has pitch_label 'unheard of'"):
             evaluate_encoder(self.Refused(), small_benchmark, tasks=["a_tre"], progress=False)
+
+    def test_a_device_that_is_not_there_is_found(self, small_benchmark):
+        with pytest.raises(ValueError, match="cannot use device 'cuda:99'"):
+            evaluate_encoder(self.Refused(), small_benchmark, device="cuda:99", progress=False)
 
     def test_a_split_without_scenes_is_found(self, small_benchmark, monkeypatch):
         rows = [row for row in small_benchmark.rows("a_tre") if row["split"] != "validation"]
