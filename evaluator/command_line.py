@@ -71,8 +71,8 @@ to its input, right sample rate; and tell its speed and memory. A failure says w
 
 _ENCODER_HELP = (
     "ID is a name of `encoders` (NAME=PATH takes its weights from a local file or folder), the Hub id or folder of a "
-    "transformers audio model, path/to/file.py:ClassName, hear:MODULE, xares:FILE.py:CLASS, mteb:NAME, or untrained:ID "
-    "for that architecture with fresh weights"
+    "transformers audio model, path/to/file.py:ClassName, the name of an installed entry point, hear:MODULE, "
+    "xares:FILE.py:CLASS, mteb:NAME, or untrained:ID for that architecture with fresh weights"
 )
 
 
@@ -100,15 +100,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _explain(error: BaseException, options: argparse.Namespace) -> str | None:
     """What to say of an error; None of one that nobody expects, whose traceback is wanted."""
     if isinstance(error, KeyboardInterrupt):
-        return f"\nstopped. What is finished is kept: {options.resume}"
+        return f"\nstopped. {options.resume}".rstrip()
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         return f"error: {error}{'; make room: what is finished is kept' if full else ''}"
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return f"error: {error or 'out of memory'}; what is finished is kept"
     if isinstance(error, (ValueError, FloatingPointError, ProcessError)):
-        return f"error: {error}"
+        hint = "; --skip-invalid leaves such clips out" if _can_be_skipped(error, options) else ""
+        return f"error: {error}{hint}"
     return None
+
+
+def _can_be_skipped(error: Exception, options: argparse.Namespace) -> bool:
+    if getattr(options, "skip_invalid", True) or "--skip-invalid" in str(error):
+        return False
+    from audio_compositionality.encoders import ClipError
+
+    return isinstance(error, ClipError)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
@@ -125,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     version = f"audio-compositionality {importlib.metadata.version('audio-compositionality')}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    again = "the same command goes on from there."
+    again = "What is finished is kept: the same command goes on from there (without --force)."
 
     run = commands.add_parser(
         "run",
@@ -201,10 +210,10 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("encoder", metavar="ID", help=_ENCODER_HELP)
     _add_layer_options(check)
     _add_model_options(check)
-    check.set_defaults(run=_check_encoder, resume=again)
+    check.set_defaults(run=_check_encoder, resume="")
 
     encoders = commands.add_parser("encoders", help="list the encoders that have a name")
-    encoders.set_defaults(run=_encoders, resume=again)
+    encoders.set_defaults(run=_encoders, resume="")
     return parser
 
 
@@ -288,12 +297,15 @@ def _run(options: argparse.Namespace) -> None:
     device = processes.device(options.device)
     # All encoders are loaded before the first is evaluated: a wrong name should not cost a minute.
     with processes.one_first():
-        encoders: list[Encoder] = [load_encoder(name, device=device) for name in BASELINES]
+        names = [*BASELINES]
         for name in options.encoder:
-            baseline = name in BASELINES
-            encoders.append(load_encoder(name, device=device) if baseline else _load(name, device, chosen))
+            names.append(name)
             if not name.startswith("untrained:") and has_untrained_twin(name):
-                encoders.append(_load(f"untrained:{name}", device, chosen))
+                names.append(f"untrained:{name}")
+        encoders: list[Encoder] = [
+            load_encoder(name, device=device) if name in BASELINES else _load(name, device, chosen)
+            for name in dict.fromkeys(names)
+        ]
     _evaluate_all(encoders, open_benchmark("mini"), options)
 
 
@@ -340,7 +352,15 @@ def _embed(options: argparse.Namespace) -> None:
         force=options.force,
     )
     if processes.is_main:
-        print(*(store.folder for store in stores), sep="\n")
+        for store in stores:
+            print(store.folder)
+            skipped = len(store.load().errors)
+            if skipped:
+                print(
+                    f"note: {skipped} of {len(store.ids)} clips of {store.key.task} could not be embedded; the column "
+                    "error says which and why",
+                    file=sys.stderr,
+                )
 
 
 def _join() -> Processes:

@@ -114,8 +114,35 @@ def test_the_precision_of_run_is_for_the_encoders_given_not_for_the_baselines(mo
         *((name, None) for name in command_line.BASELINES),
         ("x", half),
         ("untrained:x", half),
-        ("random", None),
     ]
+
+
+def test_run_takes_each_encoder_once(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr("audio_compositionality.encoders.load_encoder", lambda name, **_: asked.append(name))
+    monkeypatch.setattr(command_line, "_evaluate_all", lambda *_: None)
+    names = ("x", "random", "untrained:x", "x")
+    assert run("run", *(part for name in names for part in ("--encoder", name)), "--out", tmp_path) == 0
+    assert asked == [*command_line.BASELINES, "x", "untrained:x"]
+
+
+def test_clips_that_cannot_be_embedded_are_told_of(folder, tmp_path, capsys):
+    path = tmp_path / "half.py"
+    path.write_text(
+        "import numpy as np\n"
+        "class Half:\n"
+        "    sample_rate, output_dim = 32_000, 1\n"
+        "    def embed(self, waveforms, sample_rate):\n"
+        "        return np.where(waveforms[:, 16_000:16_001] > 0, np.nan, 1)\n"
+    )
+    clips = np.concatenate([batch.waveforms for batch in open_benchmark(folder).batches("a_tre", 4)])
+    refused = int((clips[:, 16_000] > 0).sum())
+    assert 0 < refused < len(clips) == 24
+    embed = ["embed", "--encoder", f"{path}:Half", "--data", folder, "--out", tmp_path / "out"]
+    assert run(*embed) == 2
+    assert "; --skip-invalid leaves such clips out" in capsys.readouterr().err
+    assert run(*embed, "--skip-invalid") == 0
+    assert f"note: {refused} of 24 clips of a_tre could not be embedded" in capsys.readouterr().err
 
 
 def test_the_version_is_that_of_the_distribution(capsys):
