@@ -24,10 +24,17 @@ INT16_SCALE = 32_768
 
 
 class ClipError(ValueError):
-    """One clip of a batch cannot be embedded; `row` is its place in the batch, counted from 0."""
+    """One clip of a batch cannot be embedded.
 
-    def __init__(self, message: str, row: int) -> None:
-        super().__init__(message)
+    Attributes:
+        reason: why.
+        row: place of the clip in its batch, counted from 0.
+    """
+
+    def __init__(self, reason: str, row: int, clip: str | None = None) -> None:
+        """`clip` is the clip's id, which the message names where it is known, else the row."""
+        super().__init__(f"row {row}: {reason}" if clip is None else f"clip '{clip}': {reason}")
+        self.reason = reason
         self.row = row
 
 
@@ -160,7 +167,7 @@ def check_waveforms(waveforms: ArrayLike) -> FloatArray:
         row = int(np.argmin(finite))
         sample = int(np.argmin(np.isfinite(clips[row])))
         value = array[row, sample]
-        raise ClipError(f"waveform row {row} holds {value} at sample {sample}; samples must be finite", row)
+        raise ClipError(f"the waveform holds {value} at sample {sample}; samples must be finite", row)
     return clips
 
 
@@ -218,8 +225,7 @@ def check_embeddings(embeddings: NDArray[Any], encoder: Encoder, count: int | No
         row = int(np.argmin(finite))
         bad = int((~np.isfinite(array[row])).sum())
         raise ClipError(
-            f"encoder '{encoder.id}' returned {bad} of {encoder.output_dim} values that are NaN or infinite "
-            f"for row {row}",
+            f"encoder '{encoder.id}' returned {bad} of {encoder.output_dim} values that are NaN or infinite",
             row,
         )
     return array.astype(np.float32, copy=False)

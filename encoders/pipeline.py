@@ -198,7 +198,7 @@ def _note_error(error: ClipError, errors: dict[int, str], rows: int) -> None:
         raise error
     # A place that is taken by another clip fails when that one does.
     row = _first_valid(errors, rows) if error.row in errors else error.row
-    errors[row] = str(error)
+    errors[row] = error.reason
 
 
 def _first_valid(errors: Mapping[int, str], rows: int) -> int:
@@ -224,7 +224,7 @@ def _blame(ids: Sequence[str]) -> Iterator[None]:
     except ClipError as error:
         if error.row >= len(ids):
             raise
-        raise ClipError(f"clip '{ids[error.row]}': {error}", error.row) from error
+        raise ClipError(error.reason, error.row, ids[error.row]) from error
     except Exception as error:
         if len(ids):
             error.add_note(f"while embedding clips '{ids[0]}' to '{ids[-1]}'")

@@ -146,7 +146,7 @@ class EmbeddingStore:
         self._kept: dict[int, Shard] = {}
         if root is None:
             return
-        self.folder = Path(root) / _file_name(key.encoder_id) / f"{key.task}-{key.digest[:16]}"
+        self.folder = Path(root) / safe_file_name(key.encoder_id) / f"{key.task}-{key.digest[:16]}"
         if self.folder.exists():
             if not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file; give another folder for embeddings")
@@ -294,7 +294,7 @@ def _check_key(path: Path, key: EmbeddingKey) -> None:
         )
 
 
-def _file_name(text: str) -> str:
+def safe_file_name(text: str) -> str:
     """A name for a folder: ``/`` becomes ``__``, whatever else could lead elsewhere or be refused ``_``."""
     name = re.sub(r"[^\w.+=@-]+", "_", text.replace("/", "__"))
     return name if name.strip(".") else f"_{name}"

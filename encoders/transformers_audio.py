@@ -142,8 +142,8 @@ class FrameEncoder(ModelEncoder[FrameFeatures]):
         if not finite.all():
             row = int(finite.int().argmin())
             raise ClipError(
-                f"the {type(self._extractor).__name__} of '{self.id}' cannot normalise row {row} "
-                f"({clips.shape[1]} samples at {self.sample_rate} Hz): its frames do not vary, or there is only one",
+                f"the {type(self._extractor).__name__} of '{self.id}' cannot normalise a clip of {clips.shape[1]} "
+                f"samples at {self.sample_rate} Hz: its frames do not vary, or there is only one",
                 row,
             )
         return FrameFeatures(inputs, frames)

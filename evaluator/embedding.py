@@ -172,9 +172,10 @@ def refuse_skipped(store: EmbeddingStore, content: Shard, first: int = 0) -> Non
     if content.errors:
         place = min(content.errors)
         raise ClipError(
-            f"clip '{store.ids[first + place]}': {content.errors[place]} (as recorded in {store.folder}). "
-            "--skip-invalid leaves it out, --force computes it again",
+            f"{content.errors[place]} (as recorded in {store.folder}). --skip-invalid leaves it out, --force computes "
+            "it again",
             place,
+            store.ids[first + place],
         )
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import stats
 
-if TYPE_CHECKING:
-    from audio_compositionality.encoders.store import EmbeddingKey
+from audio_compositionality.encoders.store import EmbeddingKey, safe_file_name
 
 SCHEMA_VERSION = 2
 TASKS = ("a_coat", "a_tre")
@@ -201,12 +200,7 @@ def mean_interval(scores: NDArray[np.float64]) -> tuple[float, float] | None:
 
 def result_path(folder: Path, encoder_id: str, revision: str, task: str) -> Path:
     """``<folder>/<encoder id>/<revision>/<task>.json``, every part made safe as a file name, ``/`` as ``__``."""
-    return folder / _file_name(encoder_id) / _file_name(revision) / f"{task}.json"
-
-
-def _file_name(text: str) -> str:
-    name = re.sub(r"[^\w.+=@-]+", "_", text.replace("/", "__"))
-    return name if name.strip(".") else f"_{name}"
+    return folder / safe_file_name(encoder_id) / safe_file_name(revision) / f"{task}.json"
 
 
 def save_result(folder: Path, result: Result, ids: list[str], scores: Mapping[str, NDArray[np.float64]]) -> Path:

@@ -76,7 +76,7 @@ def test_bad_waveforms_are_named(waveforms: np.ndarray, message: str) -> None:
 def test_a_clip_that_is_not_finite_is_named(value: float) -> None:
     clips = np.zeros((4, 50), np.float32)
     clips[2, 7] = value
-    with pytest.raises(ClipError, match=f"row 2 holds {value} at sample 7") as caught:
+    with pytest.raises(ClipError, match=f"row 2: the waveform holds {value} at sample 7") as caught:
         load_encoder("random").embed(clips, 32_000)
     assert caught.value.row == 2
 
@@ -119,7 +119,9 @@ def test_a_clip_shorter_than_a_sample_is_refused() -> None:
 
 def test_outputs_are_checked() -> None:
     clips = np.zeros((2, 10))
-    with pytest.raises(ClipError, match="'fixed' returned 1 of 2 values that are NaN or infinite for row 1") as caught:
+    with pytest.raises(
+        ClipError, match="row 1: encoder 'fixed' returned 1 of 2 values that are NaN or infinite"
+    ) as caught:
         Fixed([[0.0, 1.0], [np.nan, 1.0]]).embed(clips, 16_000)
     assert caught.value.row == 1
     with pytest.raises(ValueError, match=r"'fixed' returned shape \(2, 3\), but must return \[n, 2\]"):

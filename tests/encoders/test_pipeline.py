@@ -124,7 +124,7 @@ def test_what_the_iterable_raises_is_passed_on() -> None:
 def test_a_clip_that_is_not_finite_is_named_by_its_id() -> None:
     parts = list(batches(2, 3))
     parts[1].waveforms[1, 5] = np.nan
-    with pytest.raises(ClipError, match="clip 'clip-3': waveform row 1 holds nan at sample 5"):
+    with pytest.raises(ClipError, match="clip 'clip-3': the waveform holds nan at sample 5"):
         embed_dataset(Peak(), parts, progress=False)
 
 

@@ -4,9 +4,11 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,7 +41,9 @@ def data(small_config, tmp_path_factory) -> Path:
 def start(command: list[str], cache: Path, **variables: str) -> subprocess.Popen[str]:
     variables |= {"OMP_NUM_THREADS": "1", "AUDIO_COMPOSITIONALITY_CACHE": str(cache), "HF_HUB_OFFLINE": "1"}
     environment = {**os.environ, **variables, "PYTHONUNBUFFERED": "1"}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -47,7 +51,9 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     try:
         out, err = process.communicate(timeout=120)
     finally:
-        process.kill()
+        # A launcher that is killed leaves its workers behind.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     return process.returncode, out, err
 
 
