@@ -170,10 +170,10 @@ def _embed(name: str, folder: Path) -> None:
 
     bare()
     # Taken in turns, and the median of the ratios: a machine whose speed drifts slows both of a pair.
-    pairs = sorted(((shortest(whole, 1), shortest(bare, 1)) for _ in range(5)), key=lambda pair: pair[1] / pair[0])
+    pairs = sorted(((shortest(whole, 1), shortest(bare, 1)) for _ in range(3)), key=lambda pair: pair[1] / pair[0])
     ours, theirs = pairs[len(pairs) // 2]
     line(f"embed 64 clips, {Path(name).name}", ours, "forward on ready features", theirs)
-    print("    ratios of the five pairs:", *(f"{bare_time / our_time:.2f}" for our_time, bare_time in pairs))
+    print("    ratios of the three pairs:", *(f"{bare_time / our_time:.2f}" for our_time, bare_time in pairs))
     render = shortest(lambda: list(benchmark.batches("a_coat", 4)), 2) / 64
     prepare = shortest(lambda: [encoder.prepare(b.waveforms, b.sample_rate) for b in batches], 2) / 64
     print(
