@@ -329,7 +329,7 @@ def _load_named(
     if seed is not None:
         local = None
     elif local is None:
-        local = named.source.fetch()
+        local = named.source.fetch(name)
     elif not local.is_file():
         raise ValueError(f"'{name}={path}': there is no such file; it must be {named.source.name} or safetensors")
     elif local.suffix in PICKLES:

@@ -53,8 +53,11 @@ class WeightsFile:
         """Whether the file is in a repository of the Hugging Face Hub."""
         return "://" not in self.source
 
-    def fetch(self) -> Path:
+    def fetch(self, encoder: str) -> Path:
         """Local path of the file, downloaded first where it is not there; its size and a progress bar are shown.
+
+        Args:
+            encoder: the encoder's name, for the message.
 
         Raises:
             ValueError: if it cannot be had, or what comes does not have the published hash.
@@ -65,13 +68,15 @@ class WeightsFile:
             folder = cache_folder() / "weights"
             if not (folder / self.name).exists():
                 print(f"downloading {self.name} ({self.size / 1e6:,.0f} MB) from {self.source}", file=sys.stderr)
+            # It would say the same again.
+            pooch.get_logger().setLevel("WARNING")
             bar = pooch.HTTPDownloader(progressbar=True, timeout=30)
             return Path(pooch.retrieve(self.source, self.digest, fname=self.name, path=folder, downloader=bar))
         except Exception as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise ValueError(
-                f"cannot get {self.name} from {self.source}: {reason}. Without network, download it elsewhere and "
-                f"pass NAME=PATH, such as --encoder NAME=/path/to/{self.name}"
+                f"cannot get {self.name} from {self.source}: {reason.rstrip('.')}. Without network, get it elsewhere "
+                f"and pass --encoder {encoder}=/path/to/{self.name}"
             ) from error
 
     def _fetch_from_hub(self) -> Path:

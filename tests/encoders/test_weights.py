@@ -61,7 +61,7 @@ def test_weights_are_downloaded_once_and_their_hash_is_checked(
     content = os.urandom(100_000)
     (folder / "model.pth").write_bytes(content)
     file = WeightsFile("model.pth", f"{address}/model.pth", 100_000, digest(algorithm, content))
-    path = file.fetch()
+    path = file.fetch("model")
     assert path.read_bytes() == content
     assert path.parent == cache_folder() / "weights"
     said = capsys.readouterr().err
@@ -69,7 +69,7 @@ def test_weights_are_downloaded_once_and_their_hash_is_checked(
     assert "100%" in said
 
     (folder / "model.pth").unlink()
-    assert file.fetch() == path
+    assert file.fetch("model") == path
     assert "downloading" not in capsys.readouterr().err
 
 
@@ -79,16 +79,18 @@ def test_a_download_with_another_hash_is_refused_and_not_kept(site: tuple[str, P
     file = WeightsFile("model.pth", f"{address}/model.pth", 22, digest("sha256", b"what was published"))
     for _ in range(2):
         with pytest.raises(ValueError, match=r"cannot get model\.pth from http://127.*hash"):
-            file.fetch()
+            file.fetch("model")
     assert not [path for path in (cache_folder() / "weights").rglob("*") if path.is_file()]
 
 
 def test_what_cannot_be_downloaded_says_what_to_pass_instead(site: tuple[str, Path]) -> None:
     address, _ = site
-    with pytest.raises(ValueError, match=r"404[\s\S]*--encoder NAME=/path/to/gone\.pth"):
-        WeightsFile("gone.pth", f"{address}/gone.pth", 1).fetch()
-    with pytest.raises(ValueError, match=r"cannot get weights\.pt from org/name[\s\S]*NAME=PATH"):
-        WeightsFile("weights.pt", "org/name", 1).fetch()
+    with pytest.raises(ValueError, match=r"404[\s\S]*--encoder model=/path/to/gone\.pth"):
+        WeightsFile("gone.pth", f"{address}/gone.pth", 1).fetch("model")
+    with pytest.raises(
+        ValueError, match=r"cannot get weights\.pt from org/name[\s\S]*--encoder model=/path/to/weights\.pt"
+    ):
+        WeightsFile("weights.pt", "org/name", 1).fetch("model")
 
 
 def test_a_published_hash(tmp_path: Path) -> None:
@@ -213,11 +215,11 @@ def test_a_hub_file_without_published_hash_is_taken_as_safetensors_where_there_i
 
     monkeypatch.setattr("audio_compositionality.encoders.weights.hf_hub_download", download)
     file = WeightsFile("pytorch_model.bin", "org/name", 3)
-    assert file.fetch().name == "model.safetensors"
+    assert file.fetch("model").name == "model.safetensors"
     there.remove("model.safetensors")
-    assert file.fetch().name == "pytorch_model.bin"
+    assert file.fetch("model").name == "pytorch_model.bin"
     with pytest.raises(ValueError, match="has the sha256"):
-        WeightsFile("pytorch_model.bin", "org/name", 3, "sha256:" + "0" * 64).fetch()
+        WeightsFile("pytorch_model.bin", "org/name", 3, "sha256:" + "0" * 64).fetch("model")
 
 
 def test_without_network_the_file_that_was_fetched_is_taken(
@@ -226,6 +228,8 @@ def test_without_network_the_file_that_was_fetched_is_taken(
     (tmp_path / "fetched").mkdir()
     (tmp_path / "fetched" / "weights.bin").write_bytes(b"abc")
     snapshot = hub_cache("some/model", tmp_path / "fetched", ["model.safetensors"])
-    assert WeightsFile("weights.bin", "some/model", 3).fetch() == snapshot / "weights.bin"
-    with pytest.raises(ValueError, match=r"cannot get other\.bin from some/model: .*pass NAME=PATH"):
-        WeightsFile("other.bin", "some/model", 3).fetch()
+    assert WeightsFile("weights.bin", "some/model", 3).fetch("model") == snapshot / "weights.bin"
+    with pytest.raises(
+        ValueError, match=r"cannot get other\.bin from some/model: .*pass --encoder model=/path/to/other\.bin"
+    ):
+        WeightsFile("other.bin", "some/model", 3).fetch("model")
