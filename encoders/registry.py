@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -292,6 +293,8 @@ def load_encoder(
     resolved = resolve_device(device)
     official, _, path = name.partition("=")
     if official in _named() and (path or name == official):
+        if not path and Path(name, "config.json").is_file():
+            warnings.warn(f"'{name}' is the registered encoder; the folder here is './{name}'", stacklevel=2)
         return _load_named(_named()[official], path, chosen_seed, resolved, options)
     if untrained and name and not has_untrained_twin(name):
         raise ValueError(f"'{id}': '{name}' is made by code of its own, so nothing here can give it fresh weights")

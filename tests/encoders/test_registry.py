@@ -94,6 +94,22 @@ def test_a_registered_name_with_a_folder_that_holds_none(
         load_encoder(f"whisper-base={path}")
 
 
+def test_a_folder_with_a_registered_name_is_told_of(
+    save: Save, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save("whisper", tmp_path / "whisper-base")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    with (
+        pytest.warns(
+            UserWarning, match=r"'whisper-base' is the registered encoder; the folder here is '\./whisper-base'"
+        ),
+        pytest.raises(ValueError, match="cannot get 'openai/whisper-base'"),
+    ):
+        load_encoder("whisper-base")
+    assert load_encoder("./whisper-base").id == "whisper-base"
+
+
 def test_every_named_encoder_says_what_it_is() -> None:
     for info in list_encoders():
         assert info.output_dim > 0
