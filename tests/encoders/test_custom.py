@@ -251,7 +251,7 @@ def test_a_class_that_is_no_encoder(text: str, name: str, message: str, write: W
         ("np.zeros((len(waveforms), 4))", r"'Minimal' returned shape \(2, 4\), but must return \[2, 3\]"),
         ("np.zeros((1, 3))", r"'Minimal' returned shape \(1, 3\), but must return \[2, 3\]"),
         ("np.zeros((len(waveforms), 3), int)", "'Minimal' returned int64, but must return floating"),
-        ("np.full((len(waveforms), 3), np.nan)", "'Minimal' returned 3 of 3 values that are NaN or infinite for row 0"),
+        ("np.full((len(waveforms), 3), np.nan)", "'Minimal' returned 3 of 3 values that are NaN or infinite"),
     ],
 )
 def test_output_that_is_no_embedding(returned: str, message: str, write: Write) -> None:
