@@ -23,7 +23,8 @@ from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 from transformers import AutoConfig, AutoFeatureExtractor
 from transformers.utils import logging as transformers_logging
 
-from .weights import PICKLES, file_digest, shown
+from .messages import first_line, shown, weight_problems
+from .weights import PICKLES, file_digest
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -113,7 +114,7 @@ class Checkpoint:
         except Exception as error:
             if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
                 return None
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            reason = first_line(error)
             raise ValueError(
                 f"cannot get {name} of '{self.source}' from the Hugging Face Hub: {reason} Without network, pass a "
                 "local folder that holds the configurations and the weights"
@@ -294,11 +295,7 @@ def _check_loaded(checkpoint: Checkpoint, model: Any, info: dict[str, Any], part
         if k.startswith(parts)
     ]
     unexpected = [k for k in info["unexpected_keys"] if belongs(k)]
-    problems = [
-        f"{len(keys)} {what}: {shown(sorted(keys))}"
-        for what, keys in (("missing", missing), ("of another shape", reshaped), ("unexpected", unexpected))
-        if keys
-    ]
+    problems = weight_problems(missing, reshaped, unexpected)
     if problems or info.get("error_msgs"):
         details = "; ".join([*problems, *info.get("error_msgs", [])])
         raise ValueError(
@@ -312,7 +309,7 @@ def _hub_commit(repository: str) -> str:
     try:
         path = Path(hf_hub_download(repository, "config.json"))
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         raise ValueError(
             f"cannot get '{repository}' from the Hugging Face Hub: {reason} "
             "Without network, pass a local folder that holds config.json, preprocessor_config.json and "

@@ -25,6 +25,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from .cache import cache_folder
+from .messages import first_line, weight_problems
 
 State = dict[str, torch.Tensor]
 Module = TypeVar("Module", bound=torch.nn.Module)
@@ -73,7 +74,7 @@ class WeightsFile:
             bar = pooch.HTTPDownloader(progressbar=True, timeout=30)
             return Path(pooch.retrieve(self.source, self.digest, fname=self.name, path=folder, downloader=bar))
         except Exception as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            reason = first_line(error)
             raise ValueError(
                 f"cannot get {self.name} from {self.source}: {reason.rstrip('.')}. Without network, get it elsewhere "
                 f"and pass --encoder {encoder}=/path/to/{self.name}"
@@ -203,27 +204,16 @@ def load_exactly(module: torch.nn.Module, state: State, source: str, unused: Seq
         ValueError: otherwise, with the names.
     """
     own = module.state_dict()
-    missing = sorted(set(own) - set(state))
-    left_over = sorted(key for key in set(state) - set(own) if not key.startswith(tuple(unused)))
     reshaped = [
         f"{key} (stored {tuple(state[key].shape)}, model {tuple(own[key].shape)})"
-        for key in sorted(set(own) & set(state))
+        for key in set(own) & set(state)
         if state[key].shape != own[key].shape
     ]
-    problems = [
-        f"{len(keys)} {what}: {shown(keys)}"
-        for what, keys in (("missing", missing), ("of another shape", reshaped), ("unexpected", left_over))
-        if keys
-    ]
+    left_over = [key for key in set(state) - set(own) if not key.startswith(tuple(unused))]
+    problems = weight_problems([key for key in own if key not in state], reshaped, left_over)
     if problems:
         raise ValueError(f"the weights in {source} are not those of a {type(module).__name__}: {'; '.join(problems)}")
     module.load_state_dict({key: state[key] for key in own})
-
-
-def shown(names: Sequence[str], count: int = 5) -> str:
-    """The first few of some names, and how many more there are."""
-    listed = ", ".join(names[:count])
-    return listed if len(names) <= count else f"{listed} and {len(names) - count} more"
 
 
 def file_digest(path: Path, algorithm: str = "sha256") -> str:

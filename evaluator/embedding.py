@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder import AUDIO_COLUMNS, Benchmark, ClipBatch, check_task
 from audio_compositionality.encoders import ClipError, Encoder, ModelEncoder
 from audio_compositionality.encoders.cache import cache_folder
+from audio_compositionality.encoders.messages import first_line
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches
 from audio_compositionality.encoders.store import EmbeddingKey, EmbeddingStore, Shard, StoreError
 
@@ -273,7 +274,7 @@ def _within_memory(work: Callable[[int], Found], size: int, encoder: Encoder) ->
         except Exception as error:
             if not _is_out_of_memory(error):
                 raise
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            reason = first_line(error)
         # Raised here, where the caught error is gone: its traceback would keep the tensors that have to go.
         raise RuntimeError(f"batches of {size} are out of memory.")
 
