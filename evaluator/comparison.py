@@ -16,7 +16,7 @@ from scipy import stats
 
 from audio_compositionality.dataset_builder import PRESETS, Benchmark, DatasetError, open_benchmark
 
-from .result import TASKS, Result, ResultError, load_result
+from .result import STEP_COLUMNS, TASKS, Result, ResultError, load_result
 from .samples import Samples, describe_samples
 from .statistics import (
     GroupMean,
@@ -34,8 +34,6 @@ Floats = NDArray[np.float64]
 
 MEASURES = ("score", "centred")
 """What is compared of each task: its score, and its score once what all embeddings share is taken away."""
-
-STEP_COLUMNS = ("ab_1", "ab_2", "cd_1", "cd_2")
 
 
 @dataclass(frozen=True)
