@@ -1,4 +1,4 @@
-"""Comparisons as tables: in the terminal, and as Markdown, LaTeX, CSV and JSON for those who write papers."""
+"""Comparisons as text for those who write papers: Markdown, LaTeX, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -7,29 +7,20 @@ import io
 import json
 import math
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from audio_compositionality.dataset_builder.messages import nearest
 
-from .comparison import MEASURES, Comparison, Diversity, diversity
-from .samples import TOTAL
-from .statistics import MIN_SAMPLES, GroupMean, Interval, LineFit, PairedTest
-from .table import PIPED_WIDTH, TITLES, control_cells, control_headings, legend, number
+from .comparison import MEASURES, Comparison, diversity
+from .comparison_tables import Sheet, plain, print_comparisons, sheets
+from .statistics import Interval, LineFit, PairedTest
+from .table import PIPED_WIDTH
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
-
-MOST_PAIRS = 45
-"""Tables for people list the tests of up to so many pairs, those of ten encoders; CSV and JSON have all."""
-
-_DIVERSITY = {"a_coat": "H^quad", "a_tre": "H"}
 
 CSV_COLUMNS = (
     "task",
@@ -45,16 +36,6 @@ CSV_COLUMNS = (
     "p",
     "p_adjusted",
 )
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """A table of words: its title, headings, rows, and what has to be said below it."""
-
-    title: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
 
 
 def check_format(format: str) -> None:
@@ -90,204 +71,9 @@ def write_comparisons(comparisons: Sequence[Comparison], format: str) -> str:
     return "\n".join(write(sheet) for comparison in comparisons for sheet in sheets(comparison))
 
 
-def print_comparisons(comparisons: Sequence[Comparison], console: Console | None = None) -> None:
-    """Print scores, paired tests and slopes against diversity of each comparison."""
-    console = console or Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
-    for comparison in comparisons:
-        for sheet in sheets(comparison, brief=True):
-            table = Table(
-                title=Text(_plain(sheet.title), style="bold"),
-                title_justify="left",
-                box=box.SIMPLE_HEAD,
-                padding=(0, 1, 0, 0),
-                pad_edge=False,
-            )
-            for place, heading in enumerate(sheet.headings):
-                table.add_column(
-                    Text(heading), justify="right" if place else "left", overflow="fold", vertical="bottom"
-                )
-            for row in sheet.rows:
-                table.add_row(*(Text(_plain(cell)) for cell in row))
-            console.print(table)
-            for note in sheet.notes:
-                console.print(Text(_plain(note)), style="dim")
-            console.print()
-
-
-def sheets(comparison: Comparison, *, brief: bool = False) -> list[Sheet]:
-    """The tables of a comparison; `brief` leaves out the controls and what depends on groups of samples."""
-    found = [_scores(comparison)]
-    if not brief:
-        found.append(_controls(comparison))
-    found += [_pairs(comparison, measure) for measure in MEASURES if comparison.values(measure) is not None]
-    known = diversity(comparison)
-    if known is not None:
-        found.append(_slopes(comparison, known))
-        if not brief:
-            found += [_attribute_slopes(comparison, known), *_groups(comparison, known)]
-    return found
-
-
-def _scores(comparison: Comparison) -> Sheet:
-    name = TITLES[comparison.task]
-    rows = []
-    for place, entry in enumerate(comparison.entries):
-        centred = entry.centred
-        rows.append(
-            (
-                entry.label,
-                number(float(entry.score.mean())),
-                _interval(comparison.intervals[place]),
-                comparison.letters[place],
-                number(None if centred is None else float(centred.mean())),
-                _interval(comparison.centred_intervals[place]),
-                comparison.centred_letters[place],
-            )
-        )
-    notes = [
-        "Intervals: 95 %, BCa bootstrap"
-        + (" of the sets of added sources T. " if comparison.task == "a_coat" else " of scenes. ")
-        + "Groups: encoders that share a letter are not distinguishable (paired t-tests, false discovery rate 5 %); "
-        "centred: after what all embeddings share is taken away."
-    ]
-    if len(comparison.ids) < MIN_SAMPLES:
-        notes.append(_too_few(len(comparison.ids)))
-    if comparison.missing is not None:
-        notes.append(f"Samples are taken as independent, and nothing is told of diversity: {comparison.missing}")
-    notes += comparison.notes
-    headings = ("encoder", name, "95 % interval", "groups", "centred", "95 % interval", "groups")
-    return Sheet(_title(comparison, f"{name} on {comparison.dataset}"), headings, tuple(rows), tuple(notes))
-
-
-def _controls(comparison: Comparison) -> Sheet:
-    results = [entry.result for entry in comparison.entries]
-    name = TITLES[comparison.task]
-    rows = [
-        (
-            entry.label,
-            number(entry.result.score),
-            number(entry.result.std),
-            *control_cells(entry.result),
-            str(entry.result.n),
-        )
-        for entry in comparison.entries
-    ]
-    headings = ("encoder", name, "sd", *control_headings(comparison.task), "n")
-    return Sheet(f"{name}: controls", headings, tuple(rows), (legend(results[0]),))
-
-
-def _pairs(comparison: Comparison, measure: str) -> Sheet:
-    tests = comparison.tests if measure == "score" else comparison.centred_tests
-    name = TITLES[comparison.task] + (", centred" if measure == "centred" else "")
-    title = _title(comparison, f"{name}: paired differences")
-    headings = ("encoders", "difference", "95 % interval", "t", "p, corrected", "effect d_z")
-    if not tests:
-        return Sheet(title, headings, (), ("One encoder: there is nothing to compare it with.",))
-    if len(tests) > MOST_PAIRS:
-        return Sheet(title, headings, (), (f"{len(tests)} pairs: the formats csv and json list them.",))
-    labels = comparison.labels
-    rows = tuple(
-        (
-            f"{labels[test.first]} − {labels[test.second]}",
-            number(test.difference),
-            _interval(test.interval),
-            _statistic(test.t),
-            _p(test.p_adjusted),
-            _statistic(test.effect_size),
-        )
-        for test in tests
-    )
-    notes = [f"p: two-sided, corrected over the {len(tests)} pairs (Benjamini and Hochberg)."]
-    if tests[0].p is None:
-        notes.append(_too_few(tests[0].n))
-    return Sheet(title, headings, rows, tuple(notes))
-
-
-def _slopes(comparison: Comparison, known: Diversity) -> Sheet:
-    what = _DIVERSITY[comparison.task]
-    rows = tuple(
-        (slope.label, *_slope(slope.fit), _p(slope.p_adjusted), *_slope(slope.fit_within), _p(slope.p_adjusted_within))
-        for slope in known.slopes
-        if slope.attribute == TOTAL
-    )
-    fixed = "numbers of sources fixed"
-    headings = ("encoder", "slope", "95 % interval", "p", f"slope, {fixed}", "95 % interval", "p")
-    notes = [
-        f"Slope: change of the score for a change of {what}, the entropy summed over attributes, by 1. It mostly "
-        f"counts sources: hence also with the {fixed}. p: corrected over encoders and attributes."
-    ]
-    if any(slope.fit is None for slope in known.slopes):
-        notes.append("-: too few samples for a fit, or an entropy that does not vary.")
-    title = _title(comparison, f"{TITLES[comparison.task]} against diversity {what}")
-    return Sheet(title, headings, rows, tuple(notes))
-
-
-def _attribute_slopes(comparison: Comparison, known: Diversity) -> Sheet:
-    attributes = [name for name in dict.fromkeys(slope.attribute for slope in known.slopes) if name != TOTAL]
-    found = {(slope.label, slope.attribute): slope.fit_within for slope in known.slopes}
-    rows = tuple(
-        (label, *(" ".join(_slope(found[label, attribute])) for attribute in attributes)) for label in comparison.labels
-    )
-    title = _title(comparison, f"{TITLES[comparison.task]}: slopes by attribute, numbers of sources fixed")
-    return Sheet(title, ("encoder", *attributes), rows)
-
-
-def _groups(comparison: Comparison, known: Diversity) -> Iterator[Sheet]:
-    for grouping, found in known.groups.items():
-        rows = tuple(
-            (label, group.label, str(group.n), number(group.mean), _group_interval(group))
-            for label, groups in found.items()
-            for group in groups
-        )
-        headings = ("encoder", grouping, "n", "mean", "95 % interval")
-        yield Sheet(f"{TITLES[comparison.task]} by {grouping}", headings, rows)
-
-
-def _title(comparison: Comparison, text: str) -> str:
-    return f"{text}, n = {len(comparison.ids):,}"
-
-
-def _too_few(n: int) -> str:
-    return f"n = {n}: too few samples for an interval or a test, which need {MIN_SAMPLES} that are independent."
-
-
-def _interval(interval: Interval | None) -> str:
-    return "-" if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"
-
-
-def _group_interval(group: GroupMean) -> str:
-    return "too few" if group.interval is None else _interval(group.interval)
-
-
-def _slope(fit: LineFit | None) -> tuple[str, str]:
-    return ("-", "-") if fit is None else (number(fit.slope), _interval(fit.slope_interval))
-
-
-def _statistic(value: float | None) -> str:
-    if value is None or math.isfinite(value):
-        return number(value, 2)
-    return "∞" if value > 0 else "-∞"
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return "< 0.001" if value < 0.001 else number(value)
-
-
-# ----- Markdown and LaTeX
-
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Control characters, and those that change the direction of writing."""
-
-
-def _plain(text: str) -> str:
-    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\n", " "))
-
-
 def _markdown(sheet: Sheet) -> str:
     def escaped(text: str) -> str:
-        return re.sub(r"([\\`*_{}\[\]<>|#~$&!])", r"\\\1", _plain(text))
+        return re.sub(r"([\\`*_{}\[\]<>|#~$&!])", r"\\\1", plain(text))
 
     lines = [f"**{escaped(sheet.title)}**", ""]
     if sheet.rows:
@@ -318,12 +104,12 @@ _LATEX = {
 
 def _latex(sheet: Sheet) -> str:
     def escaped(text: str) -> str:
-        words = "".join(_LATEX.get(character, character) for character in _plain(text))
+        words = "".join(_LATEX.get(character, character) for character in plain(text))
         return re.sub(r"(?<!\w)-(?=\d)", "$-$", words)
 
     notes = " ".join(map(escaped, sheet.notes))
     if not sheet.rows:
-        return _plain(f"% {sheet.title}: {' '.join(sheet.notes)}") + "\n"
+        return plain(f"% {sheet.title}: {' '.join(sheet.notes)}") + "\n"
     columns = "l" + "r" * (len(sheet.headings) - 1)
     body = [" & ".join(map(escaped, row)) + r" \\" for row in sheet.rows]
     return "\n".join(
@@ -375,18 +161,30 @@ def _csv_rows(comparison: Comparison) -> Iterator[tuple[Any, ...]]:
         for label, mean, interval in zip(labels, values.mean(axis=0).tolist(), intervals, strict=True):
             yield row(measure, "mean", label, mean, interval=interval)
         for test in comparison.tests if measure == "score" else comparison.centred_tests:
-            first, second, corrected = (
+            yield row(
+                measure,
+                "difference",
                 labels[test.first],
-                labels[test.second],
-                {"p": test.p, "p_adjusted": test.p_adjusted},
+                test.difference,
+                other=labels[test.second],
+                interval=test.interval,
+                p=test.p,
+                p_adjusted=test.p_adjusted,
             )
-            yield row(measure, "difference", first, test.difference, other=second, interval=test.interval, **corrected)
         for slope in known.slopes if known is not None else ():
             fits = (("slope", slope.fit, slope.p_adjusted), ("slope within", slope.fit_within, slope.p_adjusted_within))
             for name, fit, p_adjusted in fits:
                 if fit is not None:
-                    fitted = {"interval": fit.slope_interval, "p": fit.p, "p_adjusted": p_adjusted}
-                    yield row(measure, name, slope.label, fit.slope, other=slope.attribute, **fitted)
+                    yield row(
+                        measure,
+                        name,
+                        slope.label,
+                        fit.slope,
+                        other=slope.attribute,
+                        interval=fit.slope_interval,
+                        p=fit.p,
+                        p_adjusted=p_adjusted,
+                    )
         for grouping, found in known.groups.items() if known is not None else ():
             for label, groups in found.items():
                 for group in groups:
@@ -402,8 +200,8 @@ def _csv_rows(comparison: Comparison) -> Iterator[tuple[Any, ...]]:
 
 def _cell(text: str) -> str:
     """A word that a spreadsheet does not take for a formula."""
-    plain = _plain(text)
-    return f"'{plain}" if plain[:1] in ("=", "+", "-", "@") else plain
+    word = plain(text)
+    return f"'{word}" if word[:1] in ("=", "+", "-", "@") else word
 
 
 def _as_json(comparison: Comparison) -> dict[str, Any]:

@@ -12,8 +12,9 @@ import pytest
 
 from audio_compositionality.evaluator.command_line import main
 from audio_compositionality.evaluator.comparison import compare_results, diversity
+from audio_compositionality.evaluator.comparison_tables import sheets
 from audio_compositionality.evaluator.result import load_result
-from audio_compositionality.evaluator.table_formats import CSV_COLUMNS, FORMATS, sheets, write_comparisons
+from audio_compositionality.evaluator.table_formats import CSV_COLUMNS, FORMATS, write_comparisons
 
 HOSTILE = "=org/<img src=x>_{|$\\input{x}$|}\x1b[31m\u202e&%#~^"
 ENCODERS = ("whisper-base", "untrained:whisper-base", HOSTILE)
