@@ -255,7 +255,7 @@ started = time.perf_counter()
 benchmark, encoder = open_benchmark("full"), load_encoder("downsample")
 a_coat, = evaluate_encoder(encoder, benchmark, tasks=["a_coat"], progress=False)
 one = time.perf_counter() - started
-a_tre, = evaluate_encoder(encoder, benchmark, tasks=["a_tre"], progress=False)
+a_tre, = evaluate_encoder(encoder, benchmark, tasks=["a_tre"], seeds=1, progress=False)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 print(one + a_tre.seconds["embed"], a_tre.seconds["score"], peak, a_coat.score, a_tre.score)
 """
@@ -271,7 +271,104 @@ def full(_: argparse.Namespace) -> None:
     print(f"    downsample: A-COAT {a_coat:.6f}, A-TRE {a_tre:.3f}")
 
 
-BENCHMARKS = (tones, entrofy, clips, embed, training, full)
+_REPORT = """
+import resource, sys, time
+
+started = time.perf_counter()
+from audio_compositionality.evaluator import write_report
+
+path = write_report([sys.argv[1]], sys.argv[2], progress=False)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+print(time.perf_counter() - started, peak, path.stat().st_size / 1e6)
+"""
+
+
+def report(_: argparse.Namespace) -> None:
+    """The report of 30 encoders at full size, made in a fresh process on one core from made-up scores."""
+    with tempfile.TemporaryDirectory() as folder:
+        results, out = Path(folder) / "results", Path(folder) / "report.html"
+        _make_up_results(results, 30)
+        output = subprocess.run(
+            [sys.executable, "-c", _REPORT, results, out],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
+        ).stdout
+    seconds, peak, size = map(float, output.split())
+    line("report of 30 encoders, preset full", seconds, "goal", 30)
+    line("report: peak memory", peak, "goal", 1, "GB")
+    line("report: size of the page", size, "goal", 5, "MB")
+
+
+def _make_up_results(folder: Path, encoders: int) -> None:
+    from audio_compositionality.evaluator import Result, save_result
+    from audio_compositionality.evaluator.result import STEP_COLUMNS, mean_interval
+
+    benchmark = open_benchmark("full")
+    controls = {
+        "a_coat": (
+            "null",
+            "matched_null",
+            "adjusted",
+            "top1",
+            "mrr",
+            "top1_chance",
+            "step_variance_1",
+            "step_variance_2",
+        ),
+        "a_tre": (
+            "seed_std",
+            "constant",
+            "gain",
+            "ridge_r2",
+            "ridge_r2_null",
+            "ridge_centred",
+            "top1",
+            "mrr",
+            "top1_chance",
+        ),
+    }
+    for task, names in controls.items():
+        ids = [row["id"] for row in benchmark.rows(task) if task == "a_coat" or row["split"] == "test"]
+        for number in range(encoders):
+            rng = np.random.default_rng(number)
+            scores = np.tanh(rng.normal(number / encoders, 0.4, len(ids)))
+            columns = {"score": scores, "score_centred": scores / 2}
+            if task == "a_coat":
+                columns |= {name: rng.normal(size=len(ids)) for name in STEP_COLUMNS}
+            result = Result(
+                task=task,
+                score=float(scores.mean()),
+                std=float(scores.std(ddof=1)),
+                n=len(ids),
+                interval=mean_interval(scores),
+                controls={
+                    **{name: float(rng.uniform(0, 0.5)) for name in names},
+                    "centred" if task == "a_coat" else "a_tre_centred": float(scores.mean() / 2),
+                },
+                training={},
+                settings={} if task == "a_coat" else {"seeds": [0, 1, 2], "max_steps": 2_500},
+                encoder_id=f"made-up/encoder-{number}" if number % 5 else f"untrained:made-up/encoder-{number}",
+                encoder_revision="1",
+                weights_sha256=None,
+                output_dim=768,
+                sample_rate=16_000,
+                options={"layer": None, "pooling": None, "precision": "float32", "compile": False},
+                front_end_version=1,
+                precision_deviation=None,
+                skipped=[],
+                dataset="full",
+                fingerprint=benchmark.fingerprint,
+                versions={},
+                device="cpu",
+                seconds={},
+                date="2026-01-01T00:00:00+00:00",
+            )
+            save_result(folder, result, ids, columns)
+
+
+BENCHMARKS = (tones, entrofy, clips, embed, training, full, report)
 
 
 def main() -> None:

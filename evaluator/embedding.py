@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -96,10 +96,18 @@ def open_store(
     return EmbeddingStore(root, key, [f"{row['id']}/{column}" for row in rows for column in AUDIO_COLUMNS[task]])
 
 
+class ClipSource(Protocol):
+    """What gives the clips of a store: a `Benchmark`, or `Recordings`."""
+
+    def batches(self, task: str, batch_size: int, rows: range, *, keep_invalid: bool) -> Iterator[ClipBatch]:
+        """See `Benchmark.batches`."""
+        ...
+
+
 def fill_store(
     store: EmbeddingStore,
     encoder: Encoder,
-    benchmark: Benchmark,
+    source: ClipSource,
     *,
     batch_size: int | None,
     skip_invalid: bool,
@@ -113,9 +121,9 @@ def fill_store(
     the last; none crosses the end of a shard, whose bytes thus do not depend on which others were there.
 
     Args:
-        store: of the encoder and a task of the benchmark.
+        store: of the encoder and a task of the source.
         encoder: the encoder.
-        benchmark: the data.
+        source: the clips.
         batch_size: clips at a time; by default 4 on a CPU and 32 on a GPU. Halved whenever memory does not suffice.
         skip_invalid: record clips that cannot be embedded and leave them out.
         force: compute all shards anew.
@@ -152,7 +160,7 @@ def fill_store(
                 bar.n = _clips_in(store, own) - _clips_in(store, missing)
                 bar.refresh()
                 if missing:
-                    clips = _clips_of(benchmark, store, missing, size, skip_invalid)
+                    clips = _clips_of(source, store, missing, size, skip_invalid)
                     with closing(embed_batches(encoder, clips, skip_invalid=skip_invalid)) as stream:
                         _write_shards(store, missing, stream, bar, processes)
 
@@ -215,15 +223,16 @@ def _clips_in(store: EmbeddingStore, shards: Sequence[int]) -> int:
 
 
 def _clips_of(
-    benchmark: Benchmark, store: EmbeddingStore, shards: Sequence[int], batch_size: int, keep_invalid: bool
+    source: ClipSource, store: EmbeddingStore, shards: Sequence[int], batch_size: int, keep_invalid: bool
 ) -> Iterator[ClipBatch]:
     """The clips of some shards, in batches none of which crosses the end of a shard."""
     task = store.key.task
-    columns = len(AUDIO_COLUMNS[task])
+    # What is no task of a benchmark, a folder of recordings, has one clip a row.
+    columns = len(AUDIO_COLUMNS.get(task, ("audio",)))
     for shard in shards:
         clips = store.clips(shard)
         rows = range(clips.start // columns, clips.stop // columns)
-        yield from benchmark.batches(task, batch_size, rows, keep_invalid=keep_invalid)
+        yield from source.batches(task, batch_size, rows, keep_invalid=keep_invalid)
 
 
 def _write_shards(

@@ -19,8 +19,15 @@ from scipy import stats
 
 from audio_compositionality.encoders.store import EmbeddingKey, safe_file_name
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 TASKS = ("a_coat", "a_tre")
+
+STEP_COLUMNS = ("ab_1", "ab_2", "cd_1", "cd_2")
+"""Of the samples of ``a_coat``: the steps B − A and D − C on the first two principal axes of all steps, see
+`step_plane`."""
+
+_CENTRED_CONTROLS = {"a_coat": "centred", "a_tre": "a_tre_centred"}
+"""The control that is the mean of the samples' ``score_centred``."""
 
 
 class ResultError(ValueError):
@@ -34,12 +41,14 @@ class Result:
     Attributes:
         task: ``a_coat`` or ``a_tre``.
         score: mean over samples (quadruples, or test scenes) of the task's score.
-        std: standard deviation over samples, n - 1 in the denominator.
+        std: standard deviation over samples (of A-TRE: of their means over the seeds), n - 1 in the denominator.
         n: number of samples.
         interval: 95 % interval of the mean over samples, Student's t; None for a single sample.
-        controls: the controls that the metric returns beside its score, by the metric's names.
+        controls: the controls that the metric returns beside its score, by the metric's names; of ``a_coat`` also
+            ``step_variance_1`` and ``step_variance_2``, see `StepPlane`. The spread of A-TRE over seeds is in
+            ``seed_std`` and ``a_tre_centred_seed_std``.
         training: for each seed, the step at which the fit was best; empty where nothing is trained.
-        settings: what the score depends on beside encoder and data, such as seeds and steps.
+        settings: what the score depends on beside encoder and data: of ``a_tre`` the ``seeds`` and ``max_steps``.
         encoder_id, encoder_revision, weights_sha256, output_dim, sample_rate: what was evaluated.
         options: how it was run: ``layer``, ``pooling``, ``precision``, ``compile``, as `EncoderOptions` has them.
         front_end_version: see `StagedEncoder`.
@@ -203,21 +212,28 @@ def result_path(folder: Path, encoder_id: str, revision: str, task: str) -> Path
     return folder / safe_file_name(encoder_id) / safe_file_name(revision) / f"{task}.json"
 
 
-def save_result(folder: Path, result: Result, ids: list[str], scores: Mapping[str, NDArray[np.float64]]) -> Path:
-    """Write a result and, beside it in Parquet, the scores of its samples; each file appears only when whole.
+def sample_columns(result: Result) -> tuple[str, ...]:
+    """The columns of the samples beside their ids: ``score``, ``score_centred`` unless the metric gives none (n = 1 of
+    ``a_coat``), and of ``a_coat`` `STEP_COLUMNS`."""
+    centred = () if result.controls.get(_CENTRED_CONTROLS[result.task]) is None else ("score_centred",)
+    return ("score", *centred, *(STEP_COLUMNS if result.task == "a_coat" else ()))
+
+
+def save_result(folder: Path, result: Result, ids: list[str], columns: Mapping[str, NDArray[np.float64]]) -> Path:
+    """Write a result and, beside it in Parquet, its samples; each file appears only when whole.
 
     Args:
         folder: root of the results.
         result: the result.
         ids: row id of each sample.
-        scores: columns of scores, each [n], among them ``score``.
+        columns: those of `sample_columns`, each [n].
 
     Returns:
         path of the JSON file.
     """
     path = result_path(folder, result.encoder_id, result.encoder_revision, result.task)
     path.parent.mkdir(parents=True, exist_ok=True)
-    table = pa.table({"id": ids, **scores}).replace_schema_metadata({"fingerprint": result.fingerprint})
+    table = pa.table({"id": ids, **columns}).replace_schema_metadata({"fingerprint": result.fingerprint})
     samples = path.with_suffix(".parquet")
     partial_samples, partial = partial_path(samples), partial_path(path)
     try:
@@ -233,16 +249,27 @@ def save_result(folder: Path, result: Result, ids: list[str], scores: Mapping[st
     return path
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, in a folder that is made where it is absent; the file appears only when whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = partial_path(path)
+    try:
+        partial.write_text(text, "utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def partial_path(path: Path) -> Path:
     """Where a file is written before it gets its name: beside it, and no other process's."""
     return path.with_name(f".{path.name}.{os.getpid()}.partial")
 
 
 def load_result(path: Path) -> tuple[Result, pa.Table]:
-    """Read a result and the scores of its samples.
+    """Read a result and its samples: a table of ``id`` (text) and `sample_columns` (float64).
 
     Raises:
-        ResultError: the file is damaged, or its samples are not those that the result was computed from.
+        ResultError: a file is damaged, or the samples are not those that the result was computed from.
     """
     try:
         result = Result.loads(path.read_text("utf-8"))
@@ -255,11 +282,29 @@ def load_result(path: Path) -> tuple[Result, pa.Table]:
     if path.absolute() != expected.absolute():
         raise ResultError(f"{path}: it is the result of {result.encoder_id}, {result.task}, in another's place")
     metadata = samples.schema.metadata or {}
-    if metadata.get(b"fingerprint", b"").decode() != result.fingerprint:
+    if metadata.get(b"fingerprint") != result.fingerprint.encode():
         raise ResultError(f"{path}: result and samples are of different data; compute it again with --force")
-    scores = samples["score"] if "score" in samples.column_names else None
-    if scores is None or scores.type != pa.float64() or scores.null_count or samples.num_rows != result.n:
-        raise ResultError(f"{path}: the samples are not the {result.n} scores of the result; compute it again")
-    if not abs(float(np.mean(scores.to_numpy())) - result.score) <= 1e-9:
-        raise ResultError(f"{path}: the mean of the samples is not the score of the result; compute it again")
+    problem = _problem_of_samples(samples, result)
+    if problem is not None:
+        raise ResultError(f"{path}: {problem}; compute it again with --force")
     return result, samples
+
+
+def _problem_of_samples(samples: pa.Table, result: Result) -> str | None:
+    """Why samples cannot be those of a result; None where they can."""
+    wanted = ("id", *sample_columns(result))
+    if sorted(samples.column_names) != sorted(wanted):
+        return f"the samples have the columns {samples.column_names}; they should be {', '.join(wanted)}"
+    if samples.num_rows != result.n:
+        return f"there are {samples.num_rows} samples of a result of {result.n}"
+    ids = samples["id"]
+    if ids.type != pa.string() or ids.null_count or len(set(ids.to_pylist())) != result.n:
+        return "the ids of the samples are not texts that differ"
+    for name in wanted[1:]:
+        column = samples[name]
+        if column.type != pa.float64() or column.null_count or not np.isfinite(column.to_numpy()).all():
+            return f"{name} of the samples is not finite numbers (float64)"
+    for name, mean in (("score", result.score), ("score_centred", result.controls.get(_CENTRED_CONTROLS[result.task]))):
+        if mean is not None and not abs(float(np.mean(samples[name].to_numpy())) - mean) <= 1e-9:
+            return f"the mean of the samples' {name} is not that of the result"
+    return None

@@ -60,7 +60,7 @@ Args:
     a, b, c, d: embeddings [n, dim] of the scenes A, B, C, D; row i of each belongs to quadruple i.
     t_size: optional [n] integers, the number of sources in T.
     t_level: optional [n], the level of T in dB. t_size and t_level go together; they add `matched_null`.
-    return_scores: also return the n cosines as `scores`.
+    return_scores: also return the n cosines as `scores`, and those without the mean step as `scores_centred`.
 Returns:
     a dictionary, described at `a_coat` in the module: a_coat, std, n, degenerate, null, matched_null,
     adjusted, centred, centred_std, top1, mrr, top1_chance, mrr_chance.
@@ -118,10 +118,10 @@ def a_coat(
     - `top1`, `mrr`: how often the own D − C is the nearest of all n to B − A by cosine, and the mean
       reciprocal of its rank; t tied steps share their t ranks equally. `top1_chance` = 1/n and
       `mrr_chance` = H_n/n are the expectations under a random order;
-    - `scores` (with return_scores): list of the n cosines.
+    - `scores`, `scores_centred` (with return_scores): lists of the n cosines behind a_coat and centred.
 
-    With n = 1 there is nothing to compare with: null, matched_null, adjusted, centred and centred_std are
-    None.
+    With n = 1 there is nothing to compare with: null, matched_null, adjusted, centred, centred_std and
+    scores_centred are None.
 
     Raises ValueError as `a_coat_scores` does, and when t_size or t_level has the wrong length or values
     or comes without the other.
@@ -156,6 +156,7 @@ def a_coat(
     }
     if return_scores:
         result["scores"] = scores.tolist()
+        result["scores_centred"] = None if centred is None else centred.tolist()
     return result
 
 

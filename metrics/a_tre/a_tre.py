@@ -86,7 +86,7 @@ Args:
 Returns:
     a dictionary, described at `a_tre` in the module: a_tre, std, n, steps, constant, gain, a_tre_centred,
     a_tre_centred_std, steps_centred, ridge_r2, ridge_r2_null, ridge_centred, ridge_centred_null, top1,
-    mrr, top1_chance, mrr_chance, collapsed.
+    mrr, top1_chance, mrr_chance, collapsed; with 2 seeds or more also seed_std, a_tre_centred_seed_std.
 Examples:
     >>> import evaluate
     >>> metric = evaluate.load("a_tre")
@@ -127,8 +127,10 @@ def a_tre(
 
     Results. Cosines are in −1…1; means and std (n − 1 in the denominator, 0 when n = 1) are over test scenes:
 
-    - `a_tre`, `std`, `n`: cos(z, g(X)), averaged over seeds; `seed_std` (with 2 seeds or more): standard
-      deviation of the seeds' means; `steps`: for each seed the step of its best validation score;
+    - `a_tre`, `std`, `n`: cos(z, g(X)), averaged over seeds; `steps`: for each seed the step of its best
+      validation score;
+    - `seed_std`, `a_tre_centred_seed_std` (with 2 seeds or more): standard deviation of the seeds' means, of
+      this fit and of the centred one;
     - `constant`: cos of z with the mean of the unit training embeddings; `gain` = (a_tre − constant)/(1 −
       constant), 0 when 1 − constant < 1e-6;
     - `a_tre_centred`, `a_tre_centred_std`, `steps_centred`: a second fit, to z/|z| − training mean; a target
@@ -173,7 +175,8 @@ def a_tre(
         raw, centred = _Predictions(still, [0] * len(seeds)), _Predictions(0 * still, [0] * len(seeds))
 
     scores = np.stack([_row_cosines(p, unit[test]) for p in raw.values])
-    scores_centred = np.stack([_row_cosines(p, directions[test]) for p in centred.values]).mean(axis=0)
+    fits_centred = np.stack([_row_cosines(p, directions[test]) for p in centred.values])
+    scores_centred = fits_centred.mean(axis=0)
     result: dict[str, Any] = {
         "a_tre": float(scores.mean()),
         "std": _std(scores.mean(axis=0)),
@@ -181,6 +184,7 @@ def a_tre(
     }
     if len(seeds) > 1:
         result["seed_std"] = _std(scores.mean(axis=1))
+        result["a_tre_centred_seed_std"] = _std(fits_centred.mean(axis=1))
     constant = float(_row_cosines(np.broadcast_to(mean, unit[test].shape), unit[test]).mean())
     room = 1 - constant
     retrieval = np.mean([_retrieval(_unit_rows(p), directions[test]) for p in centred.values], axis=0)

@@ -17,6 +17,7 @@ from audio_compositionality.encoders import (
 )
 from audio_compositionality.evaluator import ResultError, evaluate_encoder, load_result
 from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
+from audio_compositionality.metrics.a_tre.a_tre import a_tre
 
 
 class Toy:
@@ -72,8 +73,9 @@ def test_the_paper_s_linear_and_random_baselines_on_the_mini_preset():
 
 
 def test_a_constant_encoder_is_exposed_by_its_controls(small_benchmark):
-    a_coat, a_tre = evaluate_encoder(Toy(constant=True), small_benchmark, progress=False)
+    a_coat, a_tre = evaluate_encoder(Toy(constant=True), small_benchmark, seeds=1, progress=False)
     assert a_coat.score == 0
+    assert a_coat.controls["step_variance_1"] == a_coat.controls["step_variance_2"] == 0
     assert a_coat.controls["degenerate"] == a_coat.n == small_benchmark.config.quadruples
     assert a_tre.score == pytest.approx(1, abs=1e-6)
     assert a_tre.controls["constant"] == pytest.approx(1, abs=1e-6)
@@ -84,7 +86,7 @@ def test_a_constant_encoder_is_exposed_by_its_controls(small_benchmark):
 
 
 def test_results_are_written_read_back_and_not_computed_twice(small_benchmark, tmp_path):
-    results = evaluate_encoder(Toy(), small_benchmark, out=tmp_path, progress=False)
+    results = evaluate_encoder(Toy(), small_benchmark, seeds=1, out=tmp_path, progress=False)
     assert [result.task for result in results] == ["a_coat", "a_tre"]
     for result in results:
         stored, samples = load_result(tmp_path / "toy" / "v1" / f"{result.task}.json")
@@ -92,13 +94,81 @@ def test_results_are_written_read_back_and_not_computed_twice(small_benchmark, t
         assert samples.num_rows == result.n
         assert result.fingerprint == small_benchmark.fingerprint
     test_ids = [scene.id for scene in small_benchmark.scenes if scene.split == "test"]
+    assert samples.column_names == ["id", "score", "score_centred"]
     assert samples["id"].to_pylist() == test_ids
-    assert "score_centred" in samples.column_names
     again = Toy()
-    assert evaluate_encoder(again, small_benchmark, out=tmp_path, progress=False) == results
+    assert evaluate_encoder(again, small_benchmark, seeds=1, out=tmp_path, progress=False) == results
     assert again.calls == 0
     evaluate_encoder(again, small_benchmark, tasks=["a_coat"], out=tmp_path, force=True, progress=False)
     assert again.calls > 0
+
+
+def test_the_samples_of_a_coat_have_their_steps_on_two_axes(small_benchmark, tmp_path):
+    (result,) = evaluate_encoder(Toy(), small_benchmark, tasks=["a_coat"], out=tmp_path, progress=False)
+    samples = load_result(tmp_path / "toy" / "v1" / "a_coat.json")[1]
+    assert samples.column_names == ["id", "score", "score_centred", "ab_1", "ab_2", "cd_1", "cd_2"]
+    clips = np.stack([small_benchmark.clips("a_coat", row) for row in range(result.n)]).astype(np.float32) / 32_768
+    a, b, c, d = (Toy().embed(clips[:, place], 32_000).astype(float) for place in range(4))
+    steps = np.concatenate([b - a, d - c])
+    left, values, _ = np.linalg.svd(steps - steps.mean(axis=0), full_matrices=False)
+    for axis in (1, 2):
+        found = np.concatenate([samples[f"{name}_{axis}"].to_numpy() for name in ("ab", "cd")])
+        expected = left[:, axis - 1] * values[axis - 1]
+        np.testing.assert_allclose(found * np.sign(found[0] * expected[0]), expected, atol=1e-4)
+        share = values[axis - 1] ** 2 / (values**2).sum()
+        assert result.controls[f"step_variance_{axis}"] == pytest.approx(share, abs=1e-6)
+    centred = [cosine(p, q) for p, q in zip(*np.split(steps - steps.mean(axis=0), 2), strict=True)]
+    np.testing.assert_allclose(samples["score_centred"].to_numpy(), centred, atol=1e-5)
+
+
+def cosine(u, v):
+    return u @ v / np.linalg.norm(u) / np.linalg.norm(v)
+
+
+def test_a_single_quadruple_has_no_centred_score(small_benchmark, tmp_path, monkeypatch):
+    monkeypatch.setattr(small_benchmark, "quadruples", small_benchmark.quadruples[:1])
+    monkeypatch.setattr(small_benchmark, "config", dataclasses.replace(small_benchmark.config, quadruples=1))
+    evaluate_encoder(Toy(), small_benchmark, tasks=["a_coat"], out=tmp_path, progress=False)
+    result, samples = load_result(tmp_path / "toy" / "v1" / "a_coat.json")
+    assert (result.n, result.interval, result.controls["centred"]) == (1, None, None)
+    assert samples.column_names == ["id", "score", "ab_1", "ab_2", "cd_1", "cd_2"]
+
+
+class TestSeeds:
+    @pytest.fixture(autouse=True)
+    def few_steps(self, monkeypatch):
+        monkeypatch.setattr("audio_compositionality.evaluator.tasks.FEW_STEPS", 20)
+
+    def test_are_fits_whose_spread_is_told_apart_from_that_of_the_scenes(self, small_benchmark, tmp_path):
+        options = {"tasks": ["a_tre"], "device": "cpu", "progress": False}
+        (one,) = evaluate_encoder(Toy(), small_benchmark, seeds=1, **options)
+        (three,) = evaluate_encoder(Toy(), small_benchmark, out=tmp_path, **options)
+        assert one.settings["seeds"] == [0]
+        assert three.settings["seeds"] == [0, 1, 2]
+        assert "seed_std" not in one.controls
+        assert len(three.training["steps"]) == len(three.training["steps_centred"]) == 3
+
+        rows = small_benchmark.rows("a_tre")
+        clips = np.concatenate([small_benchmark.clips("a_tre", row) for row in range(len(rows))])
+        z = Toy().embed(clips.astype(np.float32) / 32_768, 32_000)
+        scenes, splits = [row["metadata"] for row in rows], [row["split"] for row in rows]
+        fits = [a_tre(z, scenes, splits, seeds=[s], max_steps=20, device="cpu", progress=False) for s in range(3)]
+        assert one.score == pytest.approx(fits[0]["a_tre"], abs=1e-6)
+        for found, name in (("seed_std", "a_tre"), ("a_tre_centred_seed_std", "a_tre_centred")):
+            expected = np.std([fit[name] for fit in fits], ddof=1)
+            assert three.controls[found] == pytest.approx(expected, rel=1e-3)
+        samples = load_result(tmp_path / "toy" / "v1" / "a_tre.json")[1]
+        assert three.std == pytest.approx(np.std(samples["score"].to_numpy(), ddof=1))
+
+    def test_of_another_number_are_other_settings(self, small_benchmark, tmp_path):
+        options = {"tasks": ["a_tre"], "out": tmp_path, "progress": False}
+        evaluate_encoder(Toy(), small_benchmark, seeds=1, **options)
+        with pytest.raises(ResultError, match=r"other are settings\)"):
+            evaluate_encoder(Toy(), small_benchmark, seeds=2, **options)
+
+    def test_must_be_one_at_least(self, small_benchmark):
+        with pytest.raises(ValueError, match="seeds is 0; A-TRE has to be fitted once or more"):
+            evaluate_encoder(Toy(), small_benchmark, seeds=0, progress=False)
 
 
 def test_embeddings_that_are_stored_are_not_computed_twice_but_with_force(small_benchmark, tmp_path):
@@ -129,8 +199,8 @@ def test_a_result_for_other_data_is_not_replaced(small_benchmark, tiny_config, t
 
 def test_a_built_folder_gives_the_same_scores(small_benchmark, small_config, tmp_path):
     folder = build_dataset(small_config, tmp_path / "x", progress=False)
-    rendered = evaluate_encoder(Toy(), small_benchmark, progress=False)
-    built = evaluate_encoder(Toy(), folder, device="cpu", progress=False)
+    rendered = evaluate_encoder(Toy(), small_benchmark, seeds=1, progress=False)
+    built = evaluate_encoder(Toy(), folder, seeds=1, device="cpu", progress=False)
     for one, other in zip(rendered, built, strict=True):
         assert one.fingerprint == other.fingerprint
         assert one.score == other.score
@@ -194,9 +264,9 @@ class TestInvalidClips:
         assert result.score == pytest.approx(a_coat_scores(a, b, c, d).mean(), abs=1e-6)
 
     def test_are_left_out_of_a_tre_with_their_scene(self, small_benchmark, tmp_path, monkeypatch):
-        monkeypatch.setattr("audio_compositionality.evaluator.evaluation.FEW_STEPS", 20)
+        monkeypatch.setattr("audio_compositionality.evaluator.tasks.FEW_STEPS", 20)
         test = next(i for i, scene in enumerate(small_benchmark.scenes) if scene.split == "test")
-        options = {"tasks": ["a_tre"], "skip_invalid": True, "out": tmp_path, "progress": False}
+        options = {"tasks": ["a_tre"], "seeds": 1, "skip_invalid": True, "out": tmp_path, "progress": False}
         (result,) = evaluate_encoder(self.Broken(small_benchmark, "a_tre", 3, test), small_benchmark, **options)
         assert result.n == small_benchmark.config.test_scenes - 1
         assert [item["id"] for item in result.skipped] == [f"{small_benchmark.scenes[i].id}/audio" for i in (3, test)]
@@ -302,11 +372,12 @@ class TestOtherResults:
         with pytest.raises(ResultError, match=r"other are encoder_id\)"):
             evaluate_encoder(second, small_benchmark, **options)
 
-    def test_of_schema_version_1_are_refused(self, small_benchmark, tmp_path):
+    @pytest.mark.parametrize("version", [1, 2])
+    def test_of_an_older_schema_are_refused(self, small_benchmark, tmp_path, version):
         evaluate_encoder(Toy(), small_benchmark, tasks=["a_coat"], out=tmp_path, progress=False)
         path = tmp_path / "toy" / "v1" / "a_coat.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 1}))
-        with pytest.raises(ResultError, match=r"schema version 1, .* compute it again with --force"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": version}))
+        with pytest.raises(ResultError, match=rf"schema version {version}, .* compute it again with --force"):
             evaluate_encoder(Toy(), small_benchmark, tasks=["a_coat"], out=tmp_path, progress=False)
 
 

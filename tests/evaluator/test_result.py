@@ -5,12 +5,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
 from audio_compositionality.evaluator import Result, ResultError, load_result, print_results, save_result
-from audio_compositionality.evaluator.result import mean_interval, result_path
+from audio_compositionality.evaluator.result import mean_interval, result_path, sample_columns
 
 SCORES = np.array([0.1, 0.2, 0.3, 0.6])
 
@@ -20,7 +21,7 @@ RESULT = Result(
     std=float(SCORES.std(ddof=1)),
     n=4,
     interval=(0.0, 0.6),
-    controls={"null": 0.1, "matched_null": None, "collapsed": False},
+    controls={"null": 0.1, "matched_null": None, "centred": 0.2, "collapsed": False},
     training={},
     settings={},
     encoder_id="org/model",
@@ -40,9 +41,15 @@ RESULT = Result(
     date="2026-01-01T00:00:00+00:00",
 )
 
+COLUMNS = {
+    "score": SCORES,
+    "score_centred": SCORES - 0.1,
+    **{name: np.arange(4.0) + place for place, name in enumerate(("ab_1", "ab_2", "cd_1", "cd_2"))},
+}
+
 
 def save(folder, result=RESULT, scores=SCORES):
-    return save_result(folder, result, list("abcd"), {"score": scores})
+    return save_result(folder, result, list("abcd"), {**COLUMNS, "score": scores})
 
 
 def test_a_result_comes_back_as_it_was(tmp_path):
@@ -51,7 +58,18 @@ def test_a_result_comes_back_as_it_was(tmp_path):
     result, samples = load_result(path)
     assert result == RESULT
     assert samples["id"].to_pylist() == list("abcd")
-    assert samples["score"].to_pylist() == SCORES.tolist()
+    assert {name: samples[name].to_pylist() for name in COLUMNS} == {name: list(x) for name, x in COLUMNS.items()}
+
+
+def test_the_columns_of_the_samples_follow_from_task_and_controls(tmp_path):
+    steps = ("ab_1", "ab_2", "cd_1", "cd_2")
+    assert sample_columns(RESULT) == ("score", "score_centred", *steps)
+    alone = dataclasses.replace(RESULT, controls={"centred": None})
+    assert sample_columns(alone) == ("score", *steps)
+    a_tre = dataclasses.replace(RESULT, task="a_tre", controls={"a_tre_centred": 0.2})
+    assert sample_columns(a_tre) == ("score", "score_centred")
+    path = save_result(tmp_path, a_tre, list("abcd"), {"score": SCORES, "score_centred": SCORES - 0.1})
+    assert load_result(path)[0] == a_tre
 
 
 def test_the_interval_worked_by_hand():
@@ -100,9 +118,10 @@ def test_a_full_disk_leaves_the_old_result(tmp_path, monkeypatch):
         ({"score": 5}, "score is 5"),
         ({"fingerprint": "x"}, "fingerprint is 'x'"),
         ({"date": "yesterday"}, "date is 'yesterday'"),
-        ({"schema_version": 3}, "not a result of schema version 2"),
-        ({"schema_version": "2"}, "not a result of schema version 2"),
+        ({"schema_version": 4}, "not a result of schema version 3"),
+        ({"schema_version": "3"}, "not a result of schema version 3"),
         ({"schema_version": 1}, "a result of schema version 1, .* again with --force"),
+        ({"schema_version": 2}, "a result of schema version 2, .* again with --force"),
         ({"weights_sha256": "abc"}, "weights_sha256 is 'abc'"),
         ({"options": {"layer": 3}}, "options is"),
         ({"options": {"layer": "3", "pooling": None, "precision": "float32", "compile": False}}, "options is"),
@@ -120,7 +139,7 @@ def test_a_damaged_result_is_refused(change, message):
         Result.loads(json.dumps(values))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema_version": 2}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema_version": 3}'])
 def test_what_is_no_result_is_refused(text):
     with pytest.raises(ResultError):
         Result.loads(text)
@@ -145,17 +164,52 @@ class TestSamplesThatAreNotTheResults:
         path = save(tmp_path)
         table = pq.read_table(path.with_suffix(".parquet"))
         pq.write_table(table.slice(1), path.with_suffix(".parquet"))
-        with pytest.raises(ResultError, match="not the 4 scores"):
+        with pytest.raises(ResultError, match="there are 3 samples of a result of 4; compute it again with --force"):
             load_result(path)
 
     def test_other_scores(self, tmp_path):
         path = save(tmp_path, scores=SCORES + 0.01)
-        with pytest.raises(ResultError, match="mean of the samples is not the score"):
+        with pytest.raises(ResultError, match="mean of the samples' score is not that"):
             load_result(path)
 
     def test_not_numbers(self, tmp_path):
         path = save(tmp_path, scores=np.array([0.3, np.nan, 0.3, 0.3]))
-        with pytest.raises(ResultError, match="mean of the samples"):
+        with pytest.raises(ResultError, match="score of the samples is not finite numbers"):
+            load_result(path)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"score_centred": COLUMNS["score"]}, "mean of the samples' score_centred is not that"),
+            (
+                {"score_centred": None},
+                r"columns \['id', 'score', 'ab_1', 'ab_2', 'cd_1', 'cd_2'\]; they should be id, score, sc",
+            ),
+            ({"cd_2": None}, "they should be id, score, score_centred, ab_1, ab_2, cd_1, cd_2;"),
+            ({"extra": COLUMNS["score"]}, r"'cd_2', 'extra'\]; they should be"),
+            ({"ab_2": ["1", "2", "3", "4"]}, "ab_2 of the samples is not finite numbers"),
+            ({"ab_1": [1, 2, 3, 4]}, "ab_1 of the samples is not finite numbers"),
+            ({"cd_1": [1.0, 2.0, None, 4.0]}, "cd_1 of the samples is not finite numbers"),
+            ({"cd_2": [1.0, 2.0, np.inf, 4.0]}, "cd_2 of the samples is not finite numbers"),
+            ({"id": ["a", "b", "c", "c"]}, "ids of the samples are not texts that differ"),
+            ({"id": ["a", "b", "c", None]}, "ids of the samples are not texts that differ"),
+            ({"id": [1, 2, 3, 4]}, "ids of the samples are not texts that differ"),
+        ],
+    )
+    def test_columns_that_are_wrong(self, tmp_path, change, message):
+        path = save(tmp_path)
+        table = pq.read_table(path.with_suffix(".parquet"))
+        columns = {name: table[name] for name in table.column_names} | change
+        whole = {name: column for name, column in columns.items() if column is not None}
+        pq.write_table(pa.table(whole, metadata=table.schema.metadata), path.with_suffix(".parquet"))
+        with pytest.raises(ResultError, match=message):
+            load_result(path)
+
+    def test_twice_the_same_column(self, tmp_path):
+        path = save(tmp_path)
+        table = pq.read_table(path.with_suffix(".parquet"))
+        pq.write_table(table.append_column("score", table["score"]), path.with_suffix(".parquet"))
+        with pytest.raises(ResultError, match="its samples cannot be read: Multiple matches"):
             load_result(path)
 
     def test_of_another_encoder(self, tmp_path):
@@ -187,6 +241,31 @@ def test_the_table_says_what_a_lower_precision_changes():
     assert "3.00% of what clips differ by" in found
     exact = dataclasses.replace(RESULT, precision_deviation=None)
     assert "computed in" not in table(exact)
+
+
+def test_the_table_shows_the_spread_over_seeds_apart_from_that_over_scenes():
+    controls = {"a_tre_centred": 0.2, "ridge_r2": 0.5, "ridge_r2_null": -0.1, "seed_std": 0.00123}
+    several = dataclasses.replace(RESULT, task="a_tre", std=0.0456, controls=controls)
+    one = dataclasses.replace(several, controls={**controls, "seed_std": None})
+    assert "±0.046" in table(several)
+    assert " 0.0012 " in table(several)
+    assert "0.00…0.60 - - - 0.200 0.50" in table(one)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_number_of_the_table_is_cut(width):
+    """Of the longest that can be: all negative, and the encoder's name as long as those of untrained twins."""
+    controls = dict.fromkeys(("constant", "gain", "a_tre_centred", "ridge_r2", "ridge_r2_null", "top1"), -0.123)
+    longest = dataclasses.replace(
+        RESULT, task="a_tre", score=-0.123, std=0.123, interval=(-0.12, -0.11), encoder_id="untrained:" + "x" * 20
+    )
+    longest = dataclasses.replace(longest, controls={**controls, "seed_std": 0.1234, "collapsed": True})
+    console = Console(width=width, record=True, file=io.StringIO())
+    print_results([longest, RESULT], console)
+    found = console.export_text()
+    assert "…" not in found.replace("-0.12…-0.11", "").replace("0.00…0.60", "")
+    for number in ("-0.123†", "±0.123", "-0.12…-0.11", "0.1234", "(-0.12)"):
+        assert number in found
 
 
 def test_the_table_says_which_clips_are_left_out():

@@ -123,7 +123,8 @@ def test_centred_equals_its_definition():
     a, b, c, d = quadruples()
     mean = np.concatenate([b - a, d - c]).mean(axis=0)
     expected = np.array([1 - cosine(b[i] - a[i] - mean, d[i] - c[i] - mean) for i in range(40)])
-    result = a_coat(a, b, c, d)
+    result = a_coat(a, b, c, d, return_scores=True)
+    np.testing.assert_allclose(result["scores_centred"], expected, atol=1e-12)
     assert result["centred"] == pytest.approx(expected.mean(), abs=1e-12)
     assert result["centred_std"] == pytest.approx(expected.std(ddof=1), abs=1e-12)
 
@@ -179,7 +180,7 @@ def test_one_zero_step_scores_zero_and_is_counted():
     d[3] = c[3] * (1 + 1e-12)  # rounding noise of a float64 encoder
     result = a_coat(a, b, c, d, return_scores=True)
     assert result["degenerate"] == 1
-    assert result["scores"][3] == 0
+    assert result["scores"][3] == result["scores_centred"][3] == 0
 
 
 def test_smallest_step_that_float32_resolves_is_not_degenerate():
@@ -189,10 +190,11 @@ def test_smallest_step_that_float32_resolves_is_not_degenerate():
 
 
 def test_single_quadruple_has_no_null():
-    result = a_coat([[0.0, 0.0]], [[1.0, 0.0]], [[0.0, 0.0]], [[1.0, 1.0]], t_size=[1], t_level=[0.0])
+    z = [[0.0, 0.0]], [[1.0, 0.0]], [[0.0, 0.0]], [[1.0, 1.0]]
+    result = a_coat(*z, t_size=[1], t_level=[0.0], return_scores=True)
     assert result["a_coat"] == pytest.approx(np.sqrt(0.5))
     assert (result["std"], result["n"], result["top1"], result["mrr"]) == (0.0, 1, 1.0, 1.0)
-    for name in ("null", "matched_null", "adjusted", "centred", "centred_std"):
+    for name in ("null", "matched_null", "adjusted", "centred", "centred_std", "scores_centred"):
         assert result[name] is None
 
 

@@ -305,7 +305,9 @@ def test_seeds_are_averaged():
     means = [r["a_tre"] for r in single]
     assert both["a_tre"] == pytest.approx(np.mean(means))
     assert both["seed_std"] == pytest.approx(np.std(means, ddof=1))
-    assert "seed_std" not in single[0]
+    centred = [result["a_tre_centred"] for result in single]
+    assert both["a_tre_centred_seed_std"] == pytest.approx(np.std(centred, ddof=1))
+    assert not {"seed_std", "a_tre_centred_seed_std"} & set(single[0])
     for name in ("a_tre_centred", "top1", "mrr"):
         assert both[name] == pytest.approx(np.mean([r[name] for r in single]))
     for name, score, std in (("scores", "a_tre", "std"), ("scores_centred", "a_tre_centred", "a_tre_centred_std")):
