@@ -1,0 +1,245 @@
+"""A folder of sound files as clips to embed: the natural side of the CORAL check."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from audio_compositionality.dataset_builder import ClipBatch
+
+CLIP_SECONDS = 10
+"""Length of a clip, that of the benchmark's."""
+
+SHORTEST_SECONDS = 1
+"""A file shorter than a clip is one clip, unless it is shorter than this."""
+
+LONGEST_HOURS = 24
+"""A file that claims to last longer is taken to be damaged."""
+
+MIN_CLIPS = 10
+"""Fewest clips whose covariance is worth computing; far more are needed to know it well."""
+
+MAX_CLIPS = 2_000
+"""Clips drawn where there are more: more than most encoders have dimensions, and few enough that a collection of
+recordings takes no longer to embed than the benchmark does at its full size."""
+
+AUDIO_SUFFIXES = (
+    *(".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"),
+    *(".aif", ".aiff", ".aifc", ".au", ".caf", ".rf64", ".w64"),
+)
+"""Files with other names are not looked at."""
+
+TASK = "recordings"
+"""What stands for the task in the key of their embeddings."""
+
+
+class RecordingError(ValueError):
+    """A folder of recordings, or a file in it, that cannot be used: says which, what is wrong, and what to do."""
+
+
+@dataclass(frozen=True)
+class _Clip:
+    """A part of a file: `frames` samples from `start` on, at `rate` Hz; `name` is the file's, fit to be printed."""
+
+    path: Path
+    name: str
+    rate: int
+    frames: int
+    start: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}@{self.start / self.rate:g}s"
+
+
+class Recordings:
+    """Clips of the sound files in a folder and the folders below it.
+
+    Files are cut into clips of 10 s from their beginning on, a rest is left out; a file that is shorter, but lasts 1 s
+    or more, is one clip. Channels are averaged; the rate stays as it is. Clips are ordered by rate and length, so that
+    clips that follow each other make batches, then by name. Symbolic links, hidden files and whatever does not have a
+    name of `AUDIO_SUFFIXES` are not looked at.
+
+    Attributes:
+        folder: as given.
+        ids: ``<path below the folder>@<beginning>s`` of each clip.
+        files: number of the files that the clips are from.
+        available: number of clips in the folder, of which `ids` are those that were drawn.
+        too_short: number of files that last less than 1 s.
+        skipped: ``id`` (path below the folder) and ``reason`` of each file that cannot be read.
+        fingerprint: SHA-256 over the clips and the content of their files.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        max_clips: int = MAX_CLIPS,
+        skip_invalid: bool = False,
+        progress: bool = True,
+    ) -> None:
+        """Find the clips of a folder.
+
+        Args:
+            folder: with sound files, at any depth.
+            max_clips: most clips; where there are more, so many are drawn, each as likely as any other and always the
+                same.
+            skip_invalid: leave out files that cannot be read.
+            progress: show progress bars.
+
+        Raises:
+            RecordingError: the folder has no sound file or fewer than 10 clips, or a file cannot be read.
+            ValueError: `max_clips` is less than 10.
+        """
+        if max_clips < MIN_CLIPS:
+            raise ValueError(f"max_clips is {max_clips}; it must be {MIN_CLIPS} or more")
+        self.folder = _printable(str(folder))
+        self.too_short = 0
+        self.skipped: list[dict[str, str]] = []
+        found: list[_Clip] = []
+        for path in tqdm(_sound_files(Path(folder)), desc="recordings", unit="file", disable=not progress):
+            name = _printable(path.relative_to(folder).as_posix())
+            try:
+                clips = list(_clips_of_file(path, name))
+            except RecordingError as error:
+                if not skip_invalid:
+                    raise RecordingError(f"{name!r} {error}; --skip-invalid leaves it out") from error
+                self.skipped.append({"id": name, "reason": str(error)})
+                continue
+            self.too_short += not clips
+            found += clips
+        self.available = len(found)
+        if self.available < MIN_CLIPS:
+            raise RecordingError(self._too_few())
+        if self.available > max_clips:
+            chosen = np.random.default_rng(0).choice(self.available, max_clips, replace=False)
+            found = [found[number] for number in sorted(chosen.tolist())]
+        self._clips = sorted(found, key=lambda clip: (clip.rate, clip.frames, clip.name, clip.start))
+        self.ids = tuple(clip.id for clip in self._clips)
+        paths = sorted({clip.path for clip in self._clips})
+        self.files = len(paths)
+        self.fingerprint = self._fingerprint(paths, progress)
+
+    def batches(
+        self, task: str, batch_size: int, rows: range | None = None, *, keep_invalid: bool = False
+    ) -> Iterator[ClipBatch]:
+        """The clips, in batches of one rate and one length.
+
+        Args:
+            task: `TASK`, the only one there is.
+            batch_size: most clips at a time.
+            rows: only these clips, counted from 0; by default all.
+            keep_invalid: give a clip that cannot be decoded as NaN, with the reason in `ClipBatch.errors`, instead of
+                raising an error.
+
+        Raises:
+            RecordingError: a clip cannot be decoded.
+        """
+        chosen = self._clips if rows is None else self._clips[rows.start : rows.stop]
+        for (rate, _), group in groupby(chosen, key=lambda clip: (clip.rate, clip.frames)):
+            clips = list(group)
+            for start in range(0, len(clips), batch_size):
+                yield _batch(clips[start : start + batch_size], rate, keep_invalid)
+
+    def _too_few(self) -> str:
+        return (
+            f"{self.folder!r} holds {self.available} clips ({CLIP_SECONDS} s, or shorter files whole; files shorter "
+            f"than {SHORTEST_SECONDS} s: {self.too_short}, damaged ones: {len(self.skipped)}); a covariance needs "
+            f"{MIN_CLIPS} or more"
+        )
+
+    def _fingerprint(self, paths: Sequence[Path], progress: bool) -> str:
+        content = {}
+        for path in tqdm(paths, desc="hashing", unit="file", disable=not progress):
+            with path.open("rb") as stream:
+                content[path] = hashlib.file_digest(stream, "sha256").hexdigest()
+        lines = (f"{clip.id} {clip.rate} {clip.start} {clip.frames} {content[clip.path]}\n" for clip in self._clips)
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _sound_files(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise RecordingError(f"{str(folder)!r} is not a folder; --recordings names one that holds sound files")
+    found = []
+    for root, folders, names in os.walk(folder, followlinks=False):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(root, name)
+            if not name.startswith(".") and path.suffix.lower() in AUDIO_SUFFIXES and _is_regular(path):
+                found.append(path)
+    if not found:
+        raise RecordingError(
+            f"{str(folder)!r} holds no sound file; looked for are {', '.join(AUDIO_SUFFIXES)}, at any depth, symbolic "
+            "links not followed"
+        )
+    return sorted(found)
+
+
+def _is_regular(path: Path) -> bool:
+    # A link leads elsewhere, and opening a pipe waits for ever.
+    return stat.S_ISREG(path.lstat().st_mode)
+
+
+def _printable(text: str) -> str:
+    """Text that can be printed and stored; names of files may hold control characters and invalid UTF-8."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _clips_of_file(path: Path, name: str) -> Iterator[_Clip]:
+    try:
+        # In bytes: a name need not be valid UTF-8.
+        info = soundfile.info(os.fsencode(path))
+    except (soundfile.SoundFileError, OSError) as error:
+        raise RecordingError(f"cannot be read: {_reason(error)}") from error
+    rate, frames = int(info.samplerate), int(info.frames)
+    if rate < 1 or not 0 <= frames <= LONGEST_HOURS * 3_600 * rate:
+        raise RecordingError(
+            f"claims {frames:,} samples at {rate:,} Hz, more than {LONGEST_HOURS} hours; is it damaged?"
+        )
+    length = CLIP_SECONDS * rate
+    if frames >= length:
+        for start in range(0, frames - length + 1, length):
+            yield _Clip(path, name, rate, length, start)
+    elif frames >= SHORTEST_SECONDS * rate:
+        yield _Clip(path, name, rate, frames, 0)
+
+
+def _batch(clips: Sequence[_Clip], rate: int, keep_invalid: bool) -> ClipBatch:
+    waveforms = np.full((len(clips), clips[0].frames), np.nan, np.float32)
+    errors = {}
+    for place, clip in enumerate(clips):
+        try:
+            waveforms[place] = _decode(clip)
+        except RecordingError as error:
+            if not keep_invalid:
+                raise RecordingError(f"{clip.id!r} {error}; --skip-invalid leaves it out") from error
+            errors[place] = str(error)
+    return ClipBatch(tuple(clip.id for clip in clips), waveforms, rate, errors)
+
+
+def _decode(clip: _Clip) -> NDArray[np.float32]:
+    try:
+        samples, _ = soundfile.read(os.fsencode(clip.path), clip.frames, clip.start, dtype="float32", always_2d=True)
+    except (soundfile.SoundFileError, OSError) as error:
+        raise RecordingError(f"cannot be decoded: {_reason(error)}") from error
+    if len(samples) != clip.frames:
+        raise RecordingError(f"ends after {len(samples):,} of {clip.frames:,} samples; the file is damaged")
+    if not np.isfinite(samples).all():
+        raise RecordingError("has values that are not finite (NaN or infinity)")
+    waveform: NDArray[np.float32] = samples.mean(axis=1, dtype=np.float32)
+    return waveform
+
+
+def _reason(error: Exception) -> str:
+    # The text of libsndfile without the path, which the message begins with.
+    return _printable(str(getattr(error, "error_string", error))).strip(" .")
