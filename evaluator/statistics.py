@@ -190,14 +190,30 @@ def bca_interval(estimate: float, resampled: Floats, jackknifed: Floats, level: 
     return float(low), float(high)
 
 
+def expanded_level(number: int, level: float = 1 - SIGNIFICANT) -> float:
+    """The level at which to take the ends of a bootstrap interval of `number` clusters, so that it covers `level`.
+
+    A bootstrap interval is too narrow for few clusters, by the factor sqrt((K - 1) / K) and by normal instead of
+    Student's quantiles. Hesterberg 2015, "What teachers should know about the bootstrap", section 4.5 (expanded
+    percentile): take the ends at Φ(±sqrt(K / (K - 1)) t), t being the quantile of Student's t with K - 1 degrees of
+    freedom.
+    """
+    expanded = math.sqrt(number / (number - 1)) * stats.t.ppf((1 + level) / 2, number - 1)
+    return float(1 - 2 * stats.norm.sf(expanded))
+
+
 def mean_intervals(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> list[Interval | None]:
-    """95 % BCa interval of the mean of each column of scores [n, m]; None where there are too few clusters."""
+    """95 % BCa interval, at `expanded_level`, of the mean of each column of scores [n, m].
+
+    None where there are too few clusters.
+    """
     scores, index = _checked(values, clusters)
     if index.max() + 1 < MIN_SAMPLES:
         return [None] * scores.shape[1]
     found = bootstrap_means(scores, index, seed=seed)
+    level = expanded_level(len(found.jackknifed))
     return [
-        bca_interval(float(found.estimate[k]), found.resampled[:, k], found.jackknifed[:, k])
+        bca_interval(float(found.estimate[k]), found.resampled[:, k], found.jackknifed[:, k], level)
         for k in range(scores.shape[1])
     ]
 
@@ -249,6 +265,7 @@ def compare_pairs(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> l
     if not pairs or index.max() + 1 < MIN_SAMPLES:
         return [PairedTest(i, j, n, float(means[i] - means[j]), None, None, None, None, None) for i, j in pairs]
     found = bootstrap_means(scores, index, seed=seed)
+    level = expanded_level(len(found.jackknifed))
     tested = [paired_t_test(scores[:, i] - scores[:, j], index) for i, j in pairs]
     adjusted = stats.false_discovery_control([p for _, p in tested])
     return [
@@ -261,6 +278,7 @@ def compare_pairs(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> l
                 float(means[i] - means[j]),
                 found.resampled[:, i] - found.resampled[:, j],
                 found.jackknifed[:, i] - found.jackknifed[:, j],
+                level,
             ),
             t=t,
             p=p,

@@ -13,11 +13,13 @@ from statsmodels.stats.multitest import multipletests
 
 from audio_compositionality.evaluator.statistics import (
     MIN_SAMPLES,
+    RESAMPLES,
     PairedTest,
     bca_interval,
     bootstrap_means,
     compact_letters,
     compare_pairs,
+    expanded_level,
     fit_line,
     group_means,
     mean_intervals,
@@ -69,6 +71,20 @@ def test_clustered_bootstrap_is_scipys_of_paired_sums_and_sizes(scores, clusters
     found = bootstrap_means(scores[:, :1], clusters, resamples=2_000, seed=2)
     interval = bca_interval(float(found.estimate[0]), found.resampled[:, 0], found.jackknifed[:, 0])
     assert interval == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_intervals_are_scipys_at_the_expanded_level(scores):
+    # The quantile of Student's t with 19 degrees of freedom is 2.093.
+    assert expanded_level(20) == pytest.approx(1 - 2 * stats.norm.cdf(-math.sqrt(20 / 19) * 2.093024), abs=1e-6)
+    expected = stats.bootstrap(
+        (scores[:, 0],),
+        np.mean,
+        n_resamples=RESAMPLES,
+        method="BCa",
+        confidence_level=expanded_level(40),
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    assert mean_intervals(scores[:, :1], np.arange(40))[0] == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
 def test_a_difference_is_bootstrapped_on_the_same_resamples(scores):
