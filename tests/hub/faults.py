@@ -1,0 +1,128 @@
+"""Faults that a test orders from a loopback Hub, each for the requests that it names."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Status:
+    """An error status for an answer.
+
+    Attributes:
+        status: HTTP status.
+        retry_after: seconds that the header `Retry-After` asks to wait; None leaves it out.
+        message: `X-Error-Message`.
+        acts: do what was asked before failing: a 500 after the commit was made.
+    """
+
+    status: int
+    retry_after: int | None = None
+    message: str = "ordered by a test"
+    acts: bool = False
+
+
+@dataclass(frozen=True)
+class Drop:
+    """The connection ends without an answer.
+
+    Attributes:
+        acts: do what was asked first: the commit takes effect and only the response is lost.
+        reset: end it by a reset, as a crash or a firewall does; else in order, as a server that shuts down does.
+    """
+
+    acts: bool
+    reset: bool = True
+
+
+@dataclass(frozen=True)
+class CutUpload:
+    """The connection is reset while the body of the request is being sent, after this many bytes of it."""
+
+    after: int
+
+
+@dataclass(frozen=True)
+class CutDownload:
+    """The connection ends within the body of the response, after this many bytes of it; see `Drop` for ``reset``."""
+
+    after: int
+    reset: bool = False
+
+
+@dataclass(frozen=True)
+class Delay:
+    """The Hub waits before it does what was asked; when it is closed meanwhile, it does not do it."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Meanwhile:
+    """Something else happens first, such as somebody's commit between the clients' look at the head and their own."""
+
+    action: Callable[[], object]
+
+
+Fault = Status | Drop | CutUpload | CutDownload | Delay | Meanwhile
+
+
+@dataclass
+class Order:
+    """A fault and when it is due.
+
+    Attributes:
+        method: HTTP method.
+        pattern: searched for in the path and query as they are sent.
+        fault: what is to happen.
+        k: the first matching request that it happens to, from 1.
+        times: to how many from then on; None for all.
+        seen: matching requests so far.
+        fired: how often it has happened.
+    """
+
+    method: str
+    pattern: re.Pattern[str]
+    fault: Fault
+    k: int = 1
+    times: int | None = 1
+    seen: int = 0
+    fired: int = 0
+
+
+@dataclass
+class Faults:
+    """The orders of a test."""
+
+    orders: list[Order] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def order(self, method: str, pattern: str, fault: Fault, *, k: int = 1, times: int | None = 1) -> Order:
+        """Have a fault happen to the k-th request, from now on, whose path matches; see `Order`."""
+        made = Order(method, re.compile(pattern), fault, k, times)
+        with self._lock:
+            self.orders.append(made)
+        return made
+
+    def take(self, method: str, target: str) -> Fault | None:
+        """The fault that is due for a request; of several, the one ordered first."""
+        due = None
+        with self._lock:
+            for order in self.orders:
+                if order.method != method or not order.pattern.search(target):
+                    continue
+                order.seen += 1
+                late = order.times is not None and order.seen >= order.k + order.times
+                if due is None and order.seen >= order.k and not late:
+                    due = order
+            if due is not None:
+                due.fired += 1
+        return due.fault if due else None
+
+    def idle(self) -> list[Order]:
+        """The orders that never came to pass."""
+        with self._lock:
+            return [order for order in self.orders if not order.fired]

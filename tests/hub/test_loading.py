@@ -1,0 +1,108 @@
+"""Data sets and metrics loaded from a loopback Hub by `datasets`, by `evaluate` and by our own reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import datasets
+import evaluate
+import numpy as np
+import pytest
+from huggingface_hub import HfApi
+
+from audio_compositionality import metrics
+from audio_compositionality.dataset_builder import open_benchmark
+
+from .conftest import RunClient
+from .server import LoopbackHub
+
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
+
+
+def test_configurations_are_pushed_and_loaded(hub: LoopbackHub) -> None:
+    for name, values in (("first", [1, 2, 3]), ("second", [4])):
+        datasets.Dataset.from_dict({"x": values}).push_to_hub("lab/pushed", name, split="test")
+    assert datasets.load_dataset("lab/pushed", "first", split="test")["x"] == [1, 2, 3]
+    assert datasets.load_dataset("lab/pushed", "second")["test"]["x"] == [4]
+    assert datasets.get_dataset_config_names("lab/pushed") == ["first", "second"]
+    datasets.Dataset.from_dict({"x": [9]}).push_to_hub("lab/pushed", "first", split="test", create_pr=True)
+    assert datasets.load_dataset("lab/pushed", "first", split="test", revision="refs/pr/1")["x"] == [9]
+
+
+@pytest.fixture
+def published(hub: LoopbackHub, built: Path) -> str:
+    """The built data set in a repository."""
+    api = HfApi()
+    api.create_repo("lab/audio-compositionality", repo_type="dataset")
+    api.upload_folder(repo_id="lab/audio-compositionality", repo_type="dataset", folder_path=built)
+    return "lab/audio-compositionality"
+
+
+def _rows(data: datasets.Dataset | datasets.IterableDataset) -> list[dict[str, object]]:
+    """The rows of quadruples with their clips as they are stored."""
+    for column in "ABCD":
+        data = data.cast_column(column, datasets.Audio(decode=False))
+    return [dict(row) for row in data]
+
+
+def test_a_built_data_set_loads_and_streams(published: str, built: Path) -> None:
+    local = _rows(datasets.load_dataset(str(built), "a_coat", split="test"))
+    assert _rows(datasets.load_dataset(published, "a_coat", split="test")) == local
+    assert _rows(datasets.load_dataset(published, "a_coat", split="test", streaming=True)) == local
+    splits = datasets.load_dataset(published, "a_tre")
+    assert {name: len(split) for name, split in splits.items()} == {"train": 20, "validation": 2, "test": 2}
+
+
+def test_our_reader_opens_it(hub: LoopbackHub, published: str, built: Path) -> None:
+    remote, local = open_benchmark(published), open_benchmark(built)
+    assert remote.fingerprint == local.fingerprint
+    for task in ("a_coat", "a_tre"):
+        assert remote.rows(task) == local.rows(task)
+        for one, other in zip(remote.batches(task, 8), local.batches(task, 8), strict=True):
+            assert one.ids == other.ids
+            np.testing.assert_array_equal(one.waveforms, other.waveforms)
+    revision = hub.repositories["dataset", published].at().oid
+    assert open_benchmark(published, revision=revision).fingerprint == local.fingerprint
+
+
+@pytest.fixture
+def metric_space(hub: LoopbackHub) -> str:
+    """A Space that holds the module of A-COAT."""
+    module = Path(metrics.__file__).parent / "a_coat" / "a_coat.py"
+    HfApi().create_repo("lab/a_coat", repo_type="space", space_sdk="gradio")
+    HfApi().upload_file(path_or_fileobj=module, path_in_repo=module.name, repo_id="lab/a_coat", repo_type="space")
+    return "lab/a_coat"
+
+
+QUADRUPLE = {"a": [[0.0, 0.0]], "b": [[1.0, 0.0]], "c": [[5.0, 5.0]], "d": [[9.0, 5.0]]}
+
+
+def test_a_metric_loads_from_its_space(hub: LoopbackHub, metric_space: str) -> None:
+    assert evaluate.load(metric_space).compute(**QUADRUPLE)["a_coat"] == 1.0
+    # The version of the library is asked for first, as a tag.
+    assert [made.status for made in hub.made("HEAD", "/spaces/lab/a_coat/resolve/")] == [404, 200]
+
+
+FRESH = """
+import sys
+import datasets, evaluate, huggingface_hub
+from audio_compositionality.dataset_builder import open_benchmark
+
+data, metric = sys.argv[1:]
+huggingface_hub.create_repo("lab/copy", repo_type="dataset")
+folder = huggingface_hub.snapshot_download(data, repo_type="dataset")
+huggingface_hub.upload_folder(repo_id="lab/copy", repo_type="dataset", folder_path=folder)
+assert len(datasets.load_dataset("lab/copy", "a_coat", split="test")) == 2
+assert next(iter(datasets.load_dataset("lab/copy", "a_coat", split="test", streaming=True).select_columns("id")))["id"]
+print(open_benchmark("lab/copy").fingerprint)
+print(evaluate.load(metric).compute(a=[[0, 0]], b=[[1, 0]], c=[[5, 5]], d=[[5, 9]])["a_coat"])
+"""
+
+
+def test_a_fresh_process_needs_the_environment_alone(
+    hub: LoopbackHub, run_client: RunClient, published: str, metric_space: str, built: Path
+) -> None:
+    fingerprint, score = run_client(FRESH, published, metric_space).split()
+    assert fingerprint == open_benchmark(built).fingerprint
+    assert float(score) == 0.0
+    assert hub.repositories["dataset", "lab/copy"].files() == hub.repositories["dataset", published].files()
