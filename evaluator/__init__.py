@@ -7,29 +7,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .coral import CoralCheck, coral_check
     from .embedding import embed_benchmark
     from .evaluation import evaluate_encoder
+    from .report import write_report
     from .result import Result, ResultError, load_result, save_result
     from .table import print_results
 
 _MODULES = {
+    "CoralCheck": "coral",
     "Result": "result",
     "ResultError": "result",
+    "coral_check": "coral",
     "embed_benchmark": "embedding",
     "evaluate_encoder": "evaluation",
     "load_result": "result",
     "print_results": "table",
     "save_result": "result",
+    "write_report": "report",
 }
 
 __all__ = [
+    "CoralCheck",
     "Result",
     "ResultError",
+    "coral_check",
     "embed_benchmark",
     "evaluate_encoder",
     "load_result",
     "print_results",
     "save_result",
+    "write_report",
 ]
 
 

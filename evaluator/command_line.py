@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib.metadata
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from audio_compositionality.dataset_builder import Benchmark, BenchmarkConfig
     from audio_compositionality.encoders import Encoder, EncoderOptions, StagedEncoder
 
+    from .comparison import Comparison
     from .processes import Processes
 
 BASELINES = ("downsample", "random", "log-mel-statistics")
@@ -69,6 +71,66 @@ to its input, right sample rate; and tell its speed and memory. A failure says w
 1 then.
 """
 
+_COMPARE_DESCRIPTION = """\
+Compare results on the same data, sample by sample. For each task, of the score and of the centred score:
+
+  intervals   95 %, BCa bootstrap; of A-COAT by the sets of added sources T, of A-TRE by scenes
+  groups      encoders that share a letter are not distinguishable
+  tests       paired t-tests of every two encoders, corrected by Benjamini and Hochberg, with effect sizes d_z
+  slopes      of the score against diversity (H^quad of a quadruple, H of a scene), also with numbers of sources fixed
+"""
+
+_COMPARE_EXAMPLES = """\
+examples:
+  audio-compositionality compare results
+      all results of a folder
+  audio-compositionality compare results others/whisper-large-v3 --format latex --out table.tex
+      with results from elsewhere, as LaTeX tables (booktabs)
+  audio-compositionality compare results --format csv
+      one tidy table with every mean, control, difference, slope and group mean, for pandas or R
+"""
+
+_REPORT_DESCRIPTION = """\
+Write one HTML file of everything that is known of results: sortable tables, figures, slopes against diversity, the
+highest- and lowest-scoring quadruples and scenes to listen to, how it was computed. It needs no network, opens from
+disk and is smaller than 5 MB.
+"""
+
+_REPORT_EXAMPLES = """\
+examples:
+  audio-compositionality report results
+      report.html, of all results of a folder
+  audio-compositionality report results --encoder whisper-base --figures figures
+      with the samples that this encoder scores highest and lowest on, and every figure as SVG and PNG
+  audio-compositionality report results --format latex --out tables.tex
+      the tables alone, as `compare` writes them
+"""
+
+_CORAL_DESCRIPTION = """\
+Are the scores an artefact of synthetic sound? The benchmark's embeddings are adapted to those of natural recordings by
+correlation alignment (CORAL: Sun, Feng and Saenko 2016), and both tasks are scored before and after. If a score changes
+little when the synthetic embeddings get the mean and covariance of natural sound's, it is not an artefact of the
+synthetic domain's covariance.
+
+Recordings are cut into clips of 10 s, a shorter file of 1 s or more is one clip; channels are averaged. Ten clips are
+the fewest that are taken; to know a covariance well takes more than an embedding has dimensions. For A-TRE the
+adaptation is learnt from the training scenes only.
+"""
+
+_CORAL_EXAMPLES = """\
+examples:
+  audio-compositionality coral --encoder whisper-base --recordings ESC-50/audio
+      on the preset mini
+  audio-compositionality coral --encoder whisper-base --recordings FSD50K.eval_audio --preset full --max-clips 5000
+      at the paper's size, adapted to more clips than are taken by default
+"""
+
+_VALIDATE_DESCRIPTION = """\
+Score encoders that are constructed from metadata, so that the truth about them is known: does each score rise with
+compositionality, stay put under what it should not see, and agree with theory; do intervals cover and tests stay
+silent? Takes a few minutes. The exit status is 1 where something that must hold does not.
+"""
+
 _ENCODER_HELP = (
     "ID is a name of `encoders` (NAME=PATH takes its weights from a local file or folder), the Hub id or folder of a "
     "transformers audio model, path/to/file.py:ClassName, the name of an installed entry point, hear:MODULE, "
@@ -82,6 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns the exit status: 0, 1 where an encoder fails its check, 2 for a mistake in the input, 130 when interrupted.
     """
     options = _parser().parse_args(arguments)
+    options.command = shlex.join(["audio-compositionality", *(sys.argv[1:] if arguments is None else arguments)])
     warnings.showwarning = _show_warning
     try:
         status: int | None = options.run(options)
@@ -201,6 +264,72 @@ def _parser() -> argparse.ArgumentParser:
     _add_computing_options(embed)
     embed.set_defaults(run=_embed, resume=again)
 
+    compare = commands.add_parser(
+        "compare",
+        help="results beside each other: intervals, paired tests, slopes against diversity",
+        description=_COMPARE_DESCRIPTION,
+        epilog=_COMPARE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_result_options(compare)
+    compare.add_argument(
+        "--format", default="text", metavar="NAME", help="text (default), or for papers markdown, latex, csv or json"
+    )
+    compare.add_argument("--out", type=Path, metavar="FILE", help="write there instead of to the terminal")
+    compare.set_defaults(run=_compare, resume="")
+
+    report = commands.add_parser(
+        "report",
+        help="one HTML page of results: tables, figures, samples to listen to",
+        description=_REPORT_DESCRIPTION,
+        epilog=_REPORT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_result_options(report)
+    report.add_argument(
+        "--out", type=Path, metavar="FILE", help="the file; default report.html, of other formats the terminal"
+    )
+    report.add_argument(
+        "--encoder",
+        metavar="ID",
+        help="samples to listen to are those that this encoder scores highest and lowest on; default, all that are "
+        "neither baselines nor untrained",
+    )
+    report.add_argument(
+        "--format",
+        default="html",
+        metavar="NAME",
+        help="html (default), or the tables alone: markdown, latex, csv, json",
+    )
+    report.add_argument("--figures", type=Path, metavar="DIR", help="also write every figure there, as SVG and PNG")
+    report.set_defaults(run=_report, resume="")
+
+    coral = commands.add_parser(
+        "coral",
+        help="are the scores an artefact of synthetic sound? The paper's check against natural recordings",
+        description=_CORAL_DESCRIPTION,
+        epilog=_CORAL_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_encoder_option(coral)
+    coral.add_argument(
+        "--recordings",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="folder with natural recordings, at any depth: wav, flac, ogg, mp3 and others",
+    )
+    coral.add_argument(
+        "--max-clips",
+        type=int,
+        metavar="N",
+        help="most clips of the recordings; where there are more, so many are drawn, always the same; default 2000",
+    )
+    _add_layer_options(coral)
+    _add_data_options(coral)
+    _add_scoring_options(coral)
+    coral.set_defaults(run=_coral, resume=again)
+
     check = commands.add_parser(
         "check-encoder",
         help="what to run first on a new encoder: does it do what it should, and how fast?",
@@ -212,9 +341,41 @@ def _parser() -> argparse.ArgumentParser:
     _add_model_options(check)
     check.set_defaults(run=_check_encoder, resume="")
 
+    validate = commands.add_parser(
+        "validate",
+        help="do the scores measure what they claim? constructed encoders, whose truth is known",
+        description=_VALIDATE_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    validate.add_argument("--out", type=Path, metavar="FILE", help="also write the page as Markdown")
+    validate.add_argument(
+        "--simulations",
+        type=int,
+        metavar="N",
+        help="simulated data sets of each setting; default 1000, with --quick 100",
+    )
+    validate.add_argument("--quick", action="store_true", help="less of everything, with wider bands: under a minute")
+    validate.add_argument("--seed", type=int, default=0, metavar="N", help="seed of every random choice; default 0")
+    validate.set_defaults(run=_validate, resume="")
+
     encoders = commands.add_parser("encoders", help="list the encoders that have a name")
     encoders.set_defaults(run=_encoders, resume="")
     return parser
+
+
+def _add_result_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "results",
+        nargs="+",
+        type=Path,
+        metavar="RESULTS",
+        help="folders of result files, such as results, or JSON files",
+    )
+    parser.add_argument(
+        "--data",
+        metavar="DIR|HUB_ID",
+        help="the data of the results, where they are neither a preset nor in the folder that the results state",
+    )
 
 
 def _add_encoder_option(parser: argparse.ArgumentParser) -> None:
@@ -247,11 +408,22 @@ def _add_evaluation_options(parser: argparse.ArgumentParser, of: str = "") -> No
     parser.add_argument(
         "--out", type=Path, default=Path("results"), metavar="DIR", help="result files of one data set; default results"
     )
+    _add_scoring_options(parser, of)
+
+
+def _add_scoring_options(parser: argparse.ArgumentParser, of: str = "") -> None:
     parser.add_argument(
         "--embeddings",
         type=Path,
         metavar="DIR",
         help="folder for embeddings; default `embeddings` in $AUDIO_COMPOSITIONALITY_CACHE or the user's cache",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=3,
+        metavar="N",
+        help="number of fits of A-TRE, whose spread is told apart from that of the scenes; default 3",
     )
     _add_computing_options(parser, of)
 
@@ -307,6 +479,20 @@ def _run(options: argparse.Namespace) -> None:
             for name in dict.fromkeys(names)
         ]
     _evaluate_all(encoders, open_benchmark("mini"), options)
+    if processes.is_main:
+        _report_of_run(options)
+
+
+def _report_of_run(options: argparse.Namespace) -> None:
+    """Write the report of all results in the folder, earlier ones too; where that fails, say why and go on."""
+    from .report import write_report
+
+    try:
+        path = write_report([options.out], options.out / "report.html", command=options.command)
+    except (OSError, ValueError) as error:
+        print(f"note: there is no report: {error}", file=sys.stderr)
+    else:
+        print(f"The report is {path}: open it in a browser.")
 
 
 def _evaluate(options: argparse.Namespace) -> None:
@@ -325,6 +511,7 @@ def _evaluate_all(encoders: Sequence[Encoder], benchmark: Benchmark, options: ar
     results = evaluate_encoders(
         encoders,
         benchmark,
+        seeds=options.seeds,
         batch_size=options.batch_size,
         device=options.device,
         out=options.out,
@@ -361,6 +548,82 @@ def _embed(options: argparse.Namespace) -> None:
                     "error says which and why",
                     file=sys.stderr,
                 )
+
+
+def _compare(options: argparse.Namespace) -> None:
+    from .comparison import compare_results
+    from .table_formats import check_format
+
+    check_format(options.format)
+    _tell(compare_results(options.results, data=options.data), options)
+
+
+def _tell(comparisons: Sequence[Comparison], options: argparse.Namespace) -> None:
+    """Print comparisons, or write them where the options say."""
+    from .comparison_tables import print_comparisons
+    from .result import write_text
+    from .table_formats import write_comparisons
+
+    if options.format == "text" and options.out is None:
+        print_comparisons(comparisons)
+        return
+    text = write_comparisons(comparisons, options.format)
+    if options.out is None:
+        print(text, end="")
+    else:
+        write_text(options.out, text)
+        print(f"{options.out} is written.")
+
+
+def _report(options: argparse.Namespace) -> None:
+    from audio_compositionality.dataset_builder.messages import nearest
+
+    from .comparison import compare_results
+    from .report import write_report
+    from .report_sections import write_figures
+    from .table_formats import FORMATS
+
+    formats = ("html", *FORMATS)
+    if options.format not in formats:
+        raise ValueError(f"unknown format {options.format!r}; {nearest(options.format, formats)}")
+    if options.format == "html":
+        path = write_report(
+            options.results,
+            options.out or "report.html",
+            data=options.data,
+            encoder=options.encoder,
+            figures=options.figures,
+            command=options.command,
+        )
+        print(f"{path} is written: open it in a browser.")
+        return
+    if options.encoder is not None:
+        raise ValueError("--encoder chooses samples to listen to, which only the format html has")
+    comparisons = compare_results(options.results, data=options.data)
+    if options.figures is not None:
+        write_figures(comparisons, options.figures)
+    _tell(comparisons, options)
+
+
+def _coral(options: argparse.Namespace) -> None:
+    from .coral import coral_check
+    from .embedding import embedding_root
+    from .recordings import MAX_CLIPS
+    from .table import print_coral
+
+    check = coral_check(
+        _load(options.encoder, options.device, _encoder_options(options)),
+        options.recordings,
+        _benchmark(options),
+        seeds=options.seeds,
+        max_clips=MAX_CLIPS if options.max_clips is None else options.max_clips,
+        batch_size=options.batch_size,
+        device=options.device,
+        embeddings=options.embeddings or embedding_root(),
+        skip_invalid=options.skip_invalid,
+        force=options.force,
+    )
+    print_coral(check)
 
 
 def _join() -> Processes:
@@ -437,6 +700,22 @@ def _check_encoder(options: argparse.Namespace) -> int:
 
     passed = print_checks(check_encoder(options.encoder, device=options.device, options=_encoder_options(options)))
     return 0 if passed else 1
+
+
+def _validate(options: argparse.Namespace) -> int:
+    if options.out is not None and options.out.is_dir():
+        raise ValueError(f"--out is {options.out}, a folder; give a file, such as {options.out / 'validity.md'}")
+    from .validity import validate
+    from .validity.page import print_page, write_page
+
+    validity = validate(simulations=options.simulations, quick=options.quick, seed=options.seed)
+    if options.out is not None:
+        given = {"--out": options.out, "--simulations": options.simulations, "--seed": options.seed or None}
+        parts = [str(part) for pair in given.items() if pair[1] is not None for part in pair]
+        quick = ["--quick"] if options.quick else []
+        write_page(validity, options.out, shlex.join(["audio-compositionality", "validate", *parts, *quick]))
+    print_page(validity)
+    return 0 if validity.holds else 1
 
 
 def _encoders(options: argparse.Namespace) -> None:

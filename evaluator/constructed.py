@@ -1,0 +1,324 @@
+"""Constructed encoders: embeddings made from the metadata of scenes, so that the truth about them is known.
+
+No audio is involved. A scene's embedding is a weighted sum of what its sources are, of what an encoder should not be
+paid for (energy, a shared mean), and of noise:
+
+    z = signal · [(1 − saturation) Σ token + saturation · max token]
+        + (counting · number of sources + loudness · level) e + shared_mean · m + noise · g
+
+Each weight is a departure from the perfectly additive encoder, z = Σ token, whose A-COAT is 1. `constructed_theory` has
+the scores that are to be expected of them.
+
+>>> sources = [[[0, 0], [1, 2]], [[2, 1], [-1, -1]]]  # two scenes of two sources and of one, with two attributes
+>>> scenes = Scenes(np.array(sources), np.array([[1.0, 0.5], [1.0, 0.0]]), num_classes=3)
+>>> additive(dim=16).embed(scenes).shape
+(2, 16)
+>>> scenes.sizes.tolist()
+[2, 1]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+NONE = -1
+"""Class of every attribute of a source that a scene does not have."""
+
+_VECTORS, _COMBINATIONS, _NOISE = 1, 2, 3  # independent random streams of one seed
+
+
+@dataclass(frozen=True)
+class Scenes:
+    """Scenes as the classes of their sources.
+
+    Attributes:
+        classes: [n, sources, attributes], 0 to num_classes - 1, `NONE` where a scene has no such source.
+        gains: linear gain of each source, [n, sources], 0 where there is none.
+        num_classes: K ≥ 2, of each attribute.
+    """
+
+    classes: Integers
+    gains: Floats
+    num_classes: int
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def __getitem__(self, rows: Integers | slice) -> Scenes:
+        return Scenes(self.classes[rows], self.gains[rows], self.num_classes)
+
+    def __or__(self, other: Scenes) -> Scenes:
+        """Each scene with the sources of its counterpart added."""
+        classes = np.concatenate([self.classes, other.classes], axis=1)
+        return Scenes(classes, np.concatenate([self.gains, other.gains], axis=1), self.num_classes)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Which sources there are, [n, sources]."""
+        return np.asarray((self.classes != NONE).all(axis=2))
+
+    @property
+    def sizes(self) -> Integers:
+        """Number of sources, [n]."""
+        return np.asarray(self.present.sum(axis=1))
+
+    @property
+    def levels(self) -> Floats:
+        """Level in dB, [n]: 10 log10 of the sum of the sources' squared gains."""
+        return np.asarray(10 * np.log10((self.gains**2).sum(axis=1)))
+
+    @property
+    def counts(self) -> Floats:
+        """How many sources have each class, [n, attributes, K]."""
+        found = self.classes[..., None] == np.arange(self.num_classes)
+        return np.asarray(found.sum(axis=1), np.float64)
+
+    @property
+    def codes(self) -> Integers:
+        """One number for each source's combination of classes, [n, sources]; `NONE` where there is no source."""
+        radix = self.num_classes ** np.arange(self.classes.shape[2])[::-1]
+        return np.where(self.present, self.classes @ radix, NONE)
+
+
+@dataclass(frozen=True)
+class Quadruples:
+    """Scenes A and C and the added sources T, n of each; B = A ∪ T, D = C ∪ T."""
+
+    a: Scenes
+    c: Scenes
+    t: Scenes
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __getitem__(self, rows: Integers | slice) -> Quadruples:
+        return Quadruples(self.a[rows], self.c[rows], self.t[rows])
+
+    @property
+    def matching(self) -> dict[str, Any]:
+        """What A-COAT's matched null needs: number and level of the added sources."""
+        return {"t_size": self.t.sizes, "t_level": self.t.levels}
+
+    @property
+    def disjoint(self) -> NDArray[np.bool_]:
+        """Whether A and C have no source in common, [n]."""
+        a, c = self.a.codes[:, :, None], self.c.codes[:, None, :]
+        return np.asarray(~((a == c) & (a != NONE)).any(axis=(1, 2)))
+
+
+def read_scenes(rows: Sequence[Mapping[str, Any]], gains: Mapping[str, float] | None) -> Scenes:
+    """Scenes of the rows of a_tre; labels become classes in the order of their names.
+
+    Args:
+        rows: as `Benchmark.rows` gives them.
+        gains: linear gain of each amplitude label; by default every gain is 1.
+    """
+    return _read([row["metadata"] for row in rows], gains)
+
+
+def read_quadruples(rows: Sequence[Mapping[str, Any]], gains: Mapping[str, float] | None) -> Quadruples:
+    """Quadruples of the rows of a_coat; see `read_scenes`."""
+    sets = [row["metadata"][name] for name in "ACT" for row in rows]
+    scenes, n = _read(sets, gains), len(rows)
+    return Quadruples(*(scenes[start : start + n] for start in (0, n, 2 * n)))
+
+
+def _read(sets: Sequence[Sequence[Mapping[str, str]]], gains: Mapping[str, float] | None) -> Scenes:
+    attributes = sorted(sets[0][0])
+    labels = [sorted({source[name] for sources in sets for source in sources}) for name in attributes]
+    numbers = [{label: number for number, label in enumerate(names)} for names in labels]
+    shape = len(sets), max(map(len, sets))
+    classes, loud = np.full((*shape, len(attributes)), NONE, np.int64), np.zeros(shape)
+    for row, sources in enumerate(sets):
+        for place, source in enumerate(sources):
+            classes[row, place] = [numbers[k][source[name]] for k, name in enumerate(attributes)]
+            loud[row, place] = 1.0 if gains is None else gains[source["amplitude_label"]]
+    return Scenes(classes, loud, max(map(len, labels)))
+
+
+@dataclass(frozen=True)
+class ConstructedEncoder:
+    """An encoder whose embeddings are known: see the formula at the head of the module.
+
+    The token of a source is sqrt(1 - binding) · (the sum of its classes' vectors) + sqrt(binding) · (a vector of its
+    own for each combination of classes). The vectors of an attribute's K classes are the corners of a regular simplex
+    about the origin, those of different attributes, e and m are orthogonal, and all are randomly turned: the class part
+    of a token has length 1 and adds no direction that all scenes share. A combination's vector is N(0, I / dim). The
+    noise g is N(0, I / dim), new for every clip: its squared length is 1 on average.
+
+    Attributes:
+        signal: weight of what the scene is made of, ≥ 0.
+        binding: 0, tokens are sums over attributes; 1, a vector a combination: nothing to be learnt from other
+            combinations.
+        saturation: 0, tokens are added; 1, their element-wise maximum is taken.
+        counting: weight of the number of sources, along one direction, ≥ 0.
+        loudness: weight of the level in units of 10 dB, along the same direction, ≥ 0.
+        shared_mean: length of a vector that is added to every embedding, ≥ 0.
+        noise: root mean square length of the noise, ≥ 0.
+        dim: number of dimensions, at least attributes · K + 2.
+        seed: of all random choices.
+
+    Raises:
+        ValueError: a weight out of its range.
+    """
+
+    signal: float = 1.0
+    binding: float = 0.0
+    saturation: float = 0.0
+    counting: float = 0.0
+    loudness: float = 0.0
+    shared_mean: float = 0.0
+    noise: float = 0.0
+    dim: int = 128
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            high = 1.0 if field.name in ("binding", "saturation") else math.inf
+            if not 0 <= value <= high or not math.isfinite(value):
+                rule = "from 0 to 1" if high == 1 else "finite and at least 0"
+                raise ValueError(f"{field.name} is {value}; it must be {rule}")
+
+    def embed(self, scenes: Scenes, clip: int = 0) -> Floats:
+        """Embed scenes: float64 [n, dim].
+
+        Args:
+            scenes: the scenes.
+            clip: another number gives the same scenes as other clips, with noise of their own.
+
+        Raises:
+            ValueError: too few dimensions for so many classes.
+        """
+        vectors, energy, shared = self._vectors(scenes)
+        embeddings = self.shared_mean * shared + np.zeros((len(scenes), self.dim))
+        if self.signal:
+            embeddings += self.signal * self._mixture(scenes, vectors)
+        if self.counting or self.loudness:
+            amounts = self.counting * scenes.sizes + self.loudness * scenes.levels / 10
+            embeddings += amounts[:, None] * energy
+        if self.noise:
+            drawn = self._generator(_NOISE, clip).standard_normal((len(scenes), self.dim))
+            embeddings += self.noise / math.sqrt(self.dim) * drawn
+        return embeddings
+
+    def embed_quadruples(self, quadruples: Quadruples) -> tuple[Floats, Floats, Floats, Floats]:
+        """Embed A, B, C and D of quadruples: float64 [n, dim] each."""
+        q = quadruples
+        return self.embed(q.a, 1), self.embed(q.a | q.t, 2), self.embed(q.c, 3), self.embed(q.c | q.t, 4)
+
+    def _generator(self, *stream: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, *stream])
+
+    def _vectors(self, scenes: Scenes) -> tuple[Floats, Floats, Floats]:
+        """Vectors of the classes [attributes, K, dim], of energy [dim] and of the shared mean [dim]."""
+        attributes, number = scenes.classes.shape[2], scenes.num_classes
+        needed = attributes * number + 2
+        if self.dim < needed:
+            raise ValueError(
+                f"dim is {self.dim}; {attributes} attributes of {number} classes, energy and the shared mean need at "
+                f"least {needed} dimensions"
+            )
+        drawn = self._generator(_VECTORS).standard_normal((self.dim, needed))
+        axes = np.linalg.qr(drawn)[0].T
+        vectors = axes[:-2].reshape(attributes, number, self.dim)
+        # Orthonormal vectors less their mean are a simplex of squared radius 1 - 1/K.
+        vectors = (vectors - vectors.mean(axis=1, keepdims=True)) / math.sqrt(attributes * (1 - 1 / number))
+        return vectors, axes[-2], axes[-1]
+
+    def _mixture(self, scenes: Scenes, vectors: Floats) -> Floats:
+        """Tokens of the sources, added or their maximum taken: [n, dim]."""
+        total = np.zeros((len(scenes), self.dim))
+        largest = np.full_like(total, -np.inf)
+        own = self._combination_vectors(scenes) if self.binding else {}
+        # Source by source: n × sources × dim numbers at once would be most of the memory.
+        for place in range(scenes.classes.shape[1]):
+            rows = np.flatnonzero(scenes.present[:, place])
+            chosen = scenes.classes[rows, place]
+            tokens = math.sqrt(1 - self.binding) * vectors[np.arange(len(vectors)), chosen].sum(axis=1)
+            if own:
+                tokens += math.sqrt(self.binding) * np.stack([own[code] for code in scenes.codes[rows, place].tolist()])
+            total[rows] += tokens
+            largest[rows] = np.maximum(largest[rows], tokens)
+        return (1 - self.saturation) * total + self.saturation * largest if self.saturation else total
+
+    def _combination_vectors(self, scenes: Scenes) -> dict[int, Floats]:
+        codes = np.unique(scenes.codes[scenes.present]).tolist()
+        scale = 1 / math.sqrt(self.dim)
+        return {code: scale * self._generator(_COMBINATIONS, code).standard_normal(self.dim) for code in codes}
+
+
+def additive(**others: Any) -> ConstructedEncoder:
+    """The perfectly additive encoder; ``others`` are fields of `ConstructedEncoder`, here and below."""
+    return ConstructedEncoder(**others)
+
+
+def noisy(share: float, **others: Any) -> ConstructedEncoder:
+    """Additive plus noise; ``share`` of the mean squared length of a scene of one source is signal, the rest noise."""
+    return ConstructedEncoder(signal=math.sqrt(share), noise=math.sqrt(1 - share), **others)
+
+
+def anisotropic(share: float, encoder: ConstructedEncoder) -> ConstructedEncoder:
+    """``encoder`` scaled by sqrt(1 - share), with a shared mean of length sqrt(share) added."""
+    weight = math.sqrt(1 - share)
+    return replace(
+        encoder,
+        signal=weight * encoder.signal,
+        counting=weight * encoder.counting,
+        loudness=weight * encoder.loudness,
+        noise=weight * encoder.noise,
+        shared_mean=math.sqrt(share),
+    )
+
+
+def bound(share: float, **others: Any) -> ConstructedEncoder:
+    """Additive over sources, ``share`` of a token's mean squared length a vector of its combination of attributes."""
+    return ConstructedEncoder(binding=share, **others)
+
+
+def saturating(share: float, **others: Any) -> ConstructedEncoder:
+    """The sum of tokens (0) mixed with their element-wise maximum (1)."""
+    return ConstructedEncoder(saturation=share, **others)
+
+
+def counting(share: float, **others: Any) -> ConstructedEncoder:
+    """Knows nothing but the number of sources: weight sqrt(share), beside noise of weight sqrt(1 - share)."""
+    return ConstructedEncoder(signal=0, counting=math.sqrt(share), noise=math.sqrt(1 - share), **others)
+
+
+def loud(share: float, **others: Any) -> ConstructedEncoder:
+    """Knows nothing but the level: weight sqrt(share) for 10 dB, beside noise of weight sqrt(1 - share)."""
+    return ConstructedEncoder(signal=0, loudness=math.sqrt(share), noise=math.sqrt(1 - share), **others)
+
+
+def constant(**others: Any) -> ConstructedEncoder:
+    """The same embedding for everything."""
+    return ConstructedEncoder(signal=0, shared_mean=1, **others)
+
+
+def permuted(groups: Sequence[str] | NDArray[Any], share: float, seed: int) -> Integers:
+    """Row numbers [n] in which a share of the rows, drawn at random, has changed places within its group.
+
+    None of the chosen rows stays where it was (of a group in which one is chosen, it has to).
+
+    Args:
+        groups: [n], such as the split of each scene.
+        share: 0 to 1.
+        seed: of the choice.
+    """
+    rng, names = np.random.default_rng(seed), np.asarray(groups)
+    order = np.arange(len(names))
+    for name in np.unique(names):
+        members = np.flatnonzero(names == name)
+        chosen = rng.permutation(members)[: round(share * len(members))]
+        order[chosen] = np.roll(chosen, 1)
+    return order

@@ -1,0 +1,133 @@
+"""The scores that theory expects of the constructed encoders.
+
+>>> round(mean_resultant_length(np.array([3.0]), 2).item(), 4)  # a point 3 standard deviations from the origin
+0.9374
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import integrate, special, stats
+
+from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
+
+from .constructed import ConstructedEncoder, Quadruples, Scenes
+
+Floats = NDArray[np.float64]
+
+_GRID = np.linspace(-12, 12, 9_601)  # standard deviations; beyond them lies less than 1e-32 of a normal variable
+
+
+def mean_resultant_length(strength: ArrayLike, dim: int) -> Floats:
+    """E[û · ŝ] of u = s + τ g with g ~ N(0, I) in `dim` dimensions, û and ŝ being u and s at length 1.
+
+    It is the mean resultant length of the projected normal distribution (Mardia and Jupp 2000, "Directional
+    Statistics", sections 3.5.6 and 9.2 for the terms). With λ = |s| / τ and D dimensions
+
+        E[û · ŝ] = (λ / √2) Γ((D + 1) / 2) / Γ(D / 2 + 1) · 1F1(1/2; D/2 + 1; −λ² / 2)
+
+    Derivation: 1/|u| = π^(-1/2) ∫_0^∞ x^(-1/2) exp(−x |u|²) dx; the expectation of u · ŝ exp(−x |u|²) is a Gaussian
+    integral, λ (1 + 2x)^(-(D+2)/2) exp(−x λ² / (1 + 2x)) for τ = 1; with y = 2x / (1 + 2x) the integral over x is
+    Kummer's (NIST Digital Library of Mathematical Functions, equation 13.4.1).
+
+    Args:
+        strength: λ ≥ 0, of any shape; infinite where there is no noise.
+        dim: D.
+    """
+    ratio = np.asarray(strength, np.float64)
+    finite = np.where(np.isfinite(ratio), ratio, 1.0)
+    scale = math.exp(special.gammaln((dim + 1) / 2) - special.gammaln(dim / 2 + 1)) / math.sqrt(2)
+    length = scale * finite * special.hyp1f1(0.5, dim / 2 + 1, -(finite**2) / 2)
+    return np.asarray(np.where(np.isfinite(ratio), length, 1.0))
+
+
+def expected_a_coat(encoder: ConstructedEncoder, quadruples: Quadruples) -> Floats:
+    """E cos(z_B − z_A, z_D − z_C) of each quadruple over the encoder's noise: [n].
+
+    The steps are u = s + n₁ and v = s′ + n₂, n₁ and n₂ independent N(0, τ² I): τ² is twice the noise's variance in a
+    dimension, since a step is a difference of two clips. Directions of independent vectors multiply:
+    E[û · v̂] = E[û] · E[v̂] = ŝ · ŝ′ times both `mean_resultant_length`.
+    """
+    a, b, c, d = replace(encoder, noise=0).embed_quadruples(quadruples)
+    cosines = a_coat_scores(a, b, c, d)
+    deviation = encoder.noise * math.sqrt(2 / encoder.dim)
+    return cosines * _alignment(b - a, deviation) * _alignment(d - c, deviation)
+
+
+def expected_oracle(encoder: ConstructedEncoder, scenes: Scenes) -> Floats:
+    """E cos(z, E z) of each scene: [n], what the encoder's own noise-free embedding scores as a prediction of it.
+
+    No prediction from metadata scores more: E[û] points along s, and E[û · p] ≤ |E[û]| for every p of length 1.
+    """
+    return _alignment(replace(encoder, noise=0).embed(scenes), encoder.noise / math.sqrt(encoder.dim))
+
+
+def _alignment(signal: Floats, deviation: float) -> Floats:
+    norms = np.linalg.norm(signal, axis=1)
+    with np.errstate(divide="ignore"):
+        return mean_resultant_length(norms / deviation if deviation else np.full_like(norms, np.inf), signal.shape[1])
+
+
+def expected_population_a_coat(share: float, dim: int, sizes: ArrayLike) -> float:
+    """Mean A-COAT of the noisy encoder over a population of quadruples.
+
+    Args:
+        share: of signal, as in `noisy`.
+        dim: dimensions.
+        sizes: |T|, each value equally frequent; the sources of T have orthogonal tokens of length 1.
+    """
+    with np.errstate(divide="ignore"):
+        strength = np.sqrt(np.asarray(sizes, np.float64) * share / (2 * (1 - share) / dim))
+    return float((mean_resultant_length(strength, dim) ** 2).mean())
+
+
+def expected_maximum_a_coat(a: int, c: int, t: int) -> float:
+    """A-COAT of a quadruple whose sources, all different, have independent Gaussian tokens and mix by the maximum.
+
+    In the limit of many dimensions: with α, γ and θ the largest of `a`, `c` and `t` standard normal variables, a step
+    is (θ − α)⁺ in each dimension, so that the cosine is E[(θ−α)⁺(θ−γ)⁺] / sqrt(E[(θ−α)⁺²] E[(θ−γ)⁺²]). Given θ = x,
+    E(x − α)⁺ = ∫_−∞^x Φ(u)^a du and E(x − α)⁺² = 2 ∫_−∞^x E(u − α)⁺ du. In D dimensions the mean cosine differs by
+    O(1/D).
+    """
+    below = stats.norm.cdf(_GRID)
+    density = t * stats.norm.pdf(_GRID) * below ** (t - 1)
+    first, second = (integrate.cumulative_simpson(below**k, x=_GRID, initial=0) for k in (a, c))
+    squares = [2 * integrate.cumulative_simpson(step, x=_GRID, initial=0) for step in (first, second)]
+    product = integrate.simpson(density * first * second, x=_GRID)
+    norms = [integrate.simpson(density * square, x=_GRID) for square in squares]
+    return float(product / math.sqrt(norms[0] * norms[1]))
+
+
+def expected_constant(train: Scenes, test: Scenes, share: float) -> float:
+    """A-TRE's `constant` of the additive encoder with a shared mean, without noise: exact, from counts of classes.
+
+    Two scenes of x and y sources have the inner product share + (1 − share) Σ_attributes (Σ_k x_k y_k − x y / K) /
+    (attributes (1 − 1/K)): that of simplex corners, see `ConstructedEncoder`. The constant is the mean over test scenes
+    of cos(z, mean of the unit training embeddings), which inner products alone decide.
+    """
+    attributes, number = train.classes.shape[2], train.num_classes
+    x, y = (scenes.counts.reshape(len(scenes), -1) for scenes in (train, test))
+
+    def products(p: Floats, q: Floats) -> Floats:
+        sizes = p.sum(axis=1)[:, None] * q.sum(axis=1) / attributes  # Σ_attributes of x y
+        simplex = (p @ q.T - sizes / number) / attributes / (1 - 1 / number)
+        return np.asarray(share + (1 - share) * simplex)
+
+    own, inner, cross = (products(p, q) for p, q in ((y, y), (x, x), (y, x)))
+    weights = 1 / np.sqrt(np.diag(inner)) / len(x)
+    return float((cross @ weights / np.sqrt(np.diag(own))).mean() / math.sqrt(weights @ inner @ weights))
+
+
+def expected_noise_constant(share: float, dim: int, training: int) -> float:
+    """A-TRE's `constant` of an encoder that is nothing but a shared mean and noise (`anisotropic` of ``noisy(0)``).
+
+    With r the `mean_resultant_length` at λ = sqrt(share / ((1 − share) / D)), two unit embeddings have the expected
+    product r², and the mean of N of them the expected squared length r² + (1 − r²)/N: the constant is r² over its root,
+    up to terms of O(1/N) of the sampling of that length.
+    """
+    r2 = float(mean_resultant_length(math.sqrt(share * dim / (1 - share)), dim)) ** 2
+    return r2 / math.sqrt(r2 + (1 - r2) / training)
