@@ -24,8 +24,8 @@ def one_thread():
 
 @pytest.fixture(autouse=True)
 def few_steps(monkeypatch):
-    """What is fitted matters elsewhere."""
-    monkeypatch.setattr("audio_compositionality.evaluator.evaluation.FEW_STEPS", 20)
+    """How well A-TRE is fitted matters elsewhere."""
+    monkeypatch.setattr("audio_compositionality.evaluator.tasks.FEW_STEPS", 20)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,21 @@ def run(*arguments) -> int:
     return command_line.main([str(argument) for argument in arguments])
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["build"], ["evaluate"], ["embed"], ["check-encoder"], ["encoders"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        [],
+        ["run"],
+        ["build"],
+        ["evaluate"],
+        ["embed"],
+        ["compare"],
+        ["report"],
+        ["coral"],
+        ["check-encoder"],
+        ["encoders"],
+    ],
+)
 def test_help_is_there_for_every_command(command, capsys):
     with pytest.raises(SystemExit) as stop:
         run(*command, "--help")
@@ -62,7 +76,12 @@ def test_evaluate_writes_results_and_prints_the_tables(folder, tmp_path, capsys,
         assert word in out
     result, _ = load_result(next(tmp_path.rglob("a_tre.json")))
     assert result.dataset == folder
+    assert result.settings["seeds"] == [0, 1, 2]
     assert run("evaluate", "--encoder", "log-mel-statistics", "--data", folder, "--out", tmp_path) == 0
+    one_seed = ["--seeds", 1, "--out", tmp_path / "one"]
+    assert run("evaluate", "--encoder", "log-mel-statistics", "--data", folder, *one_seed) == 0
+    result, _ = load_result(next((tmp_path / "one").rglob("a_tre.json")))
+    assert result.settings["seeds"] == [0]
 
 
 def test_embed_writes_every_clip_once_and_evaluate_takes_them(folder, tmp_path, capsys, cache):
@@ -79,7 +98,7 @@ def test_embed_writes_every_clip_once_and_evaluate_takes_them(folder, tmp_path, 
     files = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
     assert len(files) == 4
     evaluate = ["evaluate", "--encoder", "log-mel-statistics", "--data", folder, "--embeddings", out]
-    assert run(*evaluate, "--out", tmp_path / "results") == 0
+    assert run(*evaluate, "--seeds", 1, "--out", tmp_path / "results") == 0
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == files
     assert not list(cache.iterdir())
 
@@ -190,9 +209,9 @@ def test_check_encoder_passes_a_sound_one_and_fails_a_broken_one(tmp_path, capsy
 
 def test_an_encoder_of_a_file_is_run_without_a_twin(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("audio_compositionality.dataset_builder.open_benchmark", lambda source: open_benchmark(folder))
-    assert run("run", "--encoder", EXAMPLE, "--out", tmp_path / "results") == 0
+    assert run("run", "--encoder", EXAMPLE, "--seeds", 1, "--out", tmp_path / "results") == 0
     assert "BandEnergies" in capsys.readouterr().out
-    assert len(list((tmp_path / "results").iterdir())) == 4
+    assert len([path for path in (tmp_path / "results").iterdir() if path.is_dir()]) == 4
 
 
 @pytest.mark.parametrize(
@@ -203,6 +222,7 @@ def test_an_encoder_of_a_file_is_run_without_a_twin(folder, tmp_path, monkeypatc
         (["evaluate", "--encoder", "random", "--preset", "ful"], "unknown preset 'ful'; did you mean 'full'"),
         (["evaluate", "--encoder", "random", "--data", "nowhere"], "no data 'nowhere'"),
         (["evaluate", "--encoder", "random", "--batch-size", "0"], "batch_size is 0"),
+        (["evaluate", "--encoder", "random", "--seeds", "0"], "seeds is 0"),
         (["evaluate", "--encoder", "random", "--layer", "2"], "'random' is a baseline without a model"),
         (
             ["evaluate", "--encoder", "random", "--pooling", "men"],
