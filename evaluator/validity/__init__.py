@@ -1,6 +1,6 @@
 """Do the scores measure what they claim? Encoders whose truth is known, scored like any other.
 
-`validate` turns the dials of `constructed`, compares scores with `constructed_theory`, and simulates the intervals and
+`validate` turns the dials of `constructed`, compares scores with `theory`, and simulates the intervals and
 tests of `statistics`. What must hold is told apart from what is only found: where a published score, or a control, has
 been seen to fail, the failure is a finding with its figure.
 """

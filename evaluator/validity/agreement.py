@@ -12,16 +12,16 @@ from scipy import stats
 
 from audio_compositionality.metrics.a_coat.a_coat import a_coat, a_coat_scores
 
-from .. import constructed as make
-from ..constructed import ConstructedEncoder
-from ..constructed_theory import (
+from . import constructed as make
+from .constructed import ConstructedEncoder
+from .data import BASE_SHARE, EXACT, Data, Floats
+from .theory import (
     expected_a_coat,
     expected_constant,
     expected_maximum_a_coat,
     expected_noise_constant,
     expected_oracle,
 )
-from .data import BASE_SHARE, EXACT, Data, Floats
 
 MAXIMUM_DIM = 4_096
 """Dimensions for the theory of the maximum, which holds for many: its error of O(1/D) is then about 0.0002."""

@@ -13,7 +13,7 @@ from audio_compositionality.dataset_builder import RenderedBenchmark, preset_con
 from audio_compositionality.metrics.a_coat.a_coat import a_coat
 from audio_compositionality.metrics.a_tre.a_tre import a_tre
 
-from ..constructed import ConstructedEncoder, permuted, read_quadruples, read_scenes
+from .constructed import ConstructedEncoder, permuted, read_quadruples, read_scenes
 
 Floats = NDArray[np.float64]
 Score = tuple[str, str]

@@ -11,8 +11,8 @@ import numpy as np
 from scipy import stats
 from tqdm.auto import tqdm
 
-from .. import constructed as make
-from ..constructed import ConstructedEncoder
+from . import constructed as make
+from .constructed import ConstructedEncoder
 from .data import A_COAT, BASE_SHARE, EXACT, SCORES, Data, Score
 
 Behaviour = Literal["rises", "falls", "stays"]

@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.metrics.a_coat.a_coat import a_coat
 
-from ..constructed import noisy
+from .constructed import noisy
 from .data import BASE_SHARE, EXACT, SCORES, Data, Floats, Score
 
 

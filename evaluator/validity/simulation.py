@@ -12,9 +12,9 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
 
-from ..constructed_theory import expected_population_a_coat
 from ..result import mean_interval
 from ..statistics import compare_pairs, mean_intervals, paired_t_test
+from .theory import expected_population_a_coat
 
 Floats = NDArray[np.float64]
 Clusters = NDArray[np.int64]

@@ -12,11 +12,10 @@ import torch
 from scipy import stats
 
 from audio_compositionality.evaluator import command_line, validity
-from audio_compositionality.evaluator.constructed import additive, noisy
-from audio_compositionality.evaluator.constructed_theory import expected_population_a_coat
 from audio_compositionality.evaluator.result import mean_interval
 from audio_compositionality.evaluator.validity import Validity, validate
 from audio_compositionality.evaluator.validity.agreement import Agreement
+from audio_compositionality.evaluator.validity.constructed import additive, noisy
 from audio_compositionality.evaluator.validity.data import Data, Plan
 from audio_compositionality.evaluator.validity.dials import monotone, sampling_error
 from audio_compositionality.evaluator.validity.invariance import Invariance
@@ -31,6 +30,7 @@ from audio_compositionality.evaluator.validity.simulation import (
     simulate_false_positives,
     simulate_scores,
 )
+from audio_compositionality.evaluator.validity.theory import expected_population_a_coat
 
 SMALL = Plan(quadruples=40, train=40, test=20, candidates=(500, 2_000), max_steps=2, replicates=2)
 

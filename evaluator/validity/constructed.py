@@ -6,7 +6,7 @@ paid for (energy, a shared mean), and of noise:
     z = signal · [(1 − saturation) Σ token + saturation · max token]
         + (counting · number of sources + loudness · level) e + shared_mean · m + noise · g
 
-Each weight is a departure from the perfectly additive encoder, z = Σ token, whose A-COAT is 1. `constructed_theory` has
+Each weight is a departure from the perfectly additive encoder, z = Σ token, whose A-COAT is 1. `theory` has
 the scores that are to be expected of them.
 
 >>> sources = [[[0, 0], [1, 2]], [[2, 1], [-1, -1]]]  # two scenes of two sources and of one, with two attributes

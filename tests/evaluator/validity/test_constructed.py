@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from audio_compositionality.evaluator import constructed, constructed_theory
-from audio_compositionality.evaluator.constructed import (
+from audio_compositionality.evaluator.validity import constructed, theory
+from audio_compositionality.evaluator.validity.constructed import (
     NONE,
     ConstructedEncoder,
     Quadruples,
@@ -26,7 +26,7 @@ from audio_compositionality.evaluator.constructed import (
     read_scenes,
     saturating,
 )
-from audio_compositionality.evaluator.constructed_theory import (
+from audio_compositionality.evaluator.validity.theory import (
     expected_a_coat,
     expected_constant,
     expected_maximum_a_coat,
@@ -54,7 +54,7 @@ def quadruples() -> Quadruples:
     return Quadruples(scenes(60, 3, 1), scenes(60, 3, 2), scenes(60, 2, 3))
 
 
-@pytest.mark.parametrize("module", [constructed, constructed_theory])
+@pytest.mark.parametrize("module", [constructed, theory])
 def test_doctests(module):
     outcome = doctest.testmod(module)
     assert outcome.attempted > 0
