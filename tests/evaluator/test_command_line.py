@@ -49,6 +49,7 @@ def run(*arguments) -> int:
         ["report"],
         ["coral"],
         ["check-encoder"],
+        ["validate"],
         ["encoders"],
     ],
 )
@@ -61,7 +62,7 @@ def test_help_is_there_for_every_command(command, capsys):
 
 def test_help_does_not_wait_for_torch():
     code = (
-        "import sys; from audio_compositionality.evaluator.command_line import _parser; _parser();"
+        "import sys; from audio_compositionality.evaluator.command_line import argument_parser; argument_parser();"
         "assert not {'torch', 'datasets', 'numba'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
