@@ -149,7 +149,7 @@ _DRAWINGS = (
         "control_scatter",
         control_scatter,
         "{score} of {encoders} against each of its controls, a point an encoder.",
-        "{score} against its controls. A score that follows a control is explained by what the control measures.",
+        "{score} against its controls. A score no higher than its null, or than its constant predictor, says nothing.",
     ),
     _Drawing(
         "diversity_panels",

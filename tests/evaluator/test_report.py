@@ -130,8 +130,9 @@ def page(results, tmp_path_factory):
 
 @pytest.fixture
 def without_figures(monkeypatch):
-    """For tests of what else is on the page: figures take most of the time."""
+    """For tests of what else is on the page: figures and spectrograms take most of the time."""
     monkeypatch.setattr("audio_compositionality.evaluator.report_sections._DRAWINGS", ())
+    monkeypatch.setattr("audio_compositionality.evaluator.listening.spectrogram_png", lambda *_: b"")
 
 
 def shown_samples(page):
