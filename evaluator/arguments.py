@@ -91,9 +91,10 @@ examples:
 
 _CORAL_DESCRIPTION = """\
 Are the scores an artefact of synthetic sound? The benchmark's embeddings are adapted to those of natural recordings by
-correlation alignment (CORAL: Sun, Feng and Saenko 2016), and both tasks are scored before and after. If a score changes
-little when the synthetic embeddings get the mean and covariance of natural sound's, it is not an artefact of the
-synthetic domain's covariance.
+correlation alignment (CORAL: Sun, Feng and Saenko 2016), and both tasks are scored before and after. A score that
+changes little when the synthetic embeddings get the mean and covariance of natural sound's speaks against an artefact
+of the synthetic clips' mean and covariance, and of nothing else. Any invertible linear map leaves perfect additivity at
+1: that an A-COAT near 1 does not change is weak evidence.
 
 Recordings are cut into clips of 10 s, a shorter file of 1 s or more is one clip; channels are averaged. Ten clips are
 the fewest that are taken; to know a covariance well takes more than an embedding has dimensions. For A-TRE the

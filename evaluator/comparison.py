@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,6 +75,7 @@ class Comparison:
         fingerprint: of the data.
         dataset: where they were opened from, as the results state it.
         entries: the highest mean first, all with the same samples in the same order.
+        benchmark: the data, opened again; None where they cannot be.
         samples: what is known of the samples; None where the data cannot be opened.
         missing: why `samples` is None.
         notes: what a reader has to know: results with other settings, samples left out.
@@ -85,6 +85,7 @@ class Comparison:
     fingerprint: str
     dataset: str
     entries: tuple[Entry, ...]
+    benchmark: Benchmark | None
     samples: Samples | None
     missing: str | None
     notes: tuple[str, ...]
@@ -202,16 +203,18 @@ def load_results(paths: Sequence[str | Path]) -> list[Entry]:
         raise ResultError("no results: give folders that hold them, or their JSON files")
     files = dict.fromkeys(file.absolute() for path in paths for file in _result_files(Path(path)))
     loaded = [(file, *load_result(file)) for file in files]
-    shared = Counter((result.task, result.fingerprint, result.encoder_id) for _, result, _ in loaded)
+    shared: dict[tuple[str, ...], set[str]] = {}
+    for _, result, _ in loaded:
+        revisions = shared.setdefault((result.task, result.fingerprint, result.encoder_id), set())
+        revisions.add(result.encoder_revision)
     entries: dict[tuple[str, ...], Entry] = {}
     for file, result, table in loaded:
         key = (result.task, result.fingerprint, result.encoder_id, result.encoder_revision)
         if key in entries:
             raise ResultError(f"{file} and {entries[key].path} are results of the same encoder, revision and data")
         columns = {name: table[name].to_numpy() for name in table.column_names if name != "id"}
-        alone = shared[key[:3]] == 1
         entries[key] = Entry(
-            label=result.encoder_id if alone else f"{result.encoder_id} ({result.encoder_revision[:8]})",
+            label=result.encoder_id if len(shared[key[:3]]) == 1 else _label(result, shared[key[:3]]),
             result=result,
             path=file,
             ids=tuple(table["id"].to_pylist()),
@@ -242,7 +245,11 @@ def compare_results(paths: Sequence[str | Path], *, data: str | None = None) -> 
         grouped.setdefault((entry.result.task, entry.result.fingerprint), []).append(entry)
     benchmark = None if data is None else open_benchmark(data)
     if benchmark is not None and benchmark.fingerprint not in {fingerprint for _, fingerprint in grouped}:
-        raise DatasetError(f"{data} is not the data of these results: its fingerprint is {benchmark.fingerprint}")
+        stated = sorted(
+            {(entry.result.dataset, entry.result.fingerprint) for found in grouped.values() for entry in found}
+        )
+        theirs = ", ".join(f"{dataset} ({fingerprint[:8]})" for dataset, fingerprint in stated)
+        raise DatasetError(f"{data} ({benchmark.fingerprint[:8]}) is not the data of these results; theirs: {theirs}")
     opened: dict[str, Benchmark | str] = {}
     comparisons = []
     for (task, fingerprint), entries in sorted(grouped.items(), key=lambda item: item[0]):
@@ -252,26 +259,6 @@ def compare_results(paths: Sequence[str | Path], *, data: str | None = None) -> 
             opened[fingerprint] = _reopen(sorted({entry.result.dataset for entry in entries}), fingerprint)
         comparisons.append(_compare(task, fingerprint, entries, opened[fingerprint]))
     return comparisons
-
-
-def benchmark_of(comparison: Comparison, data: str | None = None) -> Benchmark:
-    """Open the data of a comparison again.
-
-    Args:
-        comparison: whose data.
-        data: see `compare_results`.
-
-    Raises:
-        DatasetError: they cannot be opened, or are others now.
-    """
-    if data is not None:
-        benchmark = open_benchmark(data)
-        if benchmark.fingerprint == comparison.fingerprint:
-            return benchmark
-    found = _reopen(sorted({entry.result.dataset for entry in comparison.entries}), comparison.fingerprint)
-    if isinstance(found, str):
-        raise DatasetError(found)
-    return found
 
 
 def diversity(comparison: Comparison, measure: str = "score") -> Diversity | None:
@@ -309,6 +296,15 @@ def diversity(comparison: Comparison, measure: str = "score") -> Diversity | Non
         for name, labels in groupings.items()
     }
     return Diversity(slopes, groups)
+
+
+def _label(result: Result, revisions: set[str]) -> str:
+    """The encoder's id, and as much of its revision as tells it from the encoder's others."""
+    own = result.encoder_revision
+    length = 8
+    while sum(revision[:length] == own[:length] for revision in revisions) > 1:
+        length += 1
+    return f"{result.encoder_id} ({own[:length]})"
 
 
 def _result_files(path: Path) -> list[Path]:
@@ -349,27 +345,32 @@ def _compare(task: str, fingerprint: str, entries: Sequence[Entry], opened: Benc
     if not common:
         raise ResultError(f"the results of {task} have no sample in common")
     ids = [id for id in entries[0].ids if id in common]
-    samples: Samples | None = None
-    if isinstance(opened, str):
-        missing: str | None = opened
-    else:
-        missing = None
-        described = describe_samples(task, opened.rows(task))
-        places = {id: place for place, id in enumerate(described.ids)}
+    benchmark, samples, missing = (None, None, opened) if isinstance(opened, str) else _read(opened, task)
+    if samples is not None:
+        places = {id: place for place, id in enumerate(samples.ids)}
         unknown = [id for id in ids if id not in places]
         if unknown:
             raise ResultError(f"{entries[0].path} has the sample {unknown[0]!r}, which the data do not have")
-        samples = described.at([places[id] for id in ids])
+        samples = samples.at([places[id] for id in ids])
     aligned = sorted((entry.at(ids) for entry in entries), key=lambda entry: (-float(entry.score.mean()), entry.label))
     return Comparison(
         task=task,
         fingerprint=fingerprint,
         dataset=min(entry.result.dataset for entry in entries),
         entries=tuple(aligned),
+        benchmark=benchmark,
         samples=samples,
         missing=missing,
         notes=tuple(_notes(entries, len(ids))),
     )
+
+
+def _read(benchmark: Benchmark, task: str) -> tuple[Benchmark | None, Samples | None, str | None]:
+    """The data and what they tell of the samples, or why they tell nothing."""
+    try:
+        return benchmark, describe_samples(task, benchmark.rows(task)), None
+    except (OSError, ValueError) as error:
+        return None, None, f"the data {benchmark.source!r} cannot be read: {error}"
 
 
 def _notes(entries: Sequence[Entry], n: int) -> Iterable[str]:
@@ -380,6 +381,12 @@ def _notes(entries: Sequence[Entry], n: int) -> Iterable[str]:
             found.setdefault(str(entry.result.settings.get(name)), []).append(entry.label)
         if len(found) > 1:
             yield f"{name} differs: " + "; ".join(f"{value} ({', '.join(who)})" for value, who in sorted(found.items()))
+    other = {entry.label: entry.result.options["precision"] for entry in entries}
+    if len(set(other.values())) > 1:
+        lower = ", ".join(
+            f"{label} ({precision})" for label, precision in sorted(other.items()) if precision != "float32"
+        )
+        yield f"precision differs: {lower}; the others in float32"
     most = max(len(entry.ids) for entry in entries)
     if most > n:
         yield f"compared on the {n:,} samples that all results have, of {most:,}"

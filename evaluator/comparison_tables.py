@@ -21,6 +21,11 @@ from .table import PIPED_WIDTH, TITLES, control_cells, control_headings, legend,
 MOST_PAIRS = 45
 """Tables for people list the tests of up to so many pairs, those of ten encoders; CSV and JSON have all."""
 
+SAMPLES = {"a_coat": "quadruples", "a_tre": "scenes"}
+"""What the samples of each task are."""
+
+_NO_FIT = "-: too few independent samples for a fit, or an entropy that does not vary."
+
 _DIVERSITY = {"a_coat": "H^quad", "a_tre": "H"}
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -43,7 +48,7 @@ class Sheet:
 
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console | None = None) -> None:
-    """Print scores, paired tests and slopes against diversity of each comparison."""
+    """Print scores, paired tests and slopes against diversity of each comparison, and where the rest is to be had."""
     console = console or Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
     for comparison in comparisons:
         for sheet in sheets(comparison, brief=True):
@@ -64,6 +69,11 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console | None
             for note in sheet.notes:
                 console.print(Text(plain(note)), style="dim")
             console.print()
+    console.print(
+        "A high score alone is no evidence of learned composition. The controls, slopes by attribute and means by "
+        "group are in the other formats (--format markdown, latex, csv, json) and in `audio-compositionality report`.",
+        highlight=False,
+    )
 
 
 def sheets(comparison: Comparison, *, brief: bool = False) -> list[Sheet]:
@@ -91,23 +101,29 @@ def _scores(comparison: Comparison) -> Sheet:
                 number(float(entry.score.mean())),
                 _interval(comparison.intervals[place]),
                 comparison.letters[place],
+                *([number(entry.result.controls.get("seed_std"), 4)] if comparison.task == "a_tre" else []),
                 number(None if centred is None else float(centred.mean())),
                 _interval(comparison.centred_intervals[place]),
                 comparison.centred_letters[place],
             )
         )
+    drawn = "the sets of added sources T" if comparison.task == "a_coat" and comparison.samples is not None else ""
     notes = [
-        "Intervals: 95 %, BCa bootstrap"
-        + (" of the sets of added sources T. " if comparison.task == "a_coat" else " of scenes. ")
-        + "Groups: encoders that share a letter are not distinguishable (paired t-tests, false discovery rate 5 %); "
-        "centred: after what all embeddings share is taken away."
+        f"Intervals: 95 %, BCa bootstrap of {drawn or SAMPLES[comparison.task]}. Groups: encoders that share a letter "
+        "are not distinguishable (paired t-tests, false discovery rate 5 %); centred: after what all embeddings share "
+        "is taken away."
     ]
-    if len(comparison.ids) < MIN_SAMPLES:
-        notes.append(_too_few(len(comparison.ids)))
+    if comparison.task == "a_tre":
+        notes.append(
+            "Training scenes and fits are taken as given in intervals and tests; seed sd: of the means of several fits."
+        )
+    if comparison.intervals[0] is None:
+        notes.append(_too_few(comparison))
     if comparison.missing is not None:
         notes.append(f"Samples are taken as independent, and nothing is told of diversity: {comparison.missing}")
     notes += comparison.notes
-    headings = ("encoder", name, "95 % interval", "groups", "centred", "95 % interval", "groups")
+    spread = ("seed sd",) if comparison.task == "a_tre" else ()
+    headings = ("encoder", name, "95 % interval", "groups", *spread, "centred", "95 % interval", "groups")
     return Sheet(_title(comparison, f"{name} on {comparison.dataset}"), headings, tuple(rows), tuple(notes))
 
 
@@ -149,10 +165,9 @@ def _pairs(comparison: Comparison, measure: str) -> Sheet:
         )
         for test in tests
     )
-    notes = [f"p: two-sided, corrected over the {len(tests)} pairs (Benjamini and Hochberg)."]
-    if tests[0].p is None:
-        notes.append(_too_few(tests[0].n))
-    return Sheet(title, headings, rows, tuple(notes))
+    pairs = "1 pair" if len(tests) == 1 else f"{len(tests)} pairs"
+    note = f"p: two-sided, corrected over {pairs} (Benjamini and Hochberg)."
+    return Sheet(title, headings, rows, (_too_few(comparison) if tests[0].p is None else note,))
 
 
 def _slopes(comparison: Comparison, known: Diversity) -> Sheet:
@@ -168,8 +183,8 @@ def _slopes(comparison: Comparison, known: Diversity) -> Sheet:
         f"Slope: change of the score for a change of {what}, the entropy summed over attributes, by 1. It mostly "
         f"counts sources: hence also with the {fixed}. p: corrected over encoders and attributes."
     ]
-    if any(slope.fit is None for slope in known.slopes):
-        notes.append("-: too few samples for a fit, or an entropy that does not vary.")
+    if any("-" in row for row in rows):
+        notes.append(_NO_FIT)
     title = _title(comparison, f"{TITLES[comparison.task]} against diversity {what}")
     return Sheet(title, headings, rows, tuple(notes))
 
@@ -181,7 +196,7 @@ def _attribute_slopes(comparison: Comparison, known: Diversity) -> Sheet:
         (label, *(" ".join(_slope(found[label, attribute])) for attribute in attributes)) for label in comparison.labels
     )
     title = _title(comparison, f"{TITLES[comparison.task]}: slopes by attribute, numbers of sources fixed")
-    return Sheet(title, ("encoder", *attributes), rows)
+    return Sheet(title, ("encoder", *attributes), rows, (_NO_FIT,) if any("- -" in row for row in rows) else ())
 
 
 def _groups(comparison: Comparison, known: Diversity) -> Iterator[Sheet]:
@@ -199,8 +214,12 @@ def _title(comparison: Comparison, text: str) -> str:
     return f"{text}, n = {len(comparison.ids):,}"
 
 
-def _too_few(n: int) -> str:
-    return f"n = {n}: too few samples for an interval or a test, which need {MIN_SAMPLES} that are independent."
+def _too_few(comparison: Comparison) -> str:
+    independent = len(set(comparison.clusters.tolist()))
+    return (
+        f"n = {len(comparison.ids)}, {independent} of them independent: too few samples for an interval or a test, "
+        f"which need {MIN_SAMPLES}."
+    )
 
 
 def _interval(interval: Interval | None) -> str:

@@ -84,7 +84,7 @@ def write_report(
         raise ValueError(f"{out} is a folder; give the report the name of a file, such as {out / 'report.html'}")
     comparisons = compare_results(results, data=data)
     with tqdm(total=len(comparisons) * STEPS + 1, desc="report", unit="step", disable=not progress) as bar:
-        sections = page_sections(comparisons, data, encoder, None if figures is None else Path(figures), bar)
+        sections = page_sections(comparisons, encoder, None if figures is None else Path(figures), bar)
         page = _page(sections, comparisons, command)
         bar.update()
     write_text(out, page)

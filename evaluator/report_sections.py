@@ -11,10 +11,10 @@ from typing import Any
 from matplotlib.figure import Figure
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder import Benchmark, DatasetError
+from audio_compositionality.dataset_builder import DatasetError
 from audio_compositionality.dataset_builder.messages import nearest
 
-from .comparison import MEASURES, Comparison, benchmark_of, diversity
+from .comparison import MEASURES, Comparison, diversity
 from .figure_kinds import SAMPLES, TRAINED, FigureError, kind_of
 from .figure_layout import COLUMN
 from .figures import (
@@ -172,7 +172,7 @@ STEPS = 4 + len(_DRAWINGS)
 
 
 def page_sections(
-    comparisons: Sequence[Comparison], data: str | None, encoder: str | None, folder: Path | None, bar: tqdm[Any]
+    comparisons: Sequence[Comparison], encoder: str | None, folder: Path | None, bar: tqdm[Any]
 ) -> list[Section]:
     """The sections of a page; arguments as `write_report` has them.
 
@@ -180,7 +180,7 @@ def page_sections(
         ValueError: there is no result of `encoder`.
     """
     choices = _choices(comparisons, encoder)
-    found = _find_all(comparisons, [places for _, places in choices], data, bar)
+    found = _find_all(comparisons, [places for _, places in choices], bar)
     sections = []
     for number, (comparison, samples, choice) in enumerate(zip(comparisons, found, choices, strict=True), 1):
         title = title_of(comparison, comparisons)
@@ -260,20 +260,17 @@ def _choices(comparisons: Sequence[Comparison], encoder: str | None) -> list[tup
 
 
 def _find_all(
-    comparisons: Sequence[Comparison], chosen_by: Sequence[Sequence[int]], data: str | None, bar: tqdm[Any]
+    comparisons: Sequence[Comparison], chosen_by: Sequence[Sequence[int]], bar: tqdm[Any]
 ) -> list[list[FoundSample] | str]:
     """The samples of each comparison, or why there are none."""
-    opened: dict[str, Benchmark] = {}
     found: list[list[FoundSample] | str] = []
     for comparison, entries in zip(comparisons, chosen_by, strict=True):
         bar.set_postfix_str("clips")
-        if comparison.missing is not None:
-            found.append(comparison.missing)
+        if comparison.benchmark is None:
+            found.append(comparison.missing or "")
         else:
             try:
-                if comparison.fingerprint not in opened:
-                    opened[comparison.fingerprint] = benchmark_of(comparison, data)
-                found.append(find_samples(comparison, entries, opened[comparison.fingerprint]))
+                found.append(find_samples(comparison, entries, comparison.benchmark))
             except (DatasetError, OSError) as error:
                 found.append(str(error))
         bar.update()

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -25,6 +26,12 @@ TASKS = ("a_coat", "a_tre")
 STEP_COLUMNS = ("ab_1", "ab_2", "cd_1", "cd_2")
 """Of the samples of ``a_coat``: the steps B − A and D − C on the first two principal axes of all steps, see
 `step_plane`."""
+
+MAX_JSON_BYTES = 16_000_000
+"""A larger file is no result: they have a few kB, and about 100 bytes more for each clip that is left out."""
+
+MAX_DEPTH = 4
+"""Lists and mappings in each other in a field, at most; those that results have are 2 deep."""
 
 _CENTRED_CONTROLS = {"a_coat": "centred", "a_tre": "a_tre_centred"}
 """The control that is the mean of the samples' ``score_centred``."""
@@ -102,14 +109,17 @@ class Result:
         """The result in JSON text.
 
         Raises:
-            ResultError: not JSON, another schema version, a missing or unknown field, a value of the wrong type.
+            ResultError: not JSON, another schema version, a missing or unknown field, a value of the wrong type, text
+                that UTF-8 cannot encode.
         """
         try:
             values = json.loads(text)
         except ValueError as error:
             raise ResultError(f"not JSON: {error}") from error
+        except RecursionError as error:
+            raise ResultError("not the JSON of a result: nested too deep") from error
         version = values.pop("schema_version", None) if isinstance(values, dict) else None
-        if type(version) is int and version < SCHEMA_VERSION:
+        if type(version) is int and 0 < version < SCHEMA_VERSION:
             raise ResultError(
                 f"a result of schema version {version}, which lacks what version {SCHEMA_VERSION} states: compute it "
                 "again with --force"
@@ -119,7 +129,9 @@ class Result:
         names = {field.name for field in fields(cls)}
         if set(values) != names:
             wrong = sorted(names - set(values)) or sorted(set(values) - names)
-            raise ResultError(f"the fields are not those of a result: {', '.join(wrong)} missing or unknown")
+            # What is unknown comes from the file: cut, and without control characters.
+            listed = ", ".join(map(reprlib.repr, wrong))
+            raise ResultError(f"the fields are not those of a result: {listed} missing or unknown")
         for name, value in values.items():
             _check_field(name, value)
         if values["interval"] is not None:
@@ -165,12 +177,26 @@ def _check_field(name: str, value: Any) -> None:
         good = value in TASKS
     else:
         good = isinstance(value, str) and bool(value)
-    if not good:
-        raise ResultError(f"{name} is {value!r}, which is not of the field's type")
+    if not (good and _is_plain(value)):
+        raise ResultError(f"{name} is {reprlib.repr(value)}, which is not of the field's type")
+
+
+def _is_plain(value: Any, depth: int = MAX_DEPTH) -> bool:
+    """Whether a value of JSON can be printed, stored and computed with: text without lone surrogates, integers of 64
+    bits, finite numbers, not nested deeper than `depth`."""
+    if isinstance(value, str):
+        return re.search(r"[\ud800-\udfff]", value) is None
+    if isinstance(value, (int, float)):
+        return -(2**63) <= value < 2**63 if isinstance(value, int) else math.isfinite(value)
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        return depth > 0 and all(_is_plain(item, depth - 1) for item in value)
+    return value is None
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and _is_plain(value)
 
 
 def _is_sha256(value: Any) -> bool:
@@ -269,18 +295,22 @@ def load_result(path: Path) -> tuple[Result, pa.Table]:
     """Read a result and its samples: a table of ``id`` (text) and `sample_columns` (float64).
 
     Raises:
-        ResultError: a file is damaged, or the samples are not those that the result was computed from.
+        ResultError: a file is missing, no regular file, too large, damaged or in another's place, or the samples are
+            not those that the result was computed from.
     """
     try:
-        result = Result.loads(path.read_text("utf-8"))
-        samples = pq.read_table(path.with_suffix(".parquet"))
+        result = Result.loads(_read_json(path))
     except (ResultError, UnicodeDecodeError) as error:
         raise ResultError(f"{path}: {error}") from error
-    except (OSError, pa.ArrowException) as error:
-        raise ResultError(f"{path}: its samples cannot be read: {error}") from error
-    expected = result_path(path.parents[2], result.encoder_id, result.encoder_revision, result.task)
-    if path.absolute() != expected.absolute():
-        raise ResultError(f"{path}: it is the result of {result.encoder_id}, {result.task}, in another's place")
+    except OSError as error:
+        raise ResultError(f"{path}: it cannot be read: {error.strerror}") from error
+    samples = _read_samples(path)
+    expected = result_path(Path(), result.encoder_id, result.encoder_revision, result.task)
+    if path.absolute().parts[-3:] != expected.parts:
+        raise ResultError(
+            f"{path}: it is the result of {reprlib.repr(result.encoder_id)}, {result.task}, in another's place; its "
+            f"own is {reprlib.repr(str(expected))} in the folder of the results"
+        )
     metadata = samples.schema.metadata or {}
     if metadata.get(b"fingerprint") != result.fingerprint.encode():
         raise ResultError(f"{path}: result and samples are of different data; compute it again with --force")
@@ -288,6 +318,32 @@ def load_result(path: Path) -> tuple[Result, pa.Table]:
     if problem is not None:
         raise ResultError(f"{path}: {problem}; compute it again with --force")
     return result, samples
+
+
+def _read_json(path: Path) -> str:
+    if not path.is_file():
+        # A pipe or a device may never end.
+        raise ResultError("there is no such file, or it is no regular one")
+    with path.open("rb") as stream:
+        content = stream.read(MAX_JSON_BYTES + 1)
+    if len(content) > MAX_JSON_BYTES:
+        raise ResultError(f"it is larger than {MAX_JSON_BYTES // 1_000_000} MB, which no result is")
+    return content.decode("utf-8")
+
+
+def _read_samples(path: Path) -> pa.Table:
+    """The samples beside the JSON file of a result, whatever columns they have."""
+    samples = path.with_suffix(".parquet")
+    try:
+        if not samples.is_file():
+            raise ResultError(f"{samples.name} does not exist or is no regular file")
+        with pq.ParquetFile(samples) as file:
+            table = file.read()
+        table.validate(full=True)
+    except (ResultError, OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())
+        raise ResultError(f"{path}: its samples cannot be read: {reason}") from error
+    return table
 
 
 def _problem_of_samples(samples: pa.Table, result: Result) -> str | None:

@@ -15,11 +15,15 @@ from itertools import combinations
 import networkx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import linalg, special, stats
 
 MIN_SAMPLES = 10
 """Fewest clusters that an interval or a test is given for. Our choice: below it, neither a t-test of skewed scores nor
 a bootstrap of so few values can be relied on."""
+
+MIN_CLUSTERS = 40
+"""Fewest clusters that a slope is given for where some hold several samples: with fewer than 20 to 50 its test rejects
+too often (Cameron and Miller 2015, section VI)."""
 
 SIGNIFICANT = 0.05
 """Level of the corrected tests; intervals are 1 - 0.05 = 95 %."""
@@ -90,7 +94,7 @@ class LineFit:
     """A straight line through scores, by least squares; see `fit_line`.
 
     Attributes:
-        n: number of samples.
+        n: number of samples that the fit rests on.
         slope: change of the score for a change of x by 1.
         slope_interval: its 95 % interval, Student's t.
         p: two-sided, of slope 0.
@@ -298,8 +302,13 @@ def compact_letters(means: ArrayLike, tests: Sequence[PairedTest]) -> list[str]:
 
     Args:
         means: [m].
-        tests: of every two columns; a pair with too few samples counts as not distinguishable.
+        tests: of every two columns.
+
+    Returns:
+        the letters of each column; "-" where there are too few samples to tell.
     """
+    if any(test.p is None for test in tests):
+        return ["-"] * len(np.asarray(means))
     order = np.argsort(-np.asarray(means, np.float64), kind="stable").tolist()
     place = {column: k for k, column in enumerate(order)}
     alike = networkx.Graph()
@@ -317,8 +326,9 @@ def fit_line(
 ) -> LineFit | None:
     """Least squares of scores y on x, with covariates held fixed.
 
-    Ordinary least squares of statsmodels; where clusters hold more than one sample, with their covariance
-    (Cameron and Miller 2015).
+    Ordinary least squares of statsmodels. The spread of scores changes with diversity, hence a covariance that does not
+    take it as constant: HC3 (MacKinnon and White 1985) where each cluster is one sample, else that of the clusters
+    (Cameron and Miller 2015), which needs `MIN_CLUSTERS`.
 
     Args:
         x: [n].
@@ -327,23 +337,26 @@ def fit_line(
         covariates: [n, k], entered beside x.
 
     Returns:
-        the fit; None where there are too few clusters, or x does not vary once covariates are held fixed.
+        the fit, without samples that alone determine a covariate's coefficient and so tell nothing of the slope; None
+        where there are too few clusters, or x does not vary once covariates are held fixed.
     """
     from statsmodels.regression.linear_model import OLS
 
     at, scores = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    groups = np.unique(np.arange(len(at)) if clusters is None else np.asarray(clusters), return_inverse=True)[1]
-    parts = [np.ones((len(at), 1)), at[:, None]]
-    if covariates is not None:
-        extra = np.asarray(covariates, np.float64)
-        parts.append(extra - extra.mean(axis=0))
-    design = np.hstack(parts)
-    number = int(groups.max()) + 1
-    if number < max(MIN_SAMPLES, design.shape[1] + 2) or np.linalg.matrix_rank(design) < design.shape[1]:
+    extra = np.zeros((len(at), 0)) if covariates is None else np.asarray(covariates, np.float64)
+    names = np.arange(len(at)) if clusters is None else np.asarray(clusters)
+    design, telling = _design(at, extra)
+    while not telling.all():
+        at, scores, extra, names = at[telling], scores[telling], extra[telling], names[telling]
+        design, telling = _design(at, extra)
+    groups = np.unique(names, return_inverse=True)[1]
+    number = len(np.unique(groups))
+    enough = MIN_SAMPLES if number == len(at) else MIN_CLUSTERS
+    if number < max(enough, design.shape[1] + 2) or np.linalg.matrix_rank(design) < design.shape[1]:
         return None
     model = OLS(scores, design)
     if number == len(at):
-        found, dof = model.fit(), len(at) - design.shape[1]
+        found, dof = model.fit(cov_type="HC3", use_t=True), len(at) - design.shape[1]
     else:
         found, dof = model.fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True), number - 1
     low, high = found.conf_int(SIGNIFICANT)[1]
@@ -358,6 +371,19 @@ def fit_line(
         covariance=np.asarray(found.cov_params())[:2, :2],
         dof=float(dof),
     )
+
+
+def _design(x: Floats, covariates: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """1, x and the covariates that the others do not make up, about their means, and the rows that others bear on."""
+    centred = covariates - covariates.mean(axis=0) if len(covariates) else covariates
+    if centred.size:
+        r, order = linalg.qr(centred, mode="r", pivoting=True)
+        size = np.abs(np.diagonal(r))
+        centred = centred[:, np.sort(order[: int((size > ROUNDING * max(size.max(), 1.0)).sum())])]
+    design = np.hstack([np.ones((len(x), 1)), x[:, None], centred])
+    basis = np.linalg.svd(design, full_matrices=False)[0][:, : np.linalg.matrix_rank(design)]
+    # A leverage of 1: the fit goes through this sample, whatever the others are.
+    return design, 1 - np.einsum("ij,ij->i", basis, basis) > ROUNDING
 
 
 def group_means(values: ArrayLike, labels: Sequence[str], clusters: ArrayLike) -> list[list[GroupMean]]:

@@ -154,10 +154,12 @@ def number(value: float | None, digits: int = 3) -> str:
 
 _CORAL_LEGEND = """\
 before, after: adaptation of the synthetic embeddings to the mean and covariance of the recordings'. A difference near 0
-speaks against an artefact of the synthetic sounds' second-order statistics; nothing here says that natural sound would
-score the same. 95 % interval: of the mean difference, paired over n quadruples or test scenes, the recordings held
-fixed. centred, top-1: as in the tables of `evaluate`. distance: of the covariances of the clips that the adaptation was
-learnt from and of the recordings, 0 where they are the same, 1 where they have no direction in common."""
+speaks against an artefact of the synthetic clips' mean and covariance; nothing here says that natural sound would score
+the same. 95 % interval: of the mean difference, paired over n quadruples or test scenes, BCa bootstrap, quadruples with
+the same added sources T drawn together; "-" below 10 that are independent. The recordings are taken as given. A-TRE is
+fitted anew after the adaptation, and the noise of the seeds is not in the interval. centred, top-1: as in the tables of
+`evaluate`. distance: of the covariances of the clips that the adaptation was learnt from and of the recordings, 0 where
+they are the same, 1 where they have no direction in common."""
 
 
 def print_coral(check: CoralCheck, console: Console | None = None) -> None:

@@ -48,7 +48,8 @@ def write_comparisons(comparisons: Sequence[Comparison], format: str) -> str:
     """Comparisons as text in one of `FORMATS`.
 
     ``text`` is what the terminal shows. ``csv`` is one tidy table, a row for each mean, control, difference, slope and
-    group mean; ``json`` holds the same, nested. These two have full precision, the others three decimals.
+    group mean; ``json`` holds the same, nested, and also t, effect sizes, groups, intercepts and R². These two have
+    full precision, the others three decimals. In ``json`` an infinite t or effect size is null, its p being 0.
 
     Raises:
         ValueError: unknown format.
@@ -111,7 +112,8 @@ def _latex(sheet: Sheet) -> str:
     if not sheet.rows:
         return plain(f"% {sheet.title}: {' '.join(sheet.notes)}") + "\n"
     columns = "l" + "r" * (len(sheet.headings) - 1)
-    body = [" & ".join(map(escaped, row)) + r" \\" for row in sheet.rows]
+    # A row that begins with [ would be taken for an argument of the line break before it.
+    body = ["{}" + " & ".join(map(escaped, row)) + r" \\" for row in sheet.rows]
     return "\n".join(
         [
             "% needs \\usepackage{booktabs}",
@@ -216,6 +218,7 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
                 "label": entry.label,
                 "encoder_id": entry.result.encoder_id,
                 "encoder_revision": entry.result.encoder_revision,
+                "n": entry.result.n,
                 "controls": dict(entry.result.controls),
             }
             for entry in comparison.entries

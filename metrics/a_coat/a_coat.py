@@ -114,7 +114,9 @@ def a_coat(
       that have a partner; None when none has;
     - `adjusted` = (a_coat − null′)/(1 − null′), null′ being matched_null where there is one, else null;
       0 when 1 − null′ < 1e-12;
-    - `centred`, `centred_std`: the score after the mean of all 2n steps is subtracted from each;
+    - `centred`, `centred_std`: the score after the mean of the other quadruples' steps is subtracted from each
+      step, of B − A from B − A and of D − C from D − C. Were the own step in the mean, or one mean taken for
+      both, the two would no longer be independent, and noise would not score 0 on average;
     - `top1`, `mrr`: how often the own D − C is the nearest of all n to B − A by cosine, and the mean
       reciprocal of its rank; t tied steps share their t ranks equally. `top1_chance` = 1/n and
       `mrr_chance` = H_n/n are the expectations under a random order;
@@ -311,10 +313,15 @@ def _adjusted(score: float, null: float | None) -> float | None:
 def _centred_scores(
     first: Floats, second: Floats, scale: tuple[Floats, Floats], degenerate: NDArray[np.bool_]
 ) -> Floats:
-    mean = (first.mean(axis=0) + second.mean(axis=0)) / 2
-    u = _unit_rows(_without_noise(first - mean, scale[0]))
-    v = _unit_rows(_without_noise(second - mean, scale[1]))
+    u = _unit_rows(_without_noise(first - _means_of_others(first), scale[0]))
+    v = _unit_rows(_without_noise(second - _means_of_others(second), scale[1]))
     return np.where(degenerate, 0.0, _row_cosines(u, v))
+
+
+def _means_of_others(steps: Floats) -> Floats:
+    """Return for each row of [n, dim] the mean of the other rows."""
+    means: Floats = (steps.sum(axis=0) - steps) / (len(steps) - 1)
+    return means
 
 
 def _retrieval(u: Floats, v: Floats) -> tuple[float, float]:

@@ -2,6 +2,7 @@ import dataclasses
 import errno
 import io
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -130,7 +131,30 @@ def test_a_full_disk_leaves_the_old_result(tmp_path, monkeypatch):
         ({"precision_deviation": 0.1}, "precision_deviation is 0.1"),
         ({"skipped": [{"id": "q9/A"}]}, "skipped is"),
         ({"skipped": ["q9/A"]}, "skipped is"),
-        ({"extra": 1}, "extra missing or unknown"),
+        ({"extra": 1}, "'extra' missing or unknown"),
+        ({"ex\ntra\ud800": 1}, r"'ex\\ntra\\ud800' missing or unknown"),
+        ({"schema_version": -1}, "not a result of schema version 3"),
+        ({"std": 10**400}, r"std is 10+\.\.\.0+, which"),
+        ({"score": -(10**400)}, "score is -10"),
+        ({"n": 10**400}, "n is 10"),
+        ({"n": 2**63}, "n is 9223372036854775808"),
+        ({"interval": [0, 10**400]}, "interval is"),
+        ({"controls": {"null": 10**400}}, "controls is"),
+        ({"training": {"steps": [10**400]}}, "training is"),
+        ({"settings": {"seeds": float("nan")}}, "settings is"),
+        ({"settings": {"seeds": [[[[[0]]]]]}}, "settings is"),
+        ({"encoder_id": "a\ud800"}, r"encoder_id is 'a\\ud800'"),
+        ({"encoder_id": "x" * 1_000_000 + "\udfff"}, r"^encoder_id is .{,40}, which"),
+        ({"dataset": "\udcff"}, r"dataset is '\\udcff'"),
+        ({"versions": {"\ud800": "3"}}, "versions is"),
+        ({"versions": {"python": "\ud800"}}, "versions is"),
+        ({"controls": {"\ud800": 0.1}}, "controls is"),
+        ({"settings": {"seeds": ["\ud800"]}}, "settings is"),
+        ({"skipped": [{"id": "\ud800", "reason": "is silent"}]}, "skipped is"),
+        (
+            {"options": {"layer": None, "pooling": "\ud800", "precision": "float32", "compile": False}},
+            "options is",
+        ),
     ],
 )
 def test_a_damaged_result_is_refused(change, message):
@@ -139,7 +163,18 @@ def test_a_damaged_result_is_refused(change, message):
         Result.loads(json.dumps(values))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema_version": 3}'])
+def test_text_of_every_script_is_kept():
+    result = dataclasses.replace(RESULT, encoder_id="Ω/模型 𝄞", settings={"seeds": [0, 1]})
+    assert Result.loads(result.dumps()) == result
+
+
+def nested(depth: int) -> str:
+    return RESULT.dumps().replace('"settings": {}', f'"settings": {"[" * depth}{"]" * depth}')
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", '{"schema_version": 3}', "[" * 100_000, nested(200), nested(100_000)]
+)
 def test_what_is_no_result_is_refused(text):
     with pytest.raises(ResultError):
         Result.loads(text)
@@ -150,6 +185,96 @@ def test_nan_is_neither_written_nor_read():
         dataclasses.replace(RESULT, score=float("nan")).dumps()
     with pytest.raises(ResultError, match="score is nan"):
         Result.loads(RESULT.dumps().replace('"score": 0.3', '"score": NaN'))
+
+
+def put_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def put_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def put_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+class TestFilesThatAreNoResult:
+    @pytest.mark.parametrize("put", [put_pipe, put_device, put_folder, Path.unlink])
+    def test_what_is_no_regular_file(self, tmp_path, put):
+        path = save(tmp_path)
+        put(path)
+        message = refusal(path)
+        assert message == f"{path}: there is no such file, or it is no regular one"
+
+    @pytest.mark.parametrize("put", [put_pipe, put_device, put_folder, Path.unlink])
+    def test_samples_that_are_no_regular_file(self, tmp_path, put):
+        path = save(tmp_path)
+        put(path.with_suffix(".parquet"))
+        expected = "its samples cannot be read: a_coat.parquet does not exist or is no regular file"
+        assert refusal(path) == f"{path}: {expected}"
+
+    def test_links_to_files_are_followed(self, tmp_path):
+        path = save(tmp_path)
+        for file in (path, path.with_suffix(".parquet")):
+            file.rename(tmp_path / file.name)
+            file.symlink_to(tmp_path / file.name)
+        assert load_result(path)[0] == RESULT
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (("[" * 100_000).encode(), "nested too deep"),
+            (dataclasses.replace(RESULT, std=10**400).dumps().encode(), "std is 1000"),
+            (dataclasses.replace(RESULT, dataset="\ud800").dumps().encode(), r"dataset is '\ud800'"),
+            (b"\xff", "can't decode byte 0xff"),
+        ],
+    )
+    def test_hostile_json(self, tmp_path, content, message):
+        path = save(tmp_path)
+        path.write_bytes(content)
+        assert message in refusal(path)
+
+    def test_a_file_of_more_than_16_mb(self, tmp_path):
+        path = save(tmp_path)
+        text = path.read_bytes()
+        path.write_bytes(text + b" " * (16_000_000 - len(text)))
+        assert load_result(path)[0] == RESULT
+        path.write_bytes(text + b" " * (16_000_001 - len(text)))
+        assert refusal(path) == f"{path}: it is larger than 16 MB, which no result is"
+
+    def test_a_place_with_too_few_folders_above(self, tmp_path, monkeypatch):
+        path = save(tmp_path)
+        # A path without folders stands for one right below the root, where tests do not write.
+        for file in (path, path.with_suffix(".parquet")):
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+        monkeypatch.chdir(tmp_path)
+        message = refusal(Path("a_coat.json"))
+        assert message == (
+            "a_coat.json: it is the result of 'org/model', a_coat, in another's place; its own is "
+            "'org__model/abc/a_coat.json' in the folder of the results"
+        )
+        monkeypatch.chdir(path.parent)
+        assert load_result(Path("a_coat.json"))[0] == RESULT
+        monkeypatch.setattr(Path, "absolute", lambda self: Path("/", self.name))
+        assert "in another's place" in refusal(Path("a_coat.json"))
+
+    def test_an_encoder_s_name_of_several_lines(self, tmp_path):
+        path = save(tmp_path)
+        path.write_text(dataclasses.replace(RESULT, encoder_id="a\nb").dumps())
+        assert r"result of 'a\nb', a_coat, in another's place" in refusal(path)
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(ResultError) as caught:
+        load_result(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert message.isprintable()
+    return message
 
 
 class TestSamplesThatAreNotTheResults:
@@ -194,6 +319,7 @@ class TestSamplesThatAreNotTheResults:
             ({"id": ["a", "b", "c", "c"]}, "ids of the samples are not texts that differ"),
             ({"id": ["a", "b", "c", None]}, "ids of the samples are not texts that differ"),
             ({"id": [1, 2, 3, 4]}, "ids of the samples are not texts that differ"),
+            ({"id": pa.array([b"a", b"b", b"c", b"\xff"]).view(pa.string())}, "its samples cannot be read: .*UTF8"),
         ],
     )
     def test_columns_that_are_wrong(self, tmp_path, change, message):
@@ -209,7 +335,7 @@ class TestSamplesThatAreNotTheResults:
         path = save(tmp_path)
         table = pq.read_table(path.with_suffix(".parquet"))
         pq.write_table(table.append_column("score", table["score"]), path.with_suffix(".parquet"))
-        with pytest.raises(ResultError, match="its samples cannot be read: Multiple matches"):
+        with pytest.raises(ResultError, match=r"'cd_2', 'score'\]; they should be"):
             load_result(path)
 
     def test_of_another_encoder(self, tmp_path):
@@ -217,7 +343,7 @@ class TestSamplesThatAreNotTheResults:
         other = tmp_path / "other" / "abc" / path.name
         other.parent.parent.mkdir()
         path.parent.rename(other.parent)
-        with pytest.raises(ResultError, match="result of org/model, a_coat, in another's place"):
+        with pytest.raises(ResultError, match="result of 'org/model', a_coat, in another's place"):
             load_result(other)
 
     def test_none(self, tmp_path):

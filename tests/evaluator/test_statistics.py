@@ -248,37 +248,46 @@ def test_more_letters_than_the_alphabet_has():
 # ----- lines and groups
 
 
-def test_line_is_that_of_scipy(scores):
+def test_line_is_that_of_scipy_with_an_interval_that_allows_for_changing_spread(scores):
     x = np.random.default_rng(1).random(40)
     fit = fit_line(x, scores[:, 0])
     expected = stats.linregress(x, scores[:, 0])
-    half = stats.t.ppf(0.975, 38) * expected.stderr
-    assert (fit.slope, fit.intercept, fit.p) == pytest.approx(
-        (expected.slope, expected.intercept, expected.pvalue), abs=1e-9
-    )
-    assert fit.slope_interval == pytest.approx((expected.slope - half, expected.slope + half), abs=1e-9)
+    assert (fit.slope, fit.intercept) == pytest.approx((expected.slope, expected.intercept), abs=1e-9)
     assert fit.r2 == pytest.approx(expected.rvalue**2, abs=1e-9)
-
-
-def test_band_is_that_of_the_textbook():
-    rng = np.random.default_rng(1)
-    x, at = rng.random(30), np.array([0.0, 0.4, 2.0])
-    y = 0.3 * x + rng.normal(size=30)
-    mean, low, high = fit_line(x, y).band(at)
-    # Draper and Smith 1998, equation 1.4.7.
-    line = np.polynomial.Polynomial.fit(x, y, 1)
-    s2 = ((y - line(x)) ** 2).sum() / 28
-    half = stats.t.ppf(0.975, 28) * np.sqrt(s2 * (1 / 30 + (at - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum()))
-    np.testing.assert_allclose(mean, line(at), atol=1e-9)
+    # HC3 by hand: residuals over what each sample leaves to the others (MacKinnon and White 1985).
+    design = np.column_stack([np.ones(40), x])
+    inverse = np.linalg.inv(design.T @ design)
+    leverage = np.einsum("ij,jk,ik->i", design, inverse, design)
+    residual = (scores[:, 0] - expected.intercept - expected.slope * x) / (1 - leverage)
+    covariance = inverse @ (design.T * residual**2) @ design @ inverse
+    error = math.sqrt(covariance[1, 1])
+    assert fit.p == pytest.approx(2 * stats.t.sf(abs(expected.slope) / error, 38), abs=1e-9)
+    half = stats.t.ppf(0.975, 38) * error
+    assert fit.slope_interval == pytest.approx((expected.slope - half, expected.slope + half), abs=1e-9)
+    mean, low, high = fit.band([0.0, 0.4, 2.0])
+    at = np.array([[1, 0.0], [1, 0.4], [1, 2.0]])
+    half = stats.t.ppf(0.975, 38) * np.sqrt(np.einsum("ki,ij,kj->k", at, covariance, at))
+    np.testing.assert_allclose(mean, expected.intercept + expected.slope * at[:, 1], atol=1e-9)
     np.testing.assert_allclose(high - mean, half, atol=1e-9)
     np.testing.assert_allclose(mean - low, half, atol=1e-9)
 
 
-def test_line_with_clusters_and_covariates_is_that_of_statsmodels(scores, clusters):
+def test_a_spread_that_grows_with_diversity_is_not_taken_for_a_slope():
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(1_000):
+        x = rng.random(64)
+        found.append(fit_line(x, x**3 * rng.normal(size=64)).p <= 0.05)
+    # Least squares with a constant spread rejects about 20 %.
+    assert np.mean(found) < 0.08
+
+
+def test_line_with_clusters_and_covariates_is_that_of_statsmodels(scores):
     rng = np.random.default_rng(1)
-    x, held = rng.random(40), rng.integers(0, 2, (40, 2)).astype(float)
+    scores, clusters = np.tile(scores, (3, 1)) + 0.1 * rng.normal(size=(120, 4)), rng.integers(0, 60, 120)
+    x, held = rng.random(120), rng.integers(0, 2, (120, 2)).astype(float)
     fit = fit_line(x, scores[:, 0], clusters=clusters, covariates=held)
-    design = np.column_stack([np.ones(40), x, held])
+    design = np.column_stack([np.ones(120), x, held])
     expected = sm.OLS(scores[:, 0], design).fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
     assert fit.slope == pytest.approx(expected.params[1], abs=1e-9)
     assert fit.p == pytest.approx(expected.pvalues[1], abs=1e-9)
@@ -310,6 +319,25 @@ def test_holding_the_cause_fixed_takes_the_slope_away():
 )
 def test_no_line_where_there_is_nothing_to_fit(x, covariates):
     assert fit_line(x, np.sin(np.arange(len(x))), covariates=covariates) is None
+
+
+def test_few_clusters_of_several_samples_get_no_line():
+    x = np.random.default_rng(0).random(78)
+    assert fit_line(x, np.sin(9 * x), clusters=np.arange(78) // 2) is None
+    assert fit_line(x, np.sin(9 * x)) is not None
+
+
+def test_covariates_that_others_make_up_and_samples_that_stand_alone_do_not_matter():
+    rng = np.random.default_rng(0)
+    x, y, held = rng.random(40), rng.normal(size=40), rng.integers(0, 2, 40).astype(float)
+    plain = fit_line(x, y, covariates=held[:, None])
+    doubled = fit_line(x, y, covariates=np.column_stack([held, 1 - held, held]))
+    assert (doubled.slope, doubled.p) == pytest.approx((plain.slope, plain.p), abs=1e-9)
+    # A sample that is the only one of its category is gone through exactly.
+    alone = np.zeros((41, 2))
+    alone[:40, 0], alone[40, 1] = held, 1
+    more = fit_line(np.append(x, 0.7), np.append(y, 5.0), covariates=alone)
+    assert (more.n, more.slope, more.p) == pytest.approx((40, plain.slope, plain.p), abs=1e-9)
 
 
 def test_constant_scores_have_slope_zero():

@@ -119,10 +119,19 @@ def test_tied_ranks_are_shared():
     assert result["mrr"] == pytest.approx((3 / 4 + 3 / 4 + 1) / 3)  # (1 + 1/2)/2 for each of the two
 
 
+def test_centred_scores_of_noise_are_0_on_average():
+    # With the own steps in one mean of all they would be -1 / (2n - 1) = -0.11 on average.
+    rng = np.random.default_rng(0)
+    scores = [a_coat(*rng.normal(size=(4, 5, 64)))["centred"] for _ in range(400)]
+    assert abs(np.mean(scores)) < 4 * np.std(scores) / 20
+
+
 def test_centred_equals_its_definition():
     a, b, c, d = quadruples()
-    mean = np.concatenate([b - a, d - c]).mean(axis=0)
-    expected = np.array([1 - cosine(b[i] - a[i] - mean, d[i] - c[i] - mean) for i in range(40)])
+    others = [np.arange(40) != i for i in range(40)]
+    first = [b[i] - a[i] - (b - a)[others[i]].mean(axis=0) for i in range(40)]
+    second = [d[i] - c[i] - (d - c)[others[i]].mean(axis=0) for i in range(40)]
+    expected = np.array([1 - cosine(u, v) for u, v in zip(first, second, strict=True)])
     result = a_coat(a, b, c, d, return_scores=True)
     np.testing.assert_allclose(result["scores_centred"], expected, atol=1e-12)
     assert result["centred"] == pytest.approx(expected.mean(), abs=1e-12)
