@@ -76,7 +76,7 @@ examples:
 _REPORT_DESCRIPTION = """\
 Write one HTML file of everything that is known of results: sortable tables, figures, slopes against diversity, the
 highest- and lowest-scoring quadruples and scenes to listen to, how it was computed. It needs no network, opens from
-disk and is smaller than 5 MB.
+disk and is kept below 5 MB, if need be by shorter clips.
 """
 
 _REPORT_EXAMPLES = """\
@@ -235,7 +235,7 @@ def argument_parser() -> argparse.ArgumentParser:
         "--format",
         default="html",
         metavar="NAME",
-        help="html (default), or the tables alone: markdown, latex, csv, json",
+        help="html (default), or the tables alone: text, markdown, latex, csv, json",
     )
     report.add_argument("--figures", type=Path, metavar="DIR", help="also write every figure there, as SVG and PNG")
     report.set_defaults(command="report", resume="")

@@ -8,6 +8,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .arguments import argument_parser
@@ -167,7 +168,14 @@ def _compare(options: argparse.Namespace) -> None:
     from .table_formats import check_format
 
     check_format(options.format)
+    _check_file(options.out)
     _tell(compare_results(options.results, data=options.data), options)
+
+
+def _check_file(path: Path | None) -> None:
+    """Refuse a folder where a file is to be written, before anything is computed."""
+    if path is not None and path.is_dir():
+        raise ValueError(f"{path} is a folder; give the name of a file")
 
 
 def _tell(comparisons: Sequence[Comparison], options: argparse.Namespace) -> None:
@@ -211,6 +219,7 @@ def _report(options: argparse.Namespace) -> None:
         return
     if options.encoder is not None:
         raise ValueError("--encoder chooses samples to listen to, which only the format html has")
+    _check_file(options.out)
     comparisons = compare_results(options.results, data=options.data)
     if options.figures is not None:
         write_figures(comparisons, options.figures)

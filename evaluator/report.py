@@ -10,6 +10,7 @@ import base64
 import hashlib
 import importlib.metadata
 import math
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -40,7 +41,7 @@ from .report_tables import (
     version_table,
 )
 from .result import write_text
-from .statistics import MIN_SAMPLES, RESAMPLES
+from .statistics import MIN_CLUSTERS, MIN_SAMPLES, RESAMPLES
 from .table import TITLES
 
 MOST_BYTES = 4_900_000
@@ -87,6 +88,9 @@ def write_report(
         sections = page_sections(comparisons, encoder, None if figures is None else Path(figures), bar)
         page = _page(sections, comparisons, command)
         bar.update()
+    size = len(page.encode())
+    if size > MOST_BYTES:
+        warnings.warn(f"the report is {size / 1e6:.1f} MB: give it fewer results", stacklevel=2)
     write_text(out, page)
     return out
 
@@ -149,6 +153,7 @@ def _environment() -> jinja2.Environment:
         citation=Markup.escape(_template("citation.bib").strip()),
         attributes=ATTRIBUTES,
         min_samples=MIN_SAMPLES,
+        min_clusters=MIN_CLUSTERS,
         most_pairs=MOST_PAIRS,
         playback_gain=PLAYBACK_GAIN,
         resamples=RESAMPLES,

@@ -56,15 +56,18 @@ class Leader:
     """The encoder with the highest mean score: of those that are neither baselines nor untrained, where there are such.
 
     Attributes:
+        measure: of which score, in words.
         label: its own.
         score: its mean, and the interval of that where there is one.
         is_trained: whether it is neither a baseline nor untrained.
         others: how many more there are of which that can be said.
         alike: in words, those of them that it is not distinguishable from; empty where there are none.
         tested: whether there are enough samples for tests.
-        above: in words, the baselines and untrained networks with a higher mean.
+        above: in words, the baselines and untrained networks whose mean is significantly higher.
+        collapsed: in words, the encoders whose fits return hardly more than the mean embedding.
     """
 
+    measure: str
     label: str
     score: str
     is_trained: bool
@@ -72,6 +75,7 @@ class Leader:
     alike: str
     tested: bool
     above: str
+    collapsed: str
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,8 @@ class Section:
         name: of the section in the page's addresses.
         title: score and data.
         comparison: which one.
-        leader: the encoder with the highest score.
+        leaders: the encoder with the highest score, and that with the highest centred score; of A-TRE, whose score a
+            mean that all embeddings share raises, the latter first.
         scores: the table of scores and controls.
         pairs: the paired tests.
         pictures: the figures.
@@ -96,7 +101,7 @@ class Section:
     name: str
     title: str
     comparison: Comparison
-    leader: Leader
+    leaders: tuple[Leader, ...]
     scores: Table
     pairs: tuple[Table, ...]
     pictures: tuple[Picture, ...]
@@ -195,7 +200,7 @@ def page_sections(
                 name=f"{comparison.task}-{number}",
                 title=title,
                 comparison=comparison,
-                leader=_leader(comparison),
+                leaders=_leaders(comparison),
                 scores=table,
                 pairs=tuple(filter(None, (pair_table(comparison, measure) for measure in MEASURES))),
                 pictures=tuple(picture for picture in drawn if isinstance(picture, Picture)),
@@ -304,22 +309,36 @@ def _pictures(comparison: Comparison, prefix: str, folder: Path | None, bar: tqd
         bar.update()
 
 
-def _leader(comparison: Comparison) -> Leader:
-    kinds = [kind_of(entry.result.encoder_id) for entry in comparison.entries]
-    rivals = [k for k, kind in enumerate(kinds) if kind is TRAINED] or list(range(len(kinds)))
-    first = rivals[0]
-    tests = [test for test in comparison.tests if first in (test.first, test.second)]
-    other_of = [(test.second if test.first == first else test.first, test) for test in tests]
-    interval = comparison.intervals[first]
-    score = number_text(float(comparison.scores[:, first].mean()))
+def _leaders(comparison: Comparison) -> tuple[Leader, ...]:
+    measures = MEASURES if comparison.task == "a_coat" else MEASURES[::-1]
+    return tuple(_leader(comparison, measure) for measure in measures if comparison.values(measure) is not None)
+
+
+def _leader(comparison: Comparison, measure: str) -> Leader:
+    scored = measure == "score"
+    values = comparison.values(measure)
+    assert values is not None
+    means = values.mean(axis=0)
+    entries = comparison.entries
+    trained = [k for k, entry in enumerate(entries) if kind_of(entry.result.encoder_id) is TRAINED]
+    rivals = trained or list(range(len(entries)))
+    first = max(rivals, key=lambda k: float(means[k]))
+    interval = (comparison.intervals if scored else comparison.centred_intervals)[first]
+    tests = comparison.tests if scored else comparison.centred_tests
+    others = {t.second if t.first == first else t.first: t for t in tests if first in (t.first, t.second)}
+    above = [k for k, test in others.items() if k not in trained and means[k] > means[first] and test.significant]
+    collapsed = [k for k in trained if scored and entries[k].result.controls.get("collapsed")]
+    score = number_text(float(means[first]))
     return Leader(
+        measure=TITLES[comparison.task] if scored else f"centred {TITLES[comparison.task]}",
         label=shortened(comparison.labels[first]),
         score=score if interval is None else f"{score} ({_bounds(interval)})",
-        is_trained=kinds[first] is TRAINED,
+        is_trained=bool(trained),
         others=len(rivals) - 1,
-        alike=listed([comparison.labels[k] for k, test in other_of if k in rivals and not test.significant]),
-        tested=all(test.p is not None for test in tests),
-        above=listed(comparison.labels[:first]),
+        alike=listed([comparison.labels[k] for k in rivals if k in others and not others[k].significant]),
+        tested=all(test.p is not None for test in others.values()),
+        above=listed([comparison.labels[k] for k in above]),
+        collapsed=listed([comparison.labels[k] for k in collapsed]),
     )
 
 

@@ -227,6 +227,8 @@ def slope_tables(known: Diversity, task: str) -> Iterator[Table]:
     headings = ["all attributes" if attribute == TOTAL else attribute for attribute in attributes]
     columns = (Column("encoder", is_numeric=False), *(Column(shortened(heading)) for heading in headings))
     for what, within in ((f"Slope of {name} against diversity", False), (f"The same with {fixed} held fixed", True)):
+        fits = [slope.fit_within if within else slope.fit for slope in known.slopes]
+        sizes = sorted({fit.n for fit in fits if fit is not None})
         rows = []
         for label in labels:
             slopes = [found[label, attribute] for attribute in attributes]
@@ -235,7 +237,8 @@ def slope_tables(known: Diversity, task: str) -> Iterator[Table]:
                 for s in slopes
             )
             rows.append(Row(shortened(label), "", tuple(cells)))
-        yield Table(what, columns, tuple(rows))
+        n = " to ".join(f"{size:,}" for size in dict.fromkeys((*sizes[:1], *sizes[-1:])))
+        yield Table(f"{what}, n = {n}" if n else what, columns, tuple(rows))
 
 
 def _slope_cell(fit: LineFit | None, p_adjusted: float | None) -> Cell:

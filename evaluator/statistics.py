@@ -32,8 +32,8 @@ RESAMPLES = 4_000
 """Bootstrap resamples. The end of a 95 % interval then has a Monte Carlo error of about 4 % of a standard error:
 sqrt(0.025 * 0.975 / R) / phi(1.96), with phi the normal density."""
 
-ROUNDING = 1e-9
-"""Paired scores that nowhere differ by more are taken as equal: results state their means to 1e-9."""
+ROUNDING = 1e-7
+"""Scores that nowhere differ by more are taken as equal: embeddings in float32 are rounded at 2^-24 = 6e-8."""
 
 _BLOCK = 500  # resamples weighted at once
 

@@ -42,7 +42,7 @@ class Coverage:
     Attributes:
         interval: which one.
         n, clusters: samples, and the clusters that they are in.
-        share: of signal; of a difference between two encoders too.
+        share: of signal.
         truth: what is to be covered.
         covered: share of the simulations in which it was.
         band: what counts as nominal.

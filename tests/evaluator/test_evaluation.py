@@ -117,7 +117,10 @@ def test_the_samples_of_a_coat_have_their_steps_on_two_axes(small_benchmark, tmp
         np.testing.assert_allclose(found * np.sign(found[0] * expected[0]), expected, atol=1e-4)
         share = values[axis - 1] ** 2 / (values**2).sum()
         assert result.controls[f"step_variance_{axis}"] == pytest.approx(share, abs=1e-6)
-    centred = [cosine(p, q) for p, q in zip(*np.split(steps - steps.mean(axis=0), 2), strict=True)]
+    others = [np.arange(result.n) != row for row in range(result.n)]
+    sides = np.stack([b - a, d - c])
+    own = [sides[:, row] - sides[:, others[row]].mean(axis=1) for row in range(result.n)]
+    centred = [cosine(p, q) for p, q in own]
     np.testing.assert_allclose(samples["score_centred"].to_numpy(), centred, atol=1e-5)
 
 

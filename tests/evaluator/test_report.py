@@ -187,7 +187,7 @@ class TestThePage:
         assert "on 8 test scenes" in page.text
         assert "A high score alone is no evidence of learned composition." in page.text
         # The later encoders were made to score higher, and the twin stands between the two.
-        assert "Of the 2 encoders that are neither baselines nor untrained, org/two scores highest" in page.text
+        assert "Of the 2 encoders that are neither baselines nor untrained, org/two has the highest A-COAT" in page.text
 
     def test_has_the_scores_of_the_results(self, page, comparisons):
         tables = page.tables()
@@ -283,7 +283,9 @@ class TestSamples:
         (comparison,) = compare_results([results])
         assert shown_samples(page)[0] == comparison.ids[int(comparison.scores.mean(axis=1).argmax())]
         assert "Chosen by the mean score over all encoders." in page.text
-        assert "All results are of baselines and untrained networks. The highest is downsample" in page.text
+        assert (
+            "All results are of baselines and untrained networks. The highest A-COAT is that of downsample" in page.text
+        )
 
     def test_can_be_heard_in_the_order_of_the_data(self, page, benchmark):
         ids = [row["id"] for row in benchmark.rows("a_coat")]
@@ -488,7 +490,7 @@ class TestWithoutTheData:
         monkeypatch.setattr("audio_compositionality.evaluator.comparison.open_benchmark", lambda *_: Unreadable(opened))
         page = Page(write_report([results], tmp_path / "x.html", data=str(elsewhere), progress=False))
         assert "There is nothing to listen to: [Errno 5] gone." in page.text
-        assert "Slope of A-COAT against diversity" in page.tables()
+        assert any(caption.startswith("Slope of A-COAT against diversity") for caption in page.tables())
 
 
 class Unreadable:
@@ -515,7 +517,7 @@ def test_one_sample_and_one_encoder_are_enough(without_figures, config, tmp_path
     results = write_results(tmp_path / "results", ["org/one"], open_benchmark(folder), std=0.0, interval=None)
     page = Page(write_report([results], tmp_path / "x.html", progress=False))
     assert len(page.find("audio")) == 5
-    assert "org/one, the only encoder that is neither a baseline nor untrained, scores" in page.text
+    assert "org/one, the only encoder that is neither a baseline nor untrained, has the" in page.text
 
 
 class TestTheFile:

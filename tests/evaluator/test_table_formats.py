@@ -141,6 +141,12 @@ def test_compare_writes_a_file(tmp_path, write_results, capsys):
     assert [path.name for path in out.parent.iterdir()] == ["table.csv"]
 
 
+def test_compare_does_not_write_to_a_folder(tmp_path, write_results, capsys):
+    write_results(tmp_path / "results", ["one"], tasks=["a_coat"])
+    assert main(["compare", str(tmp_path / "results"), "--format", "csv", "--out", str(tmp_path)]) == 2
+    assert "is a folder; give the name of a file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
