@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,25 +15,14 @@ from rich.text import Text
 from .comparison import MEASURES, Comparison, Diversity, diversity
 from .samples import TOTAL
 from .statistics import MIN_SAMPLES, GroupMean, Interval, LineFit
-from .table import PIPED_WIDTH, TITLES, control_cells, control_headings, legend, number
+from .table import PIPED_WIDTH, SAMPLES, TITLES, control_cells, control_headings, legend, number, plain
 
 MOST_PAIRS = 45
 """Tables for people list the tests of up to so many pairs, those of ten encoders; CSV and JSON have all."""
 
-SAMPLES = {"a_coat": "quadruples", "a_tre": "scenes"}
-"""What the samples of each task are."""
-
 _NO_FIT = "-: too few independent samples for a fit, or an entropy that does not vary."
 
 _DIVERSITY = {"a_coat": "H^quad", "a_tre": "H"}
-
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Control characters, and those that change the direction of writing."""
-
-
-def plain(text: str) -> str:
-    """Text in one line, with nothing in it that a terminal or a reader could take for more than text."""
-    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\n", " "))
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,6 @@ from .table import TITLES
 
 Floats = NDArray[np.float64]
 
-SAMPLES = {"a_coat": "quadruples", "a_tre": "test scenes"}
-"""What a task's samples are."""
-
 _BASELINES = {encoder.id for encoder in (Downsample, RandomVector, LogMelStatistics)}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 from numpy.typing import NDArray
 
+from .table import plain
+
 Floats = NDArray[np.float64]
 
 COLUMN, PAGE = 3.4, 7.1
@@ -24,9 +25,6 @@ COLUMN, PAGE = 3.4, 7.1
 
 LONGEST = 40
 """Characters of a name in a figure."""
-
-UNSEEN = "\N{REPLACEMENT CHARACTER}"
-"""Stands for a character that is not seen or that moves others, such as a control or a change of direction."""
 
 SMALLEST, LINE = 6.5, 0.115
 """Smallest text, in points, that can be read in print; inches from one line of it to the next."""
@@ -58,7 +56,7 @@ _COVERED, _ASTRAY = 100.0, 2.0  # what a square point covered and a point of dis
 
 def short_label(label: str, limit: int = LONGEST) -> str:
     """A name on one line of at most `limit` characters, shortened in its middle, where ids say least."""
-    seen = "".join(" " if c.isspace() else UNSEEN if unicodedata.category(c)[0] == "C" else c for c in label)
+    seen = plain(label)
     if len(seen) <= limit:
         return seen
     kept = limit - 1

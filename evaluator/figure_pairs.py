@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from .comparison import Comparison
 from .figure_files import figure_style
-from .figure_kinds import SAMPLES, FigureError, ranked, score_name
+from .figure_kinds import FigureError, ranked, score_name
 from .figure_layout import COLUMN, NAMES_WIDTH, PAGE, SMALLEST, short_labels, text_width
 from .statistics import PairedTest
+from .table import SAMPLES
 
 Integers = NDArray[np.int64]
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from .comparison import Comparison, Entry
 from .figure_controls import control_scatter
 from .figure_files import figure_style, figure_svg, save_figure
-from .figure_kinds import CLOUD, FIT, SAMPLES, FigureError, distinct, ranked, score_name
+from .figure_kinds import CLOUD, FIT, FigureError, distinct, ranked, score_name
 from .figure_layout import (
     COLUMN,
     LINE,
@@ -47,6 +47,7 @@ from .figure_layout import (
 from .figure_pairs import significance_map
 from .samples import TOTAL
 from .statistics import MIN_SAMPLES, Interval, fit_line
+from .table import SAMPLES
 
 __all__ = [
     "FigureError",

@@ -25,7 +25,7 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder.scenes import ATTRIBUTES
 
 from .comparison import Comparison, compare_results
-from .figure_kinds import BASELINE, SAMPLES, UNTRAINED_NETWORK, kind_of
+from .figure_kinds import BASELINE, UNTRAINED_NETWORK, kind_of
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
 from .report_sections import STEPS, Section, page_sections
 from .report_tables import (
@@ -42,7 +42,7 @@ from .report_tables import (
 )
 from .result import write_text
 from .statistics import MIN_CLUSTERS, MIN_SAMPLES, RESAMPLES
-from .table import TITLES
+from .table import SAMPLES, TITLES, plain
 
 MOST_BYTES = 4_900_000
 """Of a page, which has to stay below 5 MB."""
@@ -181,10 +181,8 @@ def _policy(style: str, script: str) -> str:
 
 
 def _visible(value: object) -> object:
-    """Text without characters that are not seen or that move others, such as a change of the direction of writing."""
-    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
-        return value
-    return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in value)
+    """`plain` for what is text and not a part of the page itself."""
+    return value if not isinstance(value, str) or isinstance(value, Markup) else plain(value)
 
 
 def _base64(data: bytes) -> str:

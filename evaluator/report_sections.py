@@ -15,7 +15,7 @@ from audio_compositionality.dataset_builder import DatasetError
 from audio_compositionality.dataset_builder.messages import nearest
 
 from .comparison import MEASURES, Comparison, diversity
-from .figure_kinds import SAMPLES, TRAINED, FigureError, kind_of
+from .figure_kinds import TRAINED, FigureError, kind_of
 from .figure_layout import COLUMN
 from .figures import (
     control_scatter,
@@ -38,7 +38,7 @@ from .report_tables import (
     slope_tables,
 )
 from .statistics import Interval
-from .table import TITLES
+from .table import SAMPLES, TITLES
 
 
 @dataclass(frozen=True)

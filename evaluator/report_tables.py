@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .comparison import Comparison, Diversity, Entry
-from .figure_kinds import SAMPLES, kind_of
+from .figure_kinds import kind_of
 from .figure_layout import short_label
 from .result import Result
 from .samples import TOTAL
 from .statistics import SIGNIFICANT, GroupMean, Interval, LineFit
-from .table import TITLES
+from .table import SAMPLES, TITLES
 
 LONGEST_TEXT = 80
 """Characters shown of a name or a reason that somebody else has written."""

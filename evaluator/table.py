@@ -55,6 +55,9 @@ _COLUMNS: Mapping[str, Sequence[tuple[str, Cell]]] = {
 TITLES = {"a_coat": "A-COAT", "a_tre": "A-TRE"}
 """The tasks as they are written for people."""
 
+SAMPLES = {"a_coat": "quadruples", "a_tre": "test scenes"}
+"""What a task's samples are."""
+
 _LEGENDS = {
     "a_coat": (
         "null: the same cosine between steps of different quadruples; matched: of those with the same |T| and nearly "
@@ -142,6 +145,11 @@ def control_cells(result: Result) -> list[str]:
 def legend(result: Result) -> str:
     """What the columns of a table of the result's task mean."""
     return _LEGENDS[result.task].format(chance=number(result.controls.get("top1_chance")))
+
+
+def plain(text: str) -> str:
+    """Text in one line, without characters that are not seen or that move others, such as a change of direction."""
+    return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def number(value: float | None, digits: int = 3) -> str:

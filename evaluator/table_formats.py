@@ -16,9 +16,9 @@ from rich.console import Console
 from audio_compositionality.dataset_builder.messages import nearest
 
 from .comparison import MEASURES, Comparison, diversity
-from .comparison_tables import Sheet, plain, print_comparisons, sheets
+from .comparison_tables import Sheet, print_comparisons, sheets
 from .statistics import Interval, LineFit, PairedTest
-from .table import PIPED_WIDTH
+from .table import PIPED_WIDTH, plain
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 
