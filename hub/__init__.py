@@ -1,0 +1,1 @@
+"""Every call to the Hub: bounded retries, errors that say what to do."""

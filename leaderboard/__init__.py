@@ -1,0 +1,1 @@
+"""The leaderboard: entries of the results repository, checks of submissions, the page."""

@@ -1,0 +1,1 @@
+"""Publish the data set, the metrics and the leaderboard; submit results."""
