@@ -1,0 +1,416 @@
+"""The Hub as the project uses it: every call bounded, repeatable, and clear about what went wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from huggingface_hub import (
+    CommitInfo,
+    CommitOperationAdd,
+    CommitOperationDelete,
+    DiscussionComment,
+    DryRunFileInfo,
+    HfApi,
+    constants,
+)
+from huggingface_hub.hf_api import RepoFile
+
+from .calls import call, pause_or_raise
+from .errors import Action, HubError, Repository, is_repository_absent, status_of
+
+Content = bytes | Path
+"""Of a file: itself, or where it lies."""
+
+MAX_CONFLICTS = 10
+"""How often a commit is made anew because somebody else's came first."""
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file of a repository at one commit.
+
+    Attributes:
+        path: below the root of the repository.
+        size: in bytes.
+        digest: ``sha256:…`` of a large file, ``git:…`` (SHA-1 as Git computes it) of another; see `matches`.
+    """
+
+    path: str
+    size: int
+    digest: str
+
+    def matches(self, content: Content) -> bool:
+        """Whether the file has this content."""
+        size = len(content) if isinstance(content, bytes) else content.stat().st_size
+        return size == self.size and _digest(content, self.digest.split(":")[0], size) == self.digest
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a commit would change.
+
+    Attributes:
+        send: path -> size in bytes, of files that are new or other than those that are there.
+        same: paths of files that are there already.
+        delete: paths that would go.
+    """
+
+    send: Mapping[str, int]
+    same: tuple[str, ...]
+    delete: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.send or self.delete)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a push led to.
+
+    Attributes:
+        oid: commit that has the content now.
+        url: of the repository at that commit, or of the pull request.
+        changed: whether anything had to be sent.
+        pull_request: its number; None for a commit to a branch.
+    """
+
+    oid: str
+    url: str
+    changed: bool
+    pull_request: int | None = None
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """A pull request.
+
+    Attributes:
+        number: in its repository.
+        title: as its author wrote it.
+        author: name of the user.
+    """
+
+    number: int
+    title: str
+    author: str
+
+    @property
+    def revision(self) -> str:
+        """Where its commits are."""
+        return f"refs/pr/{self.number}"
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment on a pull request, with the name of the user who wrote it."""
+
+    author: str
+    text: str
+
+
+class Hub:
+    """The Hub of `HF_ENDPOINT`, as the user of a token. Every method raises `HubError`."""
+
+    def __init__(self, token: str | None = None) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            token: by default that of HF_TOKEN, or the one saved by `hf auth login`.
+        """
+        self._api = HfApi(endpoint=constants.ENDPOINT, token=token)
+
+    def user(self) -> str:
+        """Name of the user whose token is in use."""
+        answer: dict[str, Any] = self._call(Action("find out whose token this is"), self._api.whoami)
+        return str(answer["name"])
+
+    def create(self, repository: Repository, *, private: bool = False) -> bool:
+        """Make a repository unless it is there; a Space is one of Gradio. Returns whether it is new.
+
+        ``private`` is for a new one; who sees one that exists is left as it is.
+        """
+        if self._head(repository, "main") is not None:
+            return False
+        self._call(
+            Action(f"make the {repository}", "write", repository),
+            lambda: self._api.create_repo(
+                repository.id,
+                repo_type=repository.kind,
+                private=private,
+                exist_ok=True,
+                space_sdk="gradio" if repository.kind == "space" else None,
+            ),
+        )
+        return True
+
+    def exists(self, repository: Repository) -> bool:
+        """Whether the repository exists, as far as the token sees."""
+        return self._head(repository, "main") is not None
+
+    def head(self, repository: Repository, revision: str = "main") -> str:
+        """The commit that a branch, tag or pull request (``refs/pr/1``) stands at."""
+        action = Action(f"read the {repository} at {revision}", repository=repository)
+        return self._call(action, lambda: self._sha(repository, revision))
+
+    def files(self, repository: Repository, revision: str = "main") -> dict[str, RemoteFile]:
+        """All files at a revision, by path."""
+
+        def listed() -> list[Any]:
+            tree = self._api.list_repo_tree(repository.id, recursive=True, revision=revision, repo_type=repository.kind)
+            return list(tree)
+
+        found = self._call(Action(f"list the files of the {repository}", repository=repository), listed)
+        return {
+            item.path: RemoteFile(
+                item.path, item.size, f"sha256:{item.lfs.sha256}" if item.lfs else f"git:{item.blob_id}"
+            )
+            for item in found
+            if isinstance(item, RepoFile)
+        }
+
+    def commits(self, repository: Repository, revision: str = "main") -> list[str]:
+        """The commits of a revision, the newest first."""
+        found = self._call(
+            Action(f"list the commits of the {repository}", repository=repository),
+            lambda: self._api.list_repo_commits(repository.id, repo_type=repository.kind, revision=revision),
+        )
+        return [commit.commit_id for commit in found]
+
+    def download(self, repository: Repository, path: str, revision: str = "main", *, limit: int) -> Path:
+        """A file in the clients' cache, fetched where it is not there yet.
+
+        Args:
+            repository: the repository.
+            path: of the file below its root.
+            revision: commit, branch, tag or pull request.
+            limit: bytes; a larger file is refused before it is fetched.
+        """
+        action = Action(f"fetch {path!r} of the {repository}", repository=repository)
+        fetch = partial(self._api.hf_hub_download, repository.id, path, repo_type=repository.kind, revision=revision)
+
+        def fetched() -> Path:
+            found = fetch(dry_run=True)
+            assert isinstance(found, DryRunFileInfo)
+            if found.file_size is None or found.file_size > limit:
+                size = "an unknown size" if found.file_size is None else f"{found.file_size:,} bytes"
+                raise HubError(f"could not {action.what}: it has {size}, and {limit:,} bytes are the most")
+            return Path(str(fetch()))
+
+        return self._call(action, fetched)
+
+    def changes(
+        self,
+        repository: Repository,
+        files: Mapping[str, Content],
+        *,
+        delete: Iterable[str] = (),
+        revision: str = "main",
+    ) -> Changes:
+        """What a commit of these files would change; all of them where the repository does not exist."""
+        head = self._head(repository, revision)
+        present = {} if head is None else self.files(repository, head)
+        send, same = {}, []
+        for path, content in files.items():
+            if path in present and present[path].matches(content):
+                same.append(path)
+            else:
+                send[path] = len(content) if isinstance(content, bytes) else content.stat().st_size
+        return Changes(send, tuple(same), tuple(path for path in delete if path in present))
+
+    def commit(
+        self,
+        repository: Repository,
+        files: Mapping[str, Content],
+        message: str,
+        *,
+        description: str = "",
+        delete: Iterable[str] = (),
+        revision: str = "main",
+        pull_request: bool = False,
+    ) -> Commit:
+        """Make a revision hold these files, in one commit that has only what differs; none where nothing does.
+
+        Large files are uploaded folder by folder before the commit; what was uploaded before is not sent again. Where
+        an answer is lost or somebody else commits meanwhile, what is there is looked at again before the next try: no
+        commit is made twice, and none of another is undone.
+
+        Args:
+            repository: the repository, which must exist.
+            files: their content by path.
+            message: one line; also the title of the pull request.
+            description: what else there is to say.
+            delete: paths that must not be there.
+            revision: branch to commit to.
+            pull_request: open a pull request instead, or bring the user's open one of this title to this content.
+        """
+        what = f"open a pull request on the {repository}" if pull_request else f"commit to the {repository}"
+        action = Action(what, "discuss" if pull_request else "write", repository)
+        gone = tuple(delete)
+        tries = conflicts = 0
+        while True:
+            request = self._own_request(repository, message) if pull_request else None
+            target = request.revision if request else revision
+            head = self.head(repository, target)
+            changes = self.changes(repository, files, delete=gone, revision=head)
+            if not changes:
+                return self._made(repository, head, tries + conflicts > 0, request)
+            additions = [
+                CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
+                for path, content in files.items()
+                if path in changes.send
+            ]
+            create = pull_request and request is None
+            self._upload(repository, additions, action, target, create)
+            send = partial(
+                self._api.create_commit,
+                repository.id,
+                [*additions, *(CommitOperationDelete(path) for path in changes.delete)],
+                commit_message=message,
+                commit_description=description,
+                repo_type=repository.kind,
+                revision=target,
+                create_pr=create,
+                parent_commit=None if create else head,
+            )
+            try:
+                info: CommitInfo = self._quietly(send)
+            except Exception as error:
+                if status_of(error) == 412 and conflicts < MAX_CONFLICTS:
+                    conflicts += 1
+                    continue
+                pause_or_raise(error, action, tries, self._api)
+                tries += 1
+                continue
+            number = request.number if request else info.pr_num
+            opened = None if number is None else PullRequest(int(number), message, "")
+            return self._made(repository, info.oid, True, opened)
+
+    def pull_requests(self, repository: Repository, *, author: str | None = None) -> list[PullRequest]:
+        """The open pull requests, the oldest first."""
+        action = Action(f"list the pull requests of the {repository}", repository=repository)
+
+        def listed() -> list[Any]:
+            found = self._api.get_repo_discussions(
+                repository.id,
+                author=author,
+                discussion_type="pull_request",
+                discussion_status="open",
+                repo_type=repository.kind,
+            )
+            return list(found)
+
+        found = [PullRequest(item.num, item.title, item.author) for item in self._call(action, listed)]
+        return sorted(found, key=lambda request: request.number)
+
+    def comments(self, repository: Repository, number: int) -> list[Comment]:
+        """The comments on a pull request, the oldest first; its description is the first."""
+        details = self._call(
+            Action(f"read pull request {number} of the {repository}", repository=repository),
+            lambda: self._api.get_discussion_details(repository.id, number, repo_type=repository.kind),
+        )
+        return [
+            Comment(event.author, event.content) for event in details.events if isinstance(event, DiscussionComment)
+        ]
+
+    def status(self, repository: Repository, number: int) -> str:
+        """Of a pull request: ``open``, ``closed``, ``merged`` or ``draft``."""
+        details = self._call(
+            Action(f"read pull request {number} of the {repository}", repository=repository),
+            lambda: self._api.get_discussion_details(repository.id, number, repo_type=repository.kind),
+        )
+        return str(details.status)
+
+    def comment(self, repository: Repository, number: int, text: str) -> None:
+        """Comment on a pull request, unless this user has said the same there."""
+        user = self.user()
+        action = Action(f"comment on pull request {number} of the {repository}", "discuss", repository)
+
+        def say() -> None:
+            if Comment(user, text) not in self.comments(repository, number):
+                self._api.comment_discussion(repository.id, number, text, repo_type=repository.kind)
+
+        self._call(action, say)
+
+    def merge(self, repository: Repository, number: int) -> None:
+        """Merge a pull request, unless it is merged."""
+        action = Action(f"merge pull request {number} of the {repository}", "write", repository)
+
+        def bring_in() -> None:
+            if self.status(repository, number) != "merged":
+                self._api.merge_pull_request(repository.id, number, repo_type=repository.kind)
+
+        self._call(action, bring_in)
+
+    def _call(self, action: Action, function: Callable[[], _Answer]) -> _Answer:
+        return call(action, lambda: self._quietly(function), self._api)
+
+    def _quietly(self, function: Callable[[], _Answer]) -> _Answer:
+        with warnings.catch_warnings():
+            # huggingface_hub warns of what it does itself.
+            warnings.filterwarnings("ignore", "Use 'content=<...>'", DeprecationWarning)
+            return function()
+
+    def _sha(self, repository: Repository, revision: str) -> str:
+        return str(self._api.repo_info(repository.id, repo_type=repository.kind, revision=revision).sha)
+
+    def _head(self, repository: Repository, revision: str) -> str | None:
+        """None where there is no such repository, as far as the token sees."""
+        try:
+            return self.head(repository, revision)
+        except HubError as error:
+            if error.status == 404 or is_repository_absent(error):
+                return None
+            raise
+
+    def _own_request(self, repository: Repository, title: str) -> PullRequest | None:
+        """The user's newest open pull request with a title."""
+        found = self.pull_requests(repository, author=self.user())
+        return next((request for request in reversed(found) if request.title == title), None)
+
+    def _upload(
+        self,
+        repository: Repository,
+        additions: Sequence[CommitOperationAdd],
+        action: Action,
+        revision: str,
+        create: bool,
+    ) -> None:
+        """Upload large files, those of each top folder together, one folder after the other."""
+        folders: dict[str, list[CommitOperationAdd]] = {}
+        for addition in additions:
+            folders.setdefault(addition.path_in_repo.rpartition("/")[0], []).append(addition)
+        for group in folders.values():
+            upload = partial(
+                self._api.preupload_lfs_files,
+                repository.id,
+                group,
+                repo_type=repository.kind,
+                revision=revision,
+                create_pr=create,
+                free_memory=False,
+            )
+            self._call(action, upload)
+
+    def _made(self, repository: Repository, oid: str, changed: bool, request: PullRequest | None) -> Commit:
+        if request is None:
+            return Commit(oid, f"{repository.url}/commit/{oid}", changed)
+        return Commit(oid, f"{repository.url}/discussions/{request.number}", changed, request.number)
+
+
+def _digest(content: Content, kind: str, size: int) -> str:
+    digest = hashlib.sha256() if kind == "sha256" else hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    if isinstance(content, bytes):
+        digest.update(content)
+    else:
+        with content.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return f"{kind}:{digest.hexdigest()}"

@@ -1,0 +1,242 @@
+"""What went wrong with a call to the Hub, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+import httpx2
+from huggingface_hub import constants, get_token
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+Kind = Literal["dataset", "space", "model"]
+
+Right = Literal["read", "write", "discuss"]
+"""What a call needs: to read; to change a repository or make one; to open a pull request or comment on one."""
+
+TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
+"""Statuses after which the same call may succeed: time-outs, rate limits, faults of the server (RFC 9110, RFC 6585)."""
+
+_PERMISSIONS = {"read": "repo.content.read", "write": "repo.write", "discuss": "discussion.write"}
+"""The right that a fine-grained token needs, as `whoami` lists it."""
+
+_MEMBER_RIGHTS = ("write", "admin")
+"""Roles in an organisation that may change its repositories; ``contributor`` may change its own only."""
+
+
+class HubError(OSError):
+    """A call to the Hub that failed for good: says what was to be done, why it was not, and what to do.
+
+    Attributes:
+        status: HTTP status of the answer; None where there was none.
+    """
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository on the Hub.
+
+    Attributes:
+        kind: ``dataset``, ``space`` or ``model``.
+        id: ``NAMESPACE/NAME``.
+    """
+
+    kind: Kind
+    id: str
+
+    @property
+    def namespace(self) -> str:
+        """The user or organisation that it belongs to."""
+        return self.id.split("/")[0]
+
+    @property
+    def url(self) -> str:
+        """Its page."""
+        prefix = "" if self.kind == "model" else f"{self.kind}s/"
+        return f"{constants.ENDPOINT}/{prefix}{self.id}"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+
+@dataclass(frozen=True)
+class Action:
+    """What a call is for.
+
+    Attributes:
+        what: completes "could not …".
+        right: that it needs.
+        repository: that it is about; None for a call about the user.
+    """
+
+    what: str
+    right: Right = "read"
+    repository: Repository | None = None
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status within an error of the clients: uploads and downloads wrap it in errors of other types."""
+    answer = next((found for found in _chain(error) if isinstance(found, HfHubHTTPError)), None)
+    return None if answer is None or answer.response is None else int(answer.response.status_code)
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same call may succeed later: the connection failed, or the Hub says so."""
+    status = status_of(error)
+    if status is not None:
+        return status in TRANSIENT
+    return any(isinstance(found, (httpx2.TransportError, ConnectionError, TimeoutError)) for found in _chain(error))
+
+
+def is_repository_absent(error: BaseException) -> bool:
+    """Whether the Hub says that there is no such repository, as it does with 404 and, to who is no member, with 401."""
+    answers = [found for found in _chain(error) if isinstance(found, HfHubHTTPError) and found.response is not None]
+    return any(found.response.headers.get("X-Error-Code") == "RepoNotFound" for found in answers)
+
+
+def is_of_client(error: BaseException) -> bool:
+    """Whether an error is what the clients make of an answer or of a broken connection."""
+    kinds = (HfHubHTTPError, HFValidationError, httpx2.HTTPError, ConnectionError, TimeoutError)
+    return any(isinstance(found, kinds) for found in _chain(error))
+
+
+def retry_after(error: BaseException) -> float | None:
+    """The seconds that the Hub asks to wait, from its header Retry-After: a number or a date (RFC 9110, 10.2.3)."""
+    for found in _chain(error):
+        if isinstance(found, HfHubHTTPError) and found.response is not None:
+            value = found.response.headers.get("Retry-After", "")
+            if value.strip().isdigit():
+                return float(value)
+            try:
+                moment = parsedate_to_datetime(value)
+            except ValueError:
+                return None
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    return None
+
+
+def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -> HubError:
+    """The error to show for one of the clients'.
+
+    Args:
+        error: of the clients.
+        action: what the call was for.
+        user: the answer of `whoami` for the token in use; None where it is not known.
+    """
+    status = status_of(error)
+    if status is None:
+        reason = f"{constants.ENDPOINT} cannot be reached or broke the connection ({_first_line(error)})"
+        advice = "check the network; the same command goes on from there"
+    elif status in TRANSIENT:
+        reason = f"the Hub answered {status} ({_said(error)}), again after several tries"
+        advice = "run the same command later: it goes on from there"
+        wait = retry_after(error)
+        if wait is not None:
+            advice = f"it asks to wait {wait:.0f} s; {advice}"
+    elif status == 401:
+        reason, advice = _unknown_user(error, action, user)
+    elif status == 403:
+        reason, advice = f"the Hub refuses it ({_said(error)})", missing_right(action, user)
+    elif status == 404:
+        reason, advice = _absent(error, action, user)
+    else:
+        reason, advice = f"the Hub answered {status} ({_said(error)})", "this is unexpected; see the answer"
+    return HubError(f"could not {action.what}: {reason}; {advice}", status)
+
+
+def missing_right(action: Action, user: dict[str, Any] | None) -> str:
+    """What the token in use lacks for an action, and how to get it.
+
+    Args:
+        action: what was refused.
+        user: the answer of `whoami`; None where it is not known.
+    """
+    settings = f"{constants.ENDPOINT}/settings/tokens"
+    space = action.repository.namespace if action.repository else ""
+    verb = {"read": "read", "write": f"write to {space}", "discuss": "open pull requests and comment"}[action.right]
+    if user is None:
+        return f"the token must have the right to {verb}: see {settings}"
+    token = user.get("auth", {}).get("accessToken", {})
+    role, name = token.get("role"), user.get("name", "?")
+    if role == "read" and action.right != "read":
+        return (
+            f"the token of {name} may only read, and this needs the right to {verb}: make one with the role write at "
+            f"{settings}"
+        )
+    if role == "fineGrained":
+        needed = _PERMISSIONS[action.right]
+        if needed not in _granted(token.get("fineGrained", {}), space):
+            return (
+                f"the fine-grained token of {name} lacks the permission {needed} for {space}: add it at {settings}, "
+                "or use a token with the role write"
+            )
+    if action.right == "write" and space != name:
+        roles = {found.get("name"): found.get("roleInOrg") for found in user.get("orgs", [])}
+        own = ", ".join([name, *(org for org, held in roles.items() if held in _MEMBER_RIGHTS)])
+        if space not in roles:
+            return f"{name} is no member of {space}: ask to become one, or give --org one of {own}"
+        if roles[space] not in _MEMBER_RIGHTS:
+            return f"{name} is {roles[space]} in {space} and needs the role write there; --org can be {own}"
+    return f"the token of {name} must have the right to {verb}: see {settings}"
+
+
+def _absent(error: BaseException, action: Action, user: dict[str, Any] | None) -> tuple[str, str]:
+    if action.repository is None or not is_repository_absent(error):
+        return f"there is no such thing ({_said(error)})", "check the name"
+    seen = f"the token of {user['name']} does not see it" if user else "it is private and no token is set"
+    return f"the {action.repository} does not exist, or {seen}", "check the name and the token"
+
+
+def _unknown_user(error: BaseException, action: Action, user: dict[str, Any] | None) -> tuple[str, str]:
+    if is_repository_absent(error):
+        return _absent(error, action, user)
+    settings = f"make one at {constants.ENDPOINT}/settings/tokens, then set HF_TOKEN or run `hf auth login`"
+    if get_token() is None:
+        return f"no token is set ({_said(error)})", settings
+    if user is not None:
+        return f"the Hub refuses it ({_said(error)})", missing_right(action, user)
+    return f"the Hub does not accept the token ({_said(error)})", f"it is wrong, expired or revoked: {settings}"
+
+
+def _granted(fine_grained: dict[str, Any], space: str) -> set[str]:
+    granted = set(fine_grained.get("global", []))
+    for scope in fine_grained.get("scoped", []):
+        if str(scope.get("entity", {}).get("name", "")).split("/")[0] == space:
+            granted |= set(scope.get("permissions", []))
+    return granted
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error and those that it was raised from."""
+    seen: list[BaseException] = []
+    found: BaseException | None = error
+    while found is not None and found not in seen:
+        yield found
+        seen.append(found)
+        found = found.__cause__ or found.__context__
+
+
+def _said(error: BaseException) -> str:
+    """The Hub's own words, where there are any."""
+    answer = next((found for found in _chain(error) if isinstance(found, HfHubHTTPError)), error)
+    text = getattr(answer, "server_message", None) or str(answer)
+    return _cut(text)
+
+
+def _first_line(error: BaseException) -> str:
+    *_, root = _chain(error)
+    return _cut(str(root) or type(root).__name__)
+
+
+def _cut(text: str, length: int = 200) -> str:
+    """One printable line: what comes from a server is not trusted with the terminal."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
