@@ -36,7 +36,8 @@ build can lose."""
 ROWS_PER_GROUP = 16
 """Rows of a Parquet row group: what a streaming reader has to fetch before its first row."""
 
-_FINGERPRINT_KEY = b"audio_compositionality_fingerprint"
+FINGERPRINT_KEY = b"audio_compositionality_fingerprint"
+"""Name of the fingerprint in the metadata of a shard."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ def _write_shard(
     if not whole or (expected is not None and sha256_of(path) != expected.sha256):
         path.parent.mkdir(exist_ok=True)
         schema = task_features(benchmark.config)[shard.task].arrow_schema
-        schema = schema.with_metadata({**schema.metadata, _FINGERPRINT_KEY: benchmark.fingerprint.encode()})
+        schema = schema.with_metadata({**schema.metadata, FINGERPRINT_KEY: benchmark.fingerprint.encode()})
         partial = path.with_suffix(".partial")
         with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
             for group in _encoded_groups(shard, benchmark, audio_format, pool):
@@ -243,7 +244,7 @@ def _is_whole(path: Path, rows: int, fingerprint: str) -> bool:
         metadata = pq.read_metadata(path)
     except (pa.ArrowException, OSError):
         return False
-    return metadata.num_rows == rows and (metadata.metadata or {}).get(_FINGERPRINT_KEY) == fingerprint.encode()
+    return metadata.num_rows == rows and (metadata.metadata or {}).get(FINGERPRINT_KEY) == fingerprint.encode()
 
 
 def _encoded_groups(

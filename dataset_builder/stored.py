@@ -20,6 +20,9 @@ import pyarrow.parquet as pq
 import soundfile
 import soxr
 import yaml
+from huggingface_hub import constants
+
+from audio_compositionality.hub import Action, Hub, HubError, Repository, call
 
 from .benchmark import AUDIO_COLUMNS, Clip, ClipBatch, check_rows, check_task, in_batches
 from .config import SPLITS
@@ -76,9 +79,11 @@ class StoredBenchmark:
 
     def __init__(self, source: str, *, revision: str | None = None) -> None:
         self.source = source
-        self._shards = _find_shards(source, revision)
+        if Path(source).is_dir():
+            self._shards, self._manifest = _find_shards(source, None), Manifest.load(Path(source) / MANIFEST_NAME)
+        else:
+            self._shards, self._manifest = _open_on_hub(source, revision)
         self.tasks = tuple(task for task in AUDIO_COLUMNS if task in self._shards)
-        self._manifest = _find_manifest(source, revision)
         self.sample_rate = SAMPLE_RATE
         if self._manifest is not None:
             self.sample_rate = int(self._manifest.configuration["sample_rate"])
@@ -277,10 +282,23 @@ def _open(path: Path) -> pq.ParquetFile:
         raise DatasetError(f"{path.name} cannot be read as Parquet: {error}") from error
 
 
+def _open_on_hub(source: str, revision: str | None) -> tuple[dict[str, dict[str, Shards]], Manifest | None]:
+    """Shards and manifest of a data set on the Hub, both of one commit."""
+    repository = Repository("dataset", source)
+
+    def found() -> tuple[dict[str, dict[str, Shards]], Manifest | None]:
+        # Without the Hub, what is in the cache under the name of the revision has to do.
+        at = revision if constants.HF_HUB_OFFLINE else Hub().head(repository, revision or "main")
+        return _find_shards(source, at), _find_manifest(source, at)
+
+    try:
+        return call(Action(f"read the data set {source}", repository=repository), found)
+    except HubError as error:
+        raise DatasetError(str(error)) from error
+
+
 def _find_manifest(source: str, revision: str | None) -> Manifest | None:
-    """The manifest in a folder or on the Hub; None where there is none."""
-    if Path(source).is_dir():
-        return Manifest.load(Path(source) / MANIFEST_NAME)
+    """The manifest on the Hub; None where there is none."""
     try:
         path = huggingface_hub.hf_hub_download(source, MANIFEST_NAME, repo_type="dataset", revision=revision)
     except huggingface_hub.errors.LocalEntryNotFoundError as error:

@@ -78,14 +78,14 @@ class Commit:
     Attributes:
         oid: commit that has the content now.
         url: of the repository at that commit, or of the pull request.
-        changed: whether anything had to be sent.
-        pull_request: its number; None for a commit to a branch.
+        changes: what had to be sent.
+        pull_request: its number; None for a commit to a branch, and where a branch has the content already.
     """
 
     oid: str
     url: str
-    changed: bool
-    pull_request: int | None = None
+    changes: Changes
+    pull_request: int | None
 
 
 @dataclass(frozen=True)
@@ -255,13 +255,15 @@ class Hub:
         action = Action(what, "discuss" if pull_request else "write", repository)
         gone = tuple(delete)
         tries = conflicts = 0
+        first: Changes | None = None
         while True:
             request = self._own_request(repository, message) if pull_request else None
             target = request.revision if request else revision
             head = self.head(repository, target)
             changes = self.changes(repository, files, delete=gone, revision=head)
+            first = first or changes
             if not changes:
-                return self._made(repository, head, tries + conflicts > 0, request)
+                return self._made(repository, head, first, request)
             additions = [
                 CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
                 for path, content in files.items()
@@ -289,9 +291,10 @@ class Hub:
                 pause_or_raise(error, action, tries, self._api)
                 tries += 1
                 continue
-            number = request.number if request else info.pr_num
-            opened = None if number is None else PullRequest(int(number), message, "")
-            return self._made(repository, info.oid, True, opened)
+            if create:
+                assert info.pr_num is not None
+                request = PullRequest(int(info.pr_num), message, "")
+            return self._made(repository, info.oid, first, request)
 
     def pull_requests(self, repository: Repository, *, author: str | None = None) -> list[PullRequest]:
         """The open pull requests, the oldest first."""
@@ -399,10 +402,10 @@ class Hub:
             )
             self._call(action, upload)
 
-    def _made(self, repository: Repository, oid: str, changed: bool, request: PullRequest | None) -> Commit:
+    def _made(self, repository: Repository, oid: str, changes: Changes, request: PullRequest | None) -> Commit:
         if request is None:
-            return Commit(oid, f"{repository.url}/commit/{oid}", changed)
-        return Commit(oid, f"{repository.url}/discussions/{request.number}", changed, request.number)
+            return Commit(oid, f"{repository.url}/commit/{oid}", changes, None)
+        return Commit(oid, f"{repository.url}/discussions/{request.number}", changes, request.number)
 
 
 def _digest(content: Content, kind: str, size: int) -> str:

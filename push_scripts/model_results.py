@@ -1,0 +1,143 @@
+"""Results on the page of a model: `.eval_results/*.yaml` in the model's own repository, by pull request.
+
+The format is that of https://huggingface.co/docs/hub/eval-results: entries, one value for each data set and task.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+
+from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
+from audio_compositionality.encoders.registry import hub_id_of
+from audio_compositionality.evaluator.result import Result, ResultError
+from audio_compositionality.evaluator.table import TITLES, number
+from audio_compositionality.hub import Commit, Hub, Repository
+from audio_compositionality.hub.names import dataset_of, leaderboard_of
+
+FOLDER = ".eval_results"
+
+_LIMIT = 10_000_000
+
+
+def model_of(result: Result) -> Repository:
+    """The Hub repository of the model that a result is of.
+
+    Raises:
+        ResultError: it has none: a baseline, an untrained network, a class of one's own, weights from elsewhere.
+    """
+    id = hub_id_of(result.encoder_id)
+    if id is None:
+        raise ResultError(
+            f"{result.encoder_id} has no model repository on the Hub; --model-card is for encoders that are loaded "
+            "from one, such as whisper-base or ORG/NAME"
+        )
+    return Repository("model", id)
+
+
+def check_data(hub: Hub, org: str, results: Sequence[Result]) -> str:
+    """The commit of the data set that results are to be shown on, if its data are theirs.
+
+    Raises:
+        ResultError: it has other data.
+        HubError: it does not exist.
+    """
+    repository = dataset_of(org)
+    head = hub.head(repository)
+    manifest = Manifest.load(hub.download(repository, MANIFEST_NAME, head, limit=_LIMIT))
+    for result in results:
+        if manifest is None or manifest.fingerprint != result.fingerprint:
+            theirs = "no data" if manifest is None else f"the data {manifest.fingerprint[:12]}"
+            raise ResultError(
+                f"the result of {result.encoder_id} is of the data {result.fingerprint[:12]}, and {repository.id} has "
+                f"{theirs}: the page of a model can only show results on {repository.id}"
+            )
+    return head
+
+
+def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequence[Result], revision: str) -> Commit:
+    """Open a pull request on a model's repository with its results.
+
+    Entries that the file has for other data sets or tasks stay; those of the same are replaced, since there is one
+    value for each.
+
+    Args:
+        hub: as whom.
+        org: below which the data set is.
+        model: repository of the model.
+        results: of that model, on that data set.
+        revision: commit of the data set.
+    """
+    variants = {variant_of(result) for result in results}
+    if len(variants) > 1:
+        raise ResultError(f"{model.id} has results of {len(variants)} variants (layer, pooling, precision); submit one")
+    variant = variants.pop()
+    name = re.sub(r"[^a-z0-9]+", "_", f"audio_compositionality_{variant}".lower()).strip("_")
+    path = f"{FOLDER}/{name}.yaml"
+    entries = model_entries(org, results, revision)
+    own = {(entry["dataset"]["id"], entry["dataset"]["task_id"]) for entry in entries}
+    kept = [entry for entry in _present(hub, model, path) if _subject(entry) not in own]
+    text = yaml.safe_dump([*kept, *entries], sort_keys=False, allow_unicode=True)
+    scores = ", ".join(f"{TITLES[result.task]} {number(result.score)}" for result in results)
+    return hub.commit(
+        model,
+        {path: text.encode()},
+        f"Results on {dataset_of(org).id}",
+        description=f"{scores}.\n\n{_EXPLANATION.format(space=leaderboard_of(org).url)}",
+        pull_request=True,
+    )
+
+
+def model_entries(org: str, results: Sequence[Result], revision: str) -> list[dict[str, Any]]:
+    """The entries of some results, as the Hub reads them."""
+    space = leaderboard_of(org)
+    entries = [
+        EvalResultEntry(
+            dataset_id=dataset_of(org).id,
+            task_id=result.task,
+            value=round(result.score, 6),
+            dataset_revision=revision,
+            date=result.date,
+            source_url=space.url,
+            source_name="audio-compositionality leaderboard",
+            source_org=org,
+            notes=variant_of(result) or None,
+        )
+        for result in results
+    ]
+    return eval_result_entries_to_yaml(entries)
+
+
+def variant_of(result: Result) -> str:
+    """How a result departs from the encoder's defaults, such as "layer 3, max pooling"; empty where it does not."""
+    options = result.options
+    parts = [
+        f"layer {options['layer']}" if options["layer"] is not None else "",
+        f"{options['pooling']} pooling" if options["pooling"] is not None else "",
+        options["precision"] if options["precision"] != "float32" else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+_EXPLANATION = """\
+What the scores mean, the controls beside them, and whether they were recomputed: {space}"""
+
+
+def _present(hub: Hub, model: Repository, path: str) -> list[Any]:
+    """The entries of the file that is there; none where it is no list."""
+    if path not in hub.files(model):
+        return []
+    try:
+        found = yaml.safe_load(hub.download(model, path, limit=1_000_000).read_text("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise ResultError(f"{path} of {model.id} is no YAML that can be added to: mend it there first") from error
+    return found if isinstance(found, list) else []
+
+
+def _subject(entry: Any) -> tuple[Any, Any] | None:
+    dataset = entry.get("dataset") if isinstance(entry, dict) else None
+    return (dataset.get("id"), dataset.get("task_id")) if isinstance(dataset, dict) else None

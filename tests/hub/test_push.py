@@ -1,0 +1,431 @@
+"""Pushing the data set, the metrics and the leaderboard: what arrives, what a second push sends, and every fault."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import datasets
+import evaluate
+import pytest
+import yaml
+from huggingface_hub import HfApi
+
+from audio_compositionality import push_scripts
+from audio_compositionality.dataset_builder import BenchmarkConfig, DatasetError, build_dataset, open_benchmark
+from audio_compositionality.evaluator.command_line import main
+from audio_compositionality.hub import Hub, HubError
+from audio_compositionality.hub.names import dataset_of
+from audio_compositionality.push_scripts.dataset import push_dataset
+from audio_compositionality.push_scripts.spaces import push_leaderboard, push_metrics
+
+from .conftest import RunClient, StartClient
+from .faults import CutUpload, Delay, Drop, Fault, Meanwhile, Status
+from .server import LoopbackHub
+
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
+
+DATASET = "lab/audio-compositionality"
+
+
+def pushed(hub: LoopbackHub) -> dict[str, bytes]:
+    """The files of the data set's repository, without what the Hub itself puts there."""
+    files = hub.repositories["dataset", DATASET].files()
+    return {name: content for name, content in files.items() if name != ".gitattributes"}
+
+
+def expected(folder: Path) -> dict[str, bytes]:
+    """The files of a built folder, by their paths below it."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def commits(hub: LoopbackHub, kind: str = "dataset", name: str = DATASET) -> int:
+    """Commits of a repository after its first."""
+    return len(list(hub.repositories[kind, name].history())) - 1
+
+
+# What is pushed
+
+
+def test_a_data_set_arrives_as_it_was_built_and_loads(hub: LoopbackHub, built: Path) -> None:
+    push = push_dataset(built, "lab", progress=False)
+    found = pushed(hub)
+    registration = yaml.safe_load(found.pop("eval.yaml"))
+    assert found == expected(built)
+    assert [(task["id"], task["config"], task["split"]) for task in registration["tasks"]] == [
+        ("a_coat", "a_coat", "test"),
+        ("a_tre", "a_tre", "test"),
+    ]
+    assert push.fingerprint == open_benchmark(built).fingerprint == open_benchmark(DATASET).fingerprint
+    assert len(datasets.load_dataset(DATASET, "a_coat", split="test")) == 2
+    assert commits(hub) == 1
+    assert push.commit is not None
+    assert push.commit.url == f"{hub.url}/datasets/{DATASET}/commit/{push.commit.oid}"
+
+
+def test_a_second_push_sends_and_commits_nothing(hub: LoopbackHub, built: Path) -> None:
+    first = push_dataset(built, "lab", progress=False)
+    uploads = len(hub.made("PUT"))
+    again = push_dataset(built, "lab", progress=False)
+    assert not again.changes
+    assert set(again.changes.same) == set(first.changes.send)
+    assert (commits(hub), len(hub.made("PUT"))) == (1, uploads)
+    assert again.commit is not None
+    assert first.commit is not None
+    assert again.commit.oid == first.commit.oid
+
+
+def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(
+    hub: LoopbackHub, built: Path, tiny_config: BenchmarkConfig, tmp_path: Path
+) -> None:
+    push_dataset(built, "lab", progress=False)
+    repository = hub.repositories["dataset", DATASET]
+    shard = next(name for name in repository.files() if name.startswith("a_coat/"))
+    repository.commit({shard: None, "a_tre/train-00007-of-00008.parquet": b"old", "notes.txt": b"mine"}, "by hand")
+    push = push_dataset(built, "lab", progress=False)
+    assert list(push.changes.send) == [shard]
+    assert push.changes.delete == ("a_tre/train-00007-of-00008.parquet",)
+    found = pushed(hub)
+    assert found.pop("notes.txt") == b"mine"
+    assert set(found) == {*expected(built), "eval.yaml"}
+
+
+def test_other_data_replace_what_is_there_and_say_so(
+    hub: LoopbackHub, built: Path, tiny_config: BenchmarkConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    push_dataset(built, "lab", progress=False)
+    other = build_dataset(replace(tiny_config, seed=1), tmp_path / "other", workers=1, progress=False)
+    assert main(["push", "dataset", str(other), "--org", "lab"]) == 0
+    assert open_benchmark(built).fingerprint[:12] in capsys.readouterr().out
+    assert open_benchmark(DATASET).fingerprint == open_benchmark(other).fingerprint
+
+
+def test_a_dry_run_lists_and_sends_nothing(hub: LoopbackHub, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["push", "dataset", str(built), "--org", "lab", "--dry-run"]) == 0
+    printed = capsys.readouterr().out
+    for name in [*expected(built), "eval.yaml"]:
+        assert name in printed
+    assert ("dataset", DATASET) not in hub.repositories
+    assert not hub.made("POST")
+    assert not hub.made("PUT")
+    push_dataset(built, "lab", progress=False)
+    assert main(["push", "dataset", str(built), "--org", "lab", "--dry-run"]) == 0
+    assert "0 files to send" in capsys.readouterr().out
+
+
+def test_a_private_repository_stays_hidden(hub: LoopbackHub, built: Path) -> None:
+    push_dataset(built, "lab", private=True, progress=False)
+    assert hub.repositories["dataset", DATASET].private
+    with pytest.raises(HubError, match="does not exist, or the token of bob does not see it"):
+        Hub(hub.token("bob")).head(dataset_of("lab"))
+
+
+def test_a_pull_request_is_opened_once(hub: LoopbackHub, built: Path) -> None:
+    HfApi().create_repo(DATASET, repo_type="dataset")
+    one = push_dataset(built, "lab", pull_request=True, progress=False)
+    other = push_dataset(built, "lab", pull_request=True, progress=False)
+    assert one.commit is not None
+    assert other.commit is not None
+    assert one.commit.url == other.commit.url == f"{hub.url}/datasets/{DATASET}/discussions/1"
+    assert len(hub.repositories["dataset", DATASET].discussions) == 1
+    assert commits(hub) == 0
+    assert open_benchmark(DATASET, revision="refs/pr/1").fingerprint == open_benchmark(built).fingerprint
+
+
+# What is refused
+
+
+@pytest.fixture
+def copy(built: Path, tmp_path: Path) -> Path:
+    """A copy of the built folder that may be spoilt."""
+    return Path(shutil.copytree(built, tmp_path / "copy"))
+
+
+def test_a_changed_shard_is_refused_before_anything_is_sent(hub: LoopbackHub, copy: Path) -> None:
+    shard = next(copy.glob("a_tre/*.parquet"))
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    with pytest.raises(DatasetError, match=f"{shard.name} is not the shard that was built"):
+        push_dataset(copy, "lab", progress=False)
+    assert not hub.requests
+
+
+def test_shards_of_other_data_are_refused(hub: LoopbackHub, copy: Path, tiny_config: BenchmarkConfig) -> None:
+    # A manifest that agrees with itself and with the hashes, of a configuration that the shards were not built from.
+    manifest = json.loads((copy / "benchmark.json").read_text())
+    manifest["configuration"]["seed"] = 5
+    manifest["fingerprint"] = replace(tiny_config, seed=5).fingerprint
+    (copy / "benchmark.json").write_text(json.dumps(manifest))
+    with pytest.raises(DatasetError, match="was built for fingerprint"):
+        push_dataset(copy, "lab", progress=False)
+    assert not hub.requests
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: (folder / "benchmark.json").unlink(), "holds no benchmark.json"),
+        (lambda folder: next(folder.glob("a_coat/*")).unlink(), "is missing or no regular file"),
+        (lambda folder: (folder / "README.md").write_text("# Another"), "is not the card of fingerprint"),
+        (lambda folder: shutil.rmtree(folder), "is no folder"),
+    ],
+    ids=["no manifest", "a shard is missing", "another card", "nothing"],
+)
+def test_an_incomplete_folder_is_refused(hub: LoopbackHub, copy: Path, spoil: object, message: str) -> None:
+    spoil(copy)  # type: ignore[operator]
+    with pytest.raises(DatasetError, match=message):
+        push_dataset(copy, "lab", progress=False)
+    assert not hub.requests
+
+
+def test_an_unfinished_build_is_refused(hub: LoopbackHub, copy: Path) -> None:
+    manifest = json.loads((copy / "benchmark.json").read_text())
+    (copy / "benchmark.json").write_text(json.dumps({**manifest, "shards": {}}))
+    with pytest.raises(DatasetError, match="has not finished"):
+        push_dataset(copy, "lab", progress=False)
+
+
+@pytest.mark.parametrize("org", ["", "a/b", "../x", "x y", "a--b"])
+def test_a_name_that_no_organisation_can_have(hub: LoopbackHub, built: Path, org: str) -> None:
+    with pytest.raises(HubError, match="--org is"):
+        push_dataset(built, org, progress=False)
+
+
+# Whose token, which right
+
+
+def rights(hub: LoopbackHub, kind: str) -> tuple[str | None, str]:
+    """A token that does not suffice to push to `lab`, and what the error must say of it."""
+    match kind:
+        case "none":
+            return None, "no token is set"
+        case "wrong":
+            return "hf_wrong", "does not accept the token"
+        case "read":
+            return hub.token("ada", "read"), "the token of ada may only read.*role write"
+        case "fine-grained":
+            return hub.token("ada", "fineGrained", ("repo.content.read",)), "lacks the permission repo.write for lab"
+        case "stranger":
+            return hub.token("eve"), "eve is no member of lab: ask to become one, or give --org one of eve"
+        case _:
+            hub.accounts.join("guest", "lab", "read")
+            return hub.token("guest"), "guest is read in lab and needs the role write"
+
+
+@pytest.mark.parametrize("exists", [False, True], ids=["new", "existing"])
+@pytest.mark.parametrize("kind", ["none", "wrong", "read", "fine-grained", "stranger", "guest"])
+def test_a_missing_right_is_named(
+    hub: LoopbackHub, built: Path, kind: str, exists: bool, monkeypatch: pytest.MonkeyPatch, waits: list[float]
+) -> None:
+    if exists:
+        HfApi().create_repo(DATASET, repo_type="dataset")
+    token, message = rights(hub, kind)
+    monkeypatch.delenv("HF_TOKEN")
+    if token is not None:
+        monkeypatch.setenv("HF_TOKEN", token)
+    with pytest.raises(HubError, match=message):
+        push_dataset(built, "lab", progress=False)
+    assert waits == []
+    assert (("dataset", DATASET) in hub.repositories) == exists
+    if exists:
+        assert commits(hub) == 0
+
+
+# Every fault at every step
+
+STEPS = {
+    "info": ("GET", f"/api/datasets/{DATASET}/revision/main"),
+    "create": ("POST", "/api/repos/create"),
+    "tree": ("GET", "/tree/"),
+    "preupload": ("POST", "/preupload/"),
+    "batch": ("POST", "/objects/batch"),
+    "upload": ("PUT", "/lfs-storage/"),
+    "verify": ("POST", "/objects/verify"),
+    "card": ("POST", "/api/validate-yaml"),
+    "commit": ("POST", "/commit/"),
+}
+"""The requests of a push to a new repository, in their order."""
+
+PASSING: dict[str, Fault] = {
+    "429": Status(429, retry_after=7),
+    "500": Status(500),
+    "503": Status(503, retry_after=3),
+    "dropped before": Drop(acts=False),
+    "dropped after": Drop(acts=True),
+    "ended before": Drop(acts=False, reset=False),
+    "ended after": Drop(acts=True, reset=False),
+    "500 after": Status(500, acts=True),
+}
+
+
+@pytest.mark.parametrize("fault", PASSING)
+@pytest.mark.parametrize("step", STEPS)
+def test_a_fault_that_passes_costs_time_alone(
+    hub: LoopbackHub, built: Path, waits: list[float], step: str, fault: str
+) -> None:
+    hub.faults.order(*STEPS[step], PASSING[fault])
+    push_dataset(built, "lab", progress=False)
+    assert pushed(hub).items() >= expected(built).items()
+    assert commits(hub) == 1
+    # huggingface_hub asks again at once after some broken requests; a commit that has taken effect need not
+    # be waited for, but the pause comes before that is known.
+    assert len(waits) <= 1
+    if fault == "429":
+        assert waits == [8]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_refusal_says_what_to_do_and_a_later_push_is_whole(
+    hub: LoopbackHub, built: Path, waits: list[float], step: str, status: int
+) -> None:
+    hub.faults.order(*STEPS[step], Status(status, message="You may not"))
+    with pytest.raises(HubError, match="You may not") as caught:
+        push_dataset(built, "lab", progress=False)
+    assert caught.value.status == status
+    assert "settings/tokens" in str(caught.value)
+    assert waits == []
+    push_dataset(built, "lab", progress=False)
+    assert pushed(hub).items() >= expected(built).items()
+    assert commits(hub) == 1
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_fault_that_stays_ends_with_advice(hub: LoopbackHub, built: Path, waits: list[float], step: str) -> None:
+    order = hub.faults.order(*STEPS[step], Status(503), times=None)
+    with pytest.raises(HubError, match="run the same command later: it goes on from there") as caught:
+        push_dataset(built, "lab", progress=False)
+    assert caught.value.status == 503
+    assert order.fired >= 5
+    assert sum(waits) < 200
+    hub.faults.orders.clear()
+    push_dataset(built, "lab", progress=False)
+    assert pushed(hub).items() >= expected(built).items()
+    assert commits(hub) == 1
+
+
+def test_more_patience_than_anybody_has_is_not_shown(hub: LoopbackHub, built: Path, waits: list[float]) -> None:
+    hub.faults.order(*STEPS["commit"], Status(429, retry_after=3600))
+    with pytest.raises(HubError, match="it asks to wait 3600 s"):
+        push_dataset(built, "lab", progress=False)
+    assert waits == []
+
+
+@pytest.mark.parametrize("step", ["upload", "commit"])
+def test_what_is_cut_while_it_is_sent_is_sent_again(
+    hub: LoopbackHub, built: Path, waits: list[float], step: str
+) -> None:
+    hub.faults.order(*STEPS[step], CutUpload(after=100))
+    push_dataset(built, "lab", progress=False)
+    assert pushed(hub).items() >= expected(built).items()
+    assert commits(hub) == 1
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_push_at_the_same_time_loses_nothing_of_either(
+    hub: LoopbackHub, built: Path, waits: list[float], times: int
+) -> None:
+    numbers = iter(range(times))
+
+    def commit() -> None:
+        number = next(numbers)
+        hub.repositories["dataset", DATASET].commit({f"other-{number}.txt": b"1"}, "other")
+
+    hub.faults.order(*STEPS["commit"], Meanwhile(commit), times=times)
+    push_dataset(built, "lab", progress=False)
+    found = pushed(hub)
+    assert found.items() >= expected(built).items()
+    assert {f"other-{number}.txt" for number in range(times)} <= set(found)
+    assert commits(hub) == 1 + times
+
+
+def test_the_same_push_at_the_same_time_is_made_once(hub: LoopbackHub, built: Path, waits: list[float]) -> None:
+    content = {**expected(built), "eval.yaml": files(push_scripts).joinpath("eval.yaml").read_bytes()}
+    hub.faults.order(
+        *STEPS["commit"], Meanwhile(lambda: hub.repositories["dataset", DATASET].commit(content, "the same"))
+    )
+    push_dataset(built, "lab", progress=False)
+    assert pushed(hub) == content
+    assert commits(hub) == 1
+
+
+PUSH = """
+import sys
+from audio_compositionality.hub.names import dataset_of
+from audio_compositionality.push_scripts.dataset import push_dataset
+push_dataset(sys.argv[1], "lab", progress=False)
+"""
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_push_that_was_killed_is_finished_by_the_same_command(
+    hub: LoopbackHub, built: Path, start_client: StartClient, run_client: RunClient, step: str
+) -> None:
+    order = hub.faults.order(*STEPS[step], Delay(60))
+    process = start_client(PUSH, str(built))
+    deadline = time.monotonic() + 60
+    while not order.fired and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert order.fired
+    process.kill()
+    process.wait()
+    sent = [made.target.split("?")[0] for made in hub.made("PUT") if made.status == 200]
+    run_client(PUSH, str(built))
+    assert pushed(hub).items() >= expected(built).items()
+    assert commits(hub) == 1
+    again = [made.target.split("?")[0] for made in hub.made("PUT") if made.status == 200][len(sent) :]
+    # What had arrived whole is not sent a second time, but for files whose verification was under way.
+    if step == "commit":
+        assert not set(sent) & set(again)
+
+
+# Spaces
+
+
+def test_metrics_are_pushed_as_they_are_and_load(hub: LoopbackHub) -> None:
+    for push in push_metrics("lab"):
+        assert push.commit is not None
+        name = push.repository.id.split("/")[1]
+        found = hub.repositories["space", push.repository.id].files()
+        folder = Path(__file__).parents[2] / "metrics" / name
+        here = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        assert {path: content for path, content in found.items() if path != ".gitattributes"} == here
+    quadruple = {"a": [[0.0, 0.0]], "b": [[1.0, 0.0]], "c": [[5.0, 5.0]], "d": [[9.0, 5.0]]}
+    assert evaluate.load("lab/a_coat").compute(**quadruple)["a_coat"] == 1.0
+    assert not any(push.changes for push in push_metrics("lab"))
+
+
+def test_the_leaderboard_and_its_results_are_pushed(hub: LoopbackHub) -> None:
+    results, space = push_leaderboard("lab")
+    assert results.repository.id == "lab/audio-compositionality-results"
+    assert list(results.changes.send) == ["README.md"]
+    found = hub.repositories["space", space.repository.id].files()
+    assert {"app.py", "README.md", "requirements.txt", "audio_compositionality/hub/client.py"} <= set(found)
+    assert not [path for path in found if "__pycache__" in path or path.endswith(".pyc")]
+    assert not any(push.changes for push in push_leaderboard("lab"))
+    # Results that are there are never touched by a push.
+    repository = hub.repositories["dataset", results.repository.id]
+    repository.commit({"results/x/v1/a_coat-0123456789abcdef/result.json": b"{}"}, "a result")
+    old = hub.repositories["space", space.repository.id]
+    old.commit({"audio_compositionality/evaluator/gone.py": b"", "mine.txt": b"mine"}, "by hand")
+    assert push_leaderboard("lab")[1].changes.delete == ("audio_compositionality/evaluator/gone.py",)
+    assert "results/x/v1/a_coat-0123456789abcdef/result.json" in repository.files()
+    assert "mine.txt" in old.files()
+
+
+SPACE_STEPS = {**STEPS, "info": ("GET", "/api/spaces/lab/a_coat/revision/main")}
+
+
+@pytest.mark.parametrize("step", [step for step in STEPS if step not in ("batch", "upload", "verify")])
+@pytest.mark.parametrize("fault", PASSING)
+def test_a_fault_while_metrics_are_pushed(hub: LoopbackHub, waits: list[float], step: str, fault: str) -> None:
+    hub.faults.order(*SPACE_STEPS[step], PASSING[fault])
+    push_metrics("lab")
+    for name in ("a_coat", "a_tre"):
+        assert f"{name}.py" in hub.repositories["space", f"lab/{name}"].files()
+        assert commits(hub, "space", f"lab/{name}") == 1
