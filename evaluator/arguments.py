@@ -6,6 +6,9 @@ import argparse
 import importlib.metadata
 from pathlib import Path
 
+# The command line is the one place that knows the packages above the evaluator.
+from audio_compositionality.push_scripts.arguments import add_commands
+
 _DESCRIPTION = """\
 Measure compositional structure in audio embeddings (arXiv 2603.13685).
 
@@ -107,6 +110,30 @@ examples:
       on the preset mini
   audio-compositionality coral --encoder whisper-base --recordings FSD50K.eval_audio --preset full --max-clips 5000
       at the paper's size, adapted to more clips than are taken by default
+"""
+
+_VERIFY_DESCRIPTION = """\
+Recompute results from their embeddings, and compare: what a leaderboard does with a submission before it calls a result
+verified. RESULT is the folder of a submission, its result.json, a folder that holds some, or a local result file, whose
+embeddings are taken from the store.
+
+  verified       the scores are those of these embeddings on these data. A-COAT and whatever else needs no fit agrees to
+                 1e-6, the scores of A-TRE within the spread of its fits. Nothing is left out; settings are the default
+  not verified   a number differs, or the embeddings are absent, of other clips, or not of the data that are named
+
+What it cannot tell: that the embeddings come from the encoder that is named, and that they were not made up from the
+labels. That is the word of whoever submits. The exit status is 0 if all are verified, 1 if one is not, 2 if one cannot
+be read.
+"""
+
+_VERIFY_EXAMPLES = """\
+examples:
+  audio-compositionality verify results
+      all results of `evaluate` in a folder, from the embeddings in the cache
+  audio-compositionality verify results/openai__whisper-base/REVISION/a_coat-0123456789abcdef
+      a submission, as it lies in the results repository
+  audio-compositionality verify submission --data ORG/audio-compositionality
+      of data that are no preset
 """
 
 _VALIDATE_DESCRIPTION = """\
@@ -277,6 +304,32 @@ def argument_parser() -> argparse.ArgumentParser:
     _add_model_options(check)
     check.set_defaults(command="check_encoder", resume="")
 
+    verify = commands.add_parser(
+        "verify",
+        help="recompute results from their embeddings: do they hold what they claim?",
+        description=_VERIFY_DESCRIPTION,
+        epilog=_VERIFY_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verify.add_argument(
+        "results",
+        nargs="+",
+        type=Path,
+        metavar="RESULT",
+        help="folder of a submission, or one that holds some; its result.json; or the JSON file of a local result",
+    )
+    verify.add_argument("--data", metavar="DIR|HUB_ID", help="the data of the results, where they are no preset's")
+    verify.add_argument(
+        "--embeddings",
+        type=Path,
+        metavar="DIR",
+        help="folder of the embeddings of local results; default that of `evaluate`",
+    )
+    verify.add_argument(
+        "--device", metavar="DEVICE", help="where A-TRE is fitted: cpu or cuda; default CUDA where there is one"
+    )
+    verify.set_defaults(command="verify", resume="")
+
     validate = commands.add_parser(
         "validate",
         help="do the scores measure what they claim? constructed encoders, whose truth is known",
@@ -293,6 +346,8 @@ def argument_parser() -> argparse.ArgumentParser:
     validate.add_argument("--quick", action="store_true", help="less of everything, with wider bands: under a minute")
     validate.add_argument("--seed", type=int, default=0, metavar="N", help="seed of every random choice; default 0")
     validate.set_defaults(command="validate", resume="")
+
+    add_commands(commands, again)
 
     encoders = commands.add_parser("encoders", help="list the encoders that have a name")
     encoders.set_defaults(command="encoders", resume="")

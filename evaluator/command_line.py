@@ -27,7 +27,8 @@ BASELINES = ("downsample", "random", "log-mel-statistics")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
-    Returns the exit status: 0, 1 where an encoder fails its check, 2 for a mistake in the input, 130 when interrupted.
+    Returns the exit status: 0, 1 where an encoder fails its check or a result is not verified, 2 for a mistake in the
+    input, 130 when interrupted.
     """
     options = argument_parser().parse_args(arguments)
     options.typed = shlex.join(["audio-compositionality", *(sys.argv[1:] if arguments is None else arguments)])
@@ -323,6 +324,12 @@ def _check_encoder(options: argparse.Namespace) -> int:
     return 0 if passed else 1
 
 
+def _verify(options: argparse.Namespace) -> int:
+    from .verification_table import verify_paths
+
+    return verify_paths(options.results, data=options.data, embeddings=options.embeddings, device=options.device)
+
+
 def _validate(options: argparse.Namespace) -> int:
     if options.out is not None and options.out.is_dir():
         raise ValueError(f"--out is {options.out}, a folder; give a file, such as {options.out / 'validity.md'}")
@@ -347,6 +354,12 @@ def _encoders(options: argparse.Namespace) -> None:
     print_encoders(list_encoders())
 
 
+def _on_hub(options: argparse.Namespace) -> None:
+    from audio_compositionality.push_scripts import commands
+
+    getattr(commands, f"run_{options.command}")(options)
+
+
 _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
     "run": _run,
     "build": _build,
@@ -356,6 +369,11 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
     "report": _report,
     "coral": _coral,
     "check_encoder": _check_encoder,
+    "verify": _verify,
     "validate": _validate,
     "encoders": _encoders,
+    "push_dataset": _on_hub,
+    "push_metrics": _on_hub,
+    "push_leaderboard": _on_hub,
+    "submit": _on_hub,
 }

@@ -23,7 +23,7 @@ from audio_compositionality.hub.names import dataset_of
 from audio_compositionality.push_scripts.dataset import push_dataset
 from audio_compositionality.push_scripts.spaces import push_leaderboard, push_metrics
 
-from .conftest import RunClient, StartClient
+from .conftest import StartClient
 from .faults import CutUpload, Delay, Drop, Fault, Meanwhile, Status
 from .server import LoopbackHub
 
@@ -364,7 +364,7 @@ push_dataset(sys.argv[1], "lab", progress=False)
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_push_that_was_killed_is_finished_by_the_same_command(
-    hub: LoopbackHub, built: Path, start_client: StartClient, run_client: RunClient, step: str
+    hub: LoopbackHub, built: Path, start_client: StartClient, step: str
 ) -> None:
     order = hub.faults.order(*STEPS[step], Delay(60))
     process = start_client(PUSH, str(built))
@@ -375,7 +375,7 @@ def test_a_push_that_was_killed_is_finished_by_the_same_command(
     process.kill()
     process.wait()
     sent = [made.target.split("?")[0] for made in hub.made("PUT") if made.status == 200]
-    run_client(PUSH, str(built))
+    push_dataset(built, "lab", progress=False)
     assert pushed(hub).items() >= expected(built).items()
     assert commits(hub) == 1
     again = [made.target.split("?")[0] for made in hub.made("PUT") if made.status == 200][len(sent) :]
