@@ -68,7 +68,8 @@ def run_submit(options: argparse.Namespace) -> None:
         dry_run=options.dry_run,
     )
     for made in submitted.submissions:
-        local, sent = made.local, made.result
+        sent = made.result
+        local = made.local or sent
         changed = "" if local.score == sent.score else f" ({number(local.score, 6)} before rounding to 16 bits)"
         print(f"{plain(sent.encoder_id)}, {TITLES[sent.task]}: {number(sent.score, 6)}{changed}")
         if options.dry_run:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from audio_compositionality.dataset_builder import Benchmark
 from audio_compositionality.evaluator.comparison import load_results
 from audio_compositionality.evaluator.result import Result, ResultError
-from audio_compositionality.evaluator.submission import EMBEDDINGS, Submission, make_submission, open_data
+from audio_compositionality.evaluator.submission import EMBEDDINGS, RESULT, Submission, make_submission, open_data
 from audio_compositionality.hub import Commit, Hub, HubError, RemoteFile, Repository
 from audio_compositionality.hub.names import results_of
 
@@ -123,7 +123,7 @@ def submit_results(
             )
         )
     files = {f"{made.folder}/{name}": content for made in submissions for name, content in made.files.items()}
-    _check_new(there or {}, files)
+    _check_new(there or {}, submissions)
     if dry_run:
         return Submitted(repository, tuple(submissions), None, None, ())
     commit = hub.commit(repository, files, title, description=_description(submissions), pull_request=True)
@@ -144,13 +144,19 @@ def _description(submissions: Sequence[Submission]) -> str:
     return "\n".join(["Submitted by `audio-compositionality submit`.", "", *lines])
 
 
-def _check_new(there: Mapping[str, RemoteFile], files: Mapping[str, bytes]) -> None:
-    """Refuse what the leaderboard has: the same folder, or the same embeddings under another name."""
+def _check_new(there: Mapping[str, RemoteFile], submissions: Sequence[Submission]) -> None:
+    """Refuse what the leaderboard has: the same entry, or the same embeddings of another encoder."""
     known = [file for path, file in there.items() if path.endswith(f"/{EMBEDDINGS}")]
-    for path, content in files.items():
-        same = [file.path for file in known if path.endswith(f"/{EMBEDDINGS}") and file.matches(content)]
-        if path in there or same:
-            raise ResultError(f"the leaderboard has this result already: {PurePosixPath(*same[:1] or [path]).parent}")
+    for made in submissions:
+        if f"{made.folder}/{RESULT}" in there:
+            raise ResultError(f"the leaderboard has this result already: {made.folder}")
+        encoder = made.folder.split("/")[1]
+        for file in known:
+            parts = file.path.split("/")
+            if EMBEDDINGS in made.files and parts[1] != encoder and file.matches(made.files[EMBEDDINGS]):
+                raise ResultError(
+                    f"{made.folder} has the same embeddings as {'/'.join(parts[:-1])}, which is another encoder"
+                )
 
 
 def _on_models(hub: Hub, org: str, models: Mapping[Repository, Sequence[Result]], revision: str) -> tuple[Commit, ...]:

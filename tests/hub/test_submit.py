@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -154,18 +153,26 @@ def test_the_same_again_is_no_second_pull_request(
 
 
 def test_what_was_merged_cannot_be_submitted_again(
-    hub: LoopbackHub, leaderboard: str, evaluated: Path, built: Path, tmp_path: Path
+    hub: LoopbackHub, leaderboard: str, evaluated: Path, built: Path
 ) -> None:
     submit(evaluated, built)
     HfApi().merge_pull_request(RESULTS, 1, repo_type="dataset")
     with pytest.raises(ResultError, match=r"has this result already: results/lab__model/v1/a_coat-"):
         submit(evaluated, built)
-    # The same embeddings with another result, as by another name.
-    copy = Path(shutil.copytree(evaluated, tmp_path / "copy"))
-    path = copy / "results" / "lab__model" / "v1" / "a_coat.json"
-    path.write_text(path.read_text().replace("by hand", "by foot"))
-    with pytest.raises(ResultError, match="has this result already"):
-        submit(copy, built)
+    assert requests(hub) == 1
+
+
+def test_the_embeddings_of_another_encoder_cannot_be_submitted(
+    hub: LoopbackHub, leaderboard: str, evaluated: Path, built: Path, tmp_path: Path
+) -> None:
+    submit(evaluated, built)
+    HfApi().merge_pull_request(RESULTS, 1, repo_type="dataset")
+    other = Energies()
+    other.id = "lab/mine"
+    places = {"out": tmp_path / "results", "embeddings": tmp_path / "embeddings"}
+    evaluate_encoder(other, built, tasks=["a_coat"], device="cpu", progress=False, **places)  # type: ignore[arg-type]
+    with pytest.raises(ResultError, match=r"the same embeddings as results/lab__model/v1/a_coat-"):
+        submit_results([places["out"]], "lab", embeddings=places["embeddings"], progress=False)
     assert requests(hub) == 1
 
 
