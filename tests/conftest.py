@@ -1,11 +1,20 @@
 import os
+import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+# The clients of the Hub read it when they are imported: no test writes to the user's cache.
+os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="hub-cache-")
+
 from audio_compositionality.dataset_builder import BenchmarkConfig, RenderedBenchmark
 from audio_compositionality.dataset_builder.timbres import default_voices
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(os.environ["HF_HOME"], ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

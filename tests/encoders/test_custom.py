@@ -11,7 +11,7 @@ import torch
 from scipy.signal import resample_poly
 
 from audio_compositionality.encoders import EncoderOptions, embed_dataset, list_encoders, load_encoder
-from audio_compositionality.encoders.custom import device_of, weights_digest
+from audio_compositionality.encoders.custom import count_parameters, device_of, weights_digest
 from audio_compositionality.encoders.registry import has_untrained_twin
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "band_energies.py"
@@ -91,6 +91,10 @@ def test_what_a_class_says_of_itself_is_taken(write: Write) -> None:
     text = MINIMAL.replace("sample_rate = 8_000", 'sample_rate = 8_000\n    id = "my/model"\n    revision = "v7"')
     encoder = load_encoder(write(text))
     assert (encoder.id, encoder.revision) == ("my/model", "v7")
+    assert (encoder.num_parameters, encoder.paradigm, encoder.licence) == (None, None, None)
+    text = MINIMAL.replace("sample_rate = 8_000", 'sample_rate = 8_000\n    paradigm = "by hand"\n    licence = "MIT"')
+    encoder = load_encoder(write(text))
+    assert (encoder.paradigm, encoder.licence) == ("by hand", "MIT")
 
 
 def test_torch_tensors_and_weights(write: Write) -> None:
@@ -120,6 +124,7 @@ class Net(torch.nn.Module):
     # bfloat16 has 8 bits of mantissa.
     np.testing.assert_allclose(other.embed(clips, 8_000), expected, atol=2e-2)
     assert first.weights_sha256 == weights_digest(first._embedder)
+    assert first.num_parameters == 80 * 5 + 5
     assert first.revision.endswith(f"-weights-{first.weights_sha256[:16]}")
 
 
@@ -160,6 +165,19 @@ def test_other_weights_are_another_revision() -> None:
     assert weights_digest(holder) != before
     assert weights_digest(object.__new__(Holder)) is None
     assert device_of(torch.nn.Linear(2, 2, device="meta")) == "meta"
+
+
+def test_weights_are_counted_once() -> None:
+    class Holder:
+        def __init__(self) -> None:
+            self.name = "holder"
+            self.first = torch.nn.Linear(3, 2)
+            self.second = torch.nn.Sequential(self.first, torch.nn.BatchNorm1d(2))
+
+    # 3 × 2 + 2, and of the normalisation 2 + 2; its running statistics are no weights.
+    assert count_parameters(Holder()) == 8 + 4
+    assert count_parameters(Holder().second) == 8 + 4
+    assert count_parameters(torch.nn.ReLU()) is None
 
 
 def test_a_device_is_passed_on(write: Write) -> None:

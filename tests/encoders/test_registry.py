@@ -85,6 +85,29 @@ def test_a_registered_name_with_weights_of_a_folder(saved: Saved) -> None:
     assert load_encoder(f"untrained:whisper-base={folder}").weights_sha256 is None
 
 
+def test_an_encoder_says_how_it_was_trained_and_the_licence_of_its_weights(
+    saved: Saved, save: Save, hub_cache: HubCache, tmp_path: Path
+) -> None:
+    folder = saved("whisper")
+    said = {
+        "downsample": ("none (baseline)", "Apache-2.0"),
+        f"whisper-large-v3-turbo={folder}": ("speech recognition", "MIT"),
+        # A fresh network has weights of nobody's.
+        f"untrained:whisper-base={folder}": ("untrained", None),
+        f"untrained:{folder}": ("untrained", None),
+        str(folder): (None, None),
+    }
+    hub_cache("openai/whisper-base", save("whisper", tmp_path / "hub"), ["model.safetensors.index.json"])
+    said["openai/whisper-base"] = ("speech recognition", "Apache-2.0")
+    said["untrained:openai/whisper-base"] = ("untrained", None)
+    for name, expected in said.items():
+        encoder = load_encoder(name)
+        assert (encoder.paradigm, encoder.licence) == expected, name
+    for info in list_encoders()[:3]:
+        encoder = load_encoder(info.name)
+        assert (encoder.paradigm, encoder.licence) == (info.paradigm, info.licence)
+
+
 @pytest.mark.parametrize("path", ["/no/such/folder", "."])
 def test_a_registered_name_with_a_folder_that_holds_none(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

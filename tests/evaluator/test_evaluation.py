@@ -215,6 +215,23 @@ def test_an_unknown_task_is_refused(small_benchmark):
         evaluate_encoder(Toy(), small_benchmark, tasks=["a_cot"], progress=False)
 
 
+def test_what_an_encoder_says_of_itself_is_in_the_result(small_benchmark):
+    def said(encoder):
+        (result,) = evaluate_encoder(encoder, small_benchmark, tasks=["a_coat"], progress=False)
+        return result.parameters, result.paradigm, result.licence
+
+    assert said(Toy()) == (None, None, None)
+    assert said("log-mel-statistics") == (None, "none (baseline)", "Apache-2.0")
+    stating = Toy()
+    stating.num_parameters, stating.paradigm, stating.licence = 12, "by hand", "MIT"
+    assert said(stating) == (12, "by hand", "MIT")
+    stating.num_parameters, stating.paradigm, stating.licence = "12", ["by hand"], ""
+    assert said(stating) == (None, None, None)
+    network = Linear(EncoderOptions())
+    network.layer = torch.nn.Linear(3, 2)
+    assert said(network) == (8, None, None)
+
+
 @pytest.mark.weights
 def test_a_pretrained_whisper_and_its_untrained_twin(checkpoints, small_benchmark):
     """What the controls must show (first seen in an independent study): training takes away the shared direction."""
@@ -374,6 +391,18 @@ class TestOtherResults:
         evaluate_encoder(first, small_benchmark, **options)
         with pytest.raises(ResultError, match=r"other are encoder_id\)"):
             evaluate_encoder(second, small_benchmark, **options)
+
+    def test_of_the_schema_before_are_taken(self, small_benchmark, tmp_path):
+        options = {"tasks": ["a_coat"], "out": tmp_path, "progress": False}
+        (result,) = evaluate_encoder(Toy(), small_benchmark, **options)
+        path = tmp_path / "toy" / "v1" / "a_coat.json"
+        values = {**json.loads(path.read_text()), "schema_version": 3}
+        for name in ("parameters", "paradigm", "licence"):
+            del values[name]
+        path.write_text(json.dumps(values))
+        again = Toy()
+        assert evaluate_encoder(again, small_benchmark, **options) == [result]
+        assert again.calls == 0
 
     @pytest.mark.parametrize("version", [1, 2])
     def test_of_an_older_schema_are_refused(self, small_benchmark, tmp_path, version):

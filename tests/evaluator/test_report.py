@@ -424,6 +424,8 @@ def hostile(config, tmp_path_factory, write_results):
         NAMES,
         open_benchmark(folder),
         encoder_revision="<u>revision</u>",
+        paradigm="<u>paradigm</u>",
+        licence="<u>licence</u>",
         device="<script>device</script>",
         versions={"<script>x</script>": "<script>y</script>"},
         skipped=[{"id": "<i>clip</i>", "reason": "</td><script>reason</script>" + "r" * 10_000}],
@@ -440,7 +442,14 @@ class TestHostileText:
         for name in NAMES[:4]:
             assert name in shown
         assert "&lt;b&gt; & &amp;" in shown
-        for words in ("<script>device</script>", "<u>revision</u>", "</td><script>reason</script>", "<i>clip</i>"):
+        for words in (
+            "<script>device</script>",
+            "<u>revision</u>",
+            "<u>paradigm</u>",
+            "<u>licence</u>",
+            "</td><script>reason</script>",
+            "<i>clip</i>",
+        ):
             assert words in shown
         assert "49" not in [text for _, text in hostile.find("th")]
 

@@ -30,6 +30,9 @@ RESULT = Result(
     weights_sha256="e" * 64,
     output_dim=8,
     sample_rate=16_000,
+    parameters=20_590_592,
+    paradigm="speech recognition",
+    licence="Apache-2.0",
     options={"layer": 3, "pooling": None, "precision": "bfloat16", "compile": False},
     front_end_version=1,
     precision_deviation={"relative_mean": 0.001, "relative_max": 0.002, "spread_ratio": 0.03, "clips": 16},
@@ -119,10 +122,24 @@ def test_a_full_disk_leaves_the_old_result(tmp_path, monkeypatch):
         ({"score": 5}, "score is 5"),
         ({"fingerprint": "x"}, "fingerprint is 'x'"),
         ({"date": "yesterday"}, "date is 'yesterday'"),
-        ({"schema_version": 4}, "not a result of schema version 3"),
-        ({"schema_version": "3"}, "not a result of schema version 3"),
+        ({"schema_version": 5}, "not a result of schema version 3 or 4"),
+        ({"schema_version": "4"}, "not a result of schema version 3 or 4"),
         ({"schema_version": 1}, "a result of schema version 1, .* again with --force"),
         ({"schema_version": 2}, "a result of schema version 2, .* again with --force"),
+        # A file of version 3 does not say what version 4 added.
+        ({"schema_version": 3}, "'licence', 'paradigm', 'parameters' missing or unknown"),
+        ({"parameters": 0}, "parameters is 0"),
+        ({"parameters": -1}, "parameters is -1"),
+        ({"parameters": True}, "parameters is True"),
+        ({"parameters": 1e6}, "parameters is 1000000.0"),
+        ({"parameters": "20 M"}, "parameters is '20 M'"),
+        ({"parameters": 2**63}, "parameters is 9223372036854775808"),
+        ({"paradigm": ""}, "paradigm is ''"),
+        ({"paradigm": ["supervised"]}, "paradigm is"),
+        ({"paradigm": "a\ud800"}, "paradigm is"),
+        ({"licence": ""}, "licence is ''"),
+        ({"licence": 7}, "licence is 7"),
+        ({"licence": "\udfff"}, "licence is"),
         ({"weights_sha256": "abc"}, "weights_sha256 is 'abc'"),
         ({"options": {"layer": 3}}, "options is"),
         ({"options": {"layer": "3", "pooling": None, "precision": "float32", "compile": False}}, "options is"),
@@ -133,7 +150,7 @@ def test_a_full_disk_leaves_the_old_result(tmp_path, monkeypatch):
         ({"skipped": ["q9/A"]}, "skipped is"),
         ({"extra": 1}, "'extra' missing or unknown"),
         ({"ex\ntra\ud800": 1}, r"'ex\\ntra\\ud800' missing or unknown"),
-        ({"schema_version": -1}, "not a result of schema version 3"),
+        ({"schema_version": -1}, "not a result of schema version 3 or 4"),
         ({"std": 10**400}, r"std is 10+\.\.\.0+, which"),
         ({"score": -(10**400)}, "score is -10"),
         ({"n": 10**400}, "n is 10"),
@@ -163,6 +180,17 @@ def test_a_damaged_result_is_refused(change, message):
         Result.loads(json.dumps(values))
 
 
+def test_a_result_of_the_schema_before_is_read():
+    values = {**json.loads(RESULT.dumps()), "schema_version": 3}
+    for name in ("parameters", "paradigm", "licence"):
+        del values[name]
+    expected = dataclasses.replace(RESULT, parameters=None, paradigm=None, licence=None)
+    assert Result.loads(json.dumps(values)) == expected
+    assert Result.loads(expected.dumps()) == expected
+    with pytest.raises(ResultError, match="'licence', 'paradigm', 'parameters' missing or unknown"):
+        Result.loads(json.dumps({**values, "schema_version": 4}))
+
+
 def test_text_of_every_script_is_kept():
     result = dataclasses.replace(RESULT, encoder_id="Ω/模型 𝄞", settings={"seeds": [0, 1]})
     assert Result.loads(result.dumps()) == result
@@ -173,7 +201,7 @@ def nested(depth: int) -> str:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", '{"schema_version": 3}', "[" * 100_000, nested(200), nested(100_000)]
+    "text", ["", "{", "[]", "null", '{"schema_version": 4}', "[" * 100_000, nested(200), nested(100_000)]
 )
 def test_what_is_no_result_is_refused(text):
     with pytest.raises(ResultError):

@@ -11,9 +11,10 @@ import pytest
 from huggingface_hub import HfApi
 
 from audio_compositionality import metrics
-from audio_compositionality.dataset_builder import open_benchmark
+from audio_compositionality.dataset_builder import DatasetError, open_benchmark
 
 from .conftest import RunClient
+from .faults import CutDownload, Drop, Fault, Meanwhile, Status
 from .server import LoopbackHub
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
@@ -106,3 +107,58 @@ def test_a_fresh_process_needs_the_environment_alone(
     assert fingerprint == open_benchmark(built).fingerprint
     assert float(score) == 0.0
     assert hub.repositories["dataset", "lab/copy"].files() == hub.repositories["dataset", published].files()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "fault"),
+    [
+        ("GET", "/revision/main", Status(503, retry_after=2)),
+        ("HEAD", "/resolve/.*/benchmark.json", Drop(acts=False)),
+        ("GET", "/resolve/.*/benchmark.json", Status(500)),
+        ("GET", "/resolve/.*parquet", Status(503)),
+        ("GET", "/resolve/.*parquet", CutDownload(after=100, reset=True)),
+        ("GET", "/resolve/.*parquet", Drop(acts=False)),
+        ("GET", "/tree/", Status(500)),
+    ],
+    ids=str,
+)
+def test_our_reader_waits_for_what_passes(
+    hub: LoopbackHub, published: str, built: Path, waits: list[float], method: str, path: str, fault: Fault
+) -> None:
+    hub.faults.order(method, path, fault)
+    remote = open_benchmark(published)
+    assert remote.fingerprint == open_benchmark(built).fingerprint
+    assert remote.rows("a_coat") == open_benchmark(built).rows("a_coat")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "fault", "message"),
+    [
+        ("GET", "/revision/main", Status(401), "settings/tokens"),
+        ("GET", "/tree/", Status(403), "must have the right to read"),
+        ("HEAD", "/resolve/.*/benchmark.json", Status(403), "must have the right to read"),
+        ("GET", "/resolve/.*parquet", Status(503), "answered 503.*run the same command later"),
+        ("GET", "/resolve/.*parquet", Drop(acts=False), "cannot be reached or broke the connection"),
+    ],
+    ids=str,
+)
+def test_our_reader_says_what_is_wrong(
+    hub: LoopbackHub, published: str, waits: list[float], method: str, path: str, fault: Fault, message: str
+) -> None:
+    hub.faults.order(method, path, fault, times=None)
+    with pytest.raises(DatasetError, match=message):
+        open_benchmark(published)
+
+
+def test_our_reader_reads_one_commit(hub: LoopbackHub, published: str, built: Path) -> None:
+    # A push of other data between the shards and the manifest must not be taken for damage, nor mixed in.
+    repository = hub.repositories["dataset", published]
+    hub.faults.order(
+        "HEAD", "/resolve/.*/benchmark.json", Meanwhile(lambda: repository.commit({"benchmark.json": b"{}"}, "other"))
+    )
+    assert open_benchmark(published).fingerprint == open_benchmark(built).fingerprint
+
+
+def test_a_data_set_that_is_not_there(hub: LoopbackHub) -> None:
+    with pytest.raises(DatasetError, match="dataset lab/nothing does not exist, or the token of ada does not see it"):
+        open_benchmark("lab/nothing")

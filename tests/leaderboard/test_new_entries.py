@@ -1,0 +1,131 @@
+"""What a pull request may change, seen from the names, sizes and hashes of its files alone."""
+
+import hashlib
+
+import pytest
+from board_entries import below, entry, folder, made_up
+
+from audio_compositionality.hub import RemoteFile
+from audio_compositionality.leaderboard.pull_requests import MAX_ENTRIES, new_entries, quoted
+
+README = {"README.md": b"card", ".gitattributes": b"*.parquet"}
+
+
+def tree(files):
+    return {
+        path: RemoteFile(path, len(content), f"sha256:{hashlib.sha256(content).hexdigest()}")
+        for path, content in files.items()
+    }
+
+
+def check(head, base=README, main=None):
+    """The folders of the entries that are added to what is there, and the reasons against it."""
+    base = {**README, **base}
+    found, reasons = new_entries(tree(base), tree({**base, **head}), tree({**base, **(main or {})}))
+    return sorted(item.path for item in found), reasons
+
+
+def complete(encoder, number=0, embeddings=None):
+    content = embeddings if embeddings is not None else f"embeddings of {encoder}".encode()
+    return entry(encoder, number, embeddings=content)
+
+
+def test_new_entries_are_found():
+    one, two = made_up("org/one", embeddings=b"1"), made_up("org/two", 1)
+    paths, reasons = check({**below(folder(one), one), **below(folder(two), two)})
+    assert paths == [folder(one), folder(two)]
+    assert reasons == []
+
+
+def test_what_is_there_stays():
+    there = complete("org/one")
+    changed = {path: content + b" " for path, content in there.items() if path.endswith("result.json")}
+    _, reasons = check(changed, base=there)
+    assert len(reasons) == 1
+    assert "it changes `results/org__one/1/a_coat-" in reasons[0]
+    found, reasons = new_entries(tree({**README, **there}), tree(README), tree({**README, **there}))
+    assert found == []
+    assert len(reasons) == 3
+    assert all("it deletes" in reason for reason in reasons)
+    _, reasons = check({"README.md": b"another card"})
+    assert reasons == ["it changes `README.md`; nothing is ever replaced or deleted here"]
+
+
+def test_a_file_that_an_entry_lacked_cannot_be_added_to_it():
+    bare = entry("org/one")
+    _, reasons = check({f"{next(iter(bare)).rsplit('/', 1)[0]}/embeddings.parquet": b"x"}, base=bare)
+    assert any("is there already" in reason for reason in reasons)
+
+
+def test_an_entry_that_main_got_meanwhile():
+    one = complete("org/one")
+    _, reasons = check(one, main=one)
+    assert any("is there already" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "app.py",
+        "results/org__one/1/run.py",
+        "results/../verified/x/1/a_coat-0123456789abcdef/result.json",
+        "results/org__one/1/a_coat-0123456789abcdef/../../x.json",
+        "results/org__one/1/a_coat-0123456789abcdef/model.safetensors",
+        "results/org__one/1/a_coat-0123456789ABCDEF/result.json",
+        "results/org__one/1/b_coat-0123456789abcdef/result.json",
+        "results/<img src=x>/1/a_coat-0123456789abcdef/result.json",
+        "results/org__one/1/a_coat-0123456789abcdef/result.json\n",
+    ],
+)
+def test_other_files(path):
+    _, reasons = check({**complete("org/good"), path: b"{}"})
+    assert any("is no file of an entry" in reason for reason in reasons)
+    assert all(reason.isprintable() for reason in reasons)
+
+
+def test_nobody_else_writes_verifications():
+    files = made_up("org/one", embeddings=b"1")
+    _, reasons = check({f"{folder(files, 'verified')}/verification.json": b"{}", **below(folder(files), files)})
+    assert any("only the checker writes to verified/" in reason for reason in reasons)
+
+
+def test_half_an_entry():
+    files = made_up("org/one", embeddings=b"1")
+    for name in ("result.json", "samples.parquet"):
+        rest = {other: content for other, content in files.items() if other != name}
+        assert any(f"it has no {name}" in reason for reason in check(below(folder(files), rest))[1])
+
+
+def test_sizes_are_known_before_anything_is_fetched():
+    files = made_up("org/one", embeddings=b"1")
+    head = tree(below(folder(files), files))
+    path = f"{folder(files)}/embeddings.parquet"
+    head[path] = RemoteFile(path, 64_000_001, head[path].digest)
+    _, reasons = new_entries({}, head, {})
+    assert reasons == [f"`{folder(files)}`: embeddings.parquet has 64,000,001 bytes; at most 64,000,000 can be"]
+
+
+def test_too_many_at_once():
+    files = {path: b"1" for number in range(MAX_ENTRIES + 1) for path in complete(f"org/e{number}")}
+    paths, reasons = check(files)
+    assert paths == []
+    assert reasons == ["it adds 21 entries; at most 20 can be in one pull request"]
+
+
+def test_the_same_embeddings_under_another_name():
+    one, two = complete("org/one", embeddings=b"same"), complete("org/two", 1, embeddings=b"same")
+    _, reasons = check(two, base=one)
+    assert len(reasons) == 1
+    assert "has the same embeddings as `org__one`, another encoder" in reasons[0]
+    assert len(check({**one, **two})[1]) == 2
+    # Of one encoder two results may be, say with another revision of the code.
+    assert check(complete("org/one", 2, embeddings=b"same"), base=one)[1] == []
+
+
+def test_nothing():
+    assert check({})[1] == ["it adds nothing"]
+
+
+def test_quoted_text_neither_formats_nor_calls():
+    assert quoted("a`b @everyone\n<!-- x -->") == "`a‘b @everyone <!-- x -->`"
+    assert len(quoted("x" * 10_000)) < 400

@@ -1,0 +1,234 @@
+import hashlib
+import json
+import re
+
+import pytest
+from board_entries import below, entry, folder, made_up, verification
+
+from audio_compositionality.hub import HubError, RemoteFile, Repository
+from audio_compositionality.leaderboard.entries import Board
+from audio_compositionality.leaderboard.reading import BoardReader
+
+EMBEDDINGS = b"PAR1 embeddings PAR1"
+
+
+class MemoryHub:
+    """A repository in memory: content by path, and what was asked of it."""
+
+    def __init__(self, folder, files):
+        self.folder = folder
+        self.contents = dict(files)
+        self.asked = []
+        self.broken = {}
+
+    def head(self, repository, revision="main"):
+        self.asked.append("head")
+        return hashlib.sha1(repr(sorted(self.contents.items())).encode()).hexdigest()
+
+    def files(self, repository, revision="main"):
+        self.asked.append("files")
+        return {
+            path: RemoteFile(
+                path,
+                len(content),
+                f"sha256:{hashlib.sha256(content).hexdigest()}"
+                if path.endswith(".parquet")
+                else f"git:{hashlib.sha1(b'blob %d' % len(content) + bytes(1) + content).hexdigest()}",
+            )
+            for path, content in self.contents.items()
+        }
+
+    def download(self, repository, path, revision="main", *, limit):
+        self.asked.append(path)
+        if path in self.broken:
+            raise self.broken[path]
+        assert len(self.contents[path]) <= limit
+        place = self.folder / hashlib.sha256(path.encode()).hexdigest()
+        place.write_bytes(self.contents[path])
+        return place
+
+
+@pytest.fixture
+def read(tmp_path):
+    """`read(files)` -> the board of a repository with these files, and its Hub and reader."""
+
+    def read(files) -> tuple[Board, MemoryHub, BoardReader]:
+        hub = MemoryHub(tmp_path, files)
+        reader = BoardReader(hub, Repository("dataset", "lab/results"))
+        return reader(), hub, reader
+
+    return read
+
+
+def only(items):
+    assert len(items) == 1
+    return items[0]
+
+
+class TestGood:
+    def test_a_reported_entry(self, read):
+        files = made_up("org/one", embeddings=EMBEDDINGS)
+        board, _, _ = read({"README.md": b"", ".gitattributes": b"", **below(folder(files), files)})
+        found = only(board.entries)
+        stated = json.loads(files["result.json"])
+        assert (found.folder, found.status, found.has_embeddings) == (folder(files), "reported", True)
+        assert found.result.score == stated["score"]
+        assert found.interval == tuple(stated["interval"])
+        assert found.interval_kind == "t, reported"
+        assert found.samples == f"{folder(files)}/samples.parquet"
+        assert board.rejected == ()
+
+    def test_a_verified_entry_shows_what_the_checker_computed(self, read):
+        files = made_up("org/one", embeddings=EMBEDDINGS)
+        board, _, _ = read({**below(folder(files), files), **verification(files, score=0.25)})
+        found = only(board.entries)
+        assert (found.status, found.result.score, found.interval_kind) == ("verified", 0.25, "BCa")
+        assert found.interval == (0.24, 0.26)
+        assert found.reported.score == json.loads(files["result.json"])["score"]
+        assert found.samples == f"{folder(files, 'verified')}/samples.parquet"
+        assert board.rejected == ()
+
+    def test_nothing_is_there(self, read):
+        board, _, _ = read({"README.md": b"", ".gitattributes": b""})
+        assert (board.entries, board.rejected) == ((), ())
+
+
+class TestFetching:
+    def test_only_json_is_fetched_and_only_what_is_new(self, read):
+        first = made_up("org/one", embeddings=EMBEDDINGS)
+        board, hub, reader = read({**below(folder(first), first), **verification(first)})
+        assert hub.asked.count("head") == hub.asked.count("files") == 1
+        fetched = [path for path in hub.asked if "/" in path]
+        assert len(fetched) == 3
+        assert all(path.endswith(".json") for path in fetched)
+        hub.asked.clear()
+        assert reader() is board
+        assert hub.asked == ["head"]
+        second = made_up("org/two", 1)
+        hub.contents |= below(folder(second), second)
+        hub.asked.clear()
+        assert {found.result.encoder_id for found in reader().entries} == {"org/one", "org/two"}
+        assert hub.asked == ["head", "files", f"{folder(second)}/result.json"]
+
+    def test_a_hub_in_trouble_is_no_fault_of_a_file(self, read):
+        files = entry("org/one")
+        _, hub, reader = read(files)
+        other = entry("org/two", 1)
+        hub.contents |= other
+        hub.broken = {next(path for path in other if path.endswith("json")): HubError("no answer", 503)}
+        with pytest.raises(HubError):
+            reader()
+        hub.broken.clear()
+        assert len(reader().entries) == 2
+
+    def test_a_file_that_the_hub_does_not_give(self, read):
+        _, hub, reader = read(entry("org/one"))
+        other = entry("org/two", 1)
+        path = next(path for path in other if path.endswith("json"))
+        hub.contents |= other
+        hub.broken = {path: HubError("there is no such thing", 404)}
+        board = reader()
+        assert len(board.entries) == 1
+        assert "cannot be fetched" in only(board.rejected).reason
+        hub.broken.clear()
+        hub.contents["README.md"] = b"another commit"
+        assert len(reader().entries) == 2
+
+
+def _other_json(content):
+    files = made_up("org/bad")
+    changed = {**files, "result.json": content}
+    return below(folder(files).replace("org__bad", "org__worse"), changed)
+
+
+BAD = {
+    "no JSON": (_other_json(b"{"), "not JSON"),
+    "nested deep": (_other_json(b"[" * 100_000), "nested too deep"),
+    "not UTF-8": (_other_json(b"\xff\xfe"), "utf-8"),
+    "too large": (_other_json(b" " * 1_000_001), r"1,000,001 bytes; at most 1,000,000"),
+    "NaN": (entry("org/bad", score=float("nan")), "score is nan"),
+    "a score of 2": (entry("org/bad", score=2.0), "score is 2.0"),
+    "hostile name": (entry("<img src=x onerror=alert(1)>"), "no file of a result"),
+    "hidden characters": (entry("org/bad", paradigm="a\u202eb"), "cannot be seen"),
+    "long text": (entry("org/bad", licence="x" * 501), "longer than 500"),
+    "clips left out": (entry("org/bad", skipped=[{"id": "q/A", "reason": "hard"}]), "leaves out 1 clips"),
+    "another's folder": (
+        below(folder(made_up("org/bad")).replace("org__bad", "openai__whisper"), made_up("org/bad")),
+        "belongs to results/org__bad/1",
+    ),
+    "changed later": ({**entry("org/bad"), f"{folder(made_up('org/bad'))}/samples.parquet": b"PAR1"}, "belongs to"),
+    "no samples": (
+        {path: content for path, content in entry("org/bad").items() if path.endswith("json")},
+        r"has no samples.parquet",
+    ),
+    "a file too much": ({f"{folder(made_up('org/bad'))}/run.py": b"", **entry("org/bad")}, "no file of a result"),
+    "in another place": ({"results/../../etc/passwd": b"", "other/result.json": b"{}"}, "in no place for one"),
+    "a verification of nothing": (verification(made_up("org/bad", embeddings=EMBEDDINGS)), "entry that is not there"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_listed_and_the_rest_is_shown(read, name):
+    files, reason = BAD[name]
+    board, _, _ = read({**entry("org/good"), **files})
+    assert "org/good" in {found.result.encoder_id for found in board.entries}
+    assert any(re.search(reason, item.reason) for item in board.rejected), board.rejected
+    assert all(item.reason.isprintable() and item.path.isprintable() for item in board.rejected)
+    if name != "a file too much":
+        assert len(board.entries) == 1
+
+
+class TestForgedVerifications:
+    """None of them makes an entry a verified one."""
+
+    @pytest.fixture
+    def files(self):
+        return made_up("org/one", embeddings=EMBEDDINGS)
+
+    def check(self, read, files, forged, reason):
+        board, _, _ = read({**below(folder(files), files), **forged})
+        assert only(board.entries).status == "reported"
+        assert reason in only(board.rejected).reason
+        assert only(board.rejected).reason.startswith("the entry counts as reported")
+
+    def test_another_score_beside_the_record(self, read, files):
+        forged = verification(files)
+        place = f"{folder(files, 'verified')}/result.json"
+        forged[place] = json.dumps(json.loads(forged[place]) | {"score": 0.99}).encode()
+        self.check(read, files, forged, "another file than verification.json speaks of")
+
+    def test_other_samples_beside_the_record(self, read, files):
+        forged = verification(files)
+        forged[f"{folder(files, 'verified')}/samples.parquet"] = b"PAR1 others"
+        self.check(read, files, forged, "samples.parquet is another file")
+
+    def test_the_verification_of_another_entry(self, read, files):
+        other = made_up("org/one", 3, embeddings=b"others")
+        forged = below(
+            folder(files, "verified"),
+            {path.rsplit("/", 1)[1]: content for path, content in verification(other).items()},
+        )
+        self.check(read, files, forged, "verification of other files")
+
+    def test_no_json(self, read, files):
+        forged = verification(files) | {f"{folder(files, 'verified')}/verification.json": b"verified!"}
+        self.check(read, files, forged, "no JSON")
+
+    def test_without_its_result(self, read, files):
+        forged = verification(files)
+        del forged[f"{folder(files, 'verified')}/result.json"]
+        self.check(read, files, forged, "has no result.json")
+
+    def test_of_an_entry_without_embeddings(self, read, files):
+        bare = {name: content for name, content in files.items() if name != "embeddings.parquet"}
+        forged = below(
+            folder(bare, "verified"),
+            {path.rsplit("/", 1)[1]: content for path, content in verification(files).items()},
+        )
+        self.check(read, bare, forged, "verification of other files")
+
+
+def test_of_very_many_bad_files_some_are_listed(read):
+    board, _, _ = read({f"spam/{number}": b"" for number in range(700)})
+    assert len(board.rejected) == 501
+    assert board.rejected[-1].reason == "and 200 more"
