@@ -84,6 +84,8 @@ class StagedEncoder(ABC, Generic[Features]):
         weights_sha256: SHA-256 of the weights; None where there are none, or fresh ones.
         front_end_version: counted up when a change to the front end changes embeddings, so that stored ones are not
             taken for new ones.
+        paradigm: how the model was trained, in words; None where it is not known.
+        licence: of the weights, as their publisher states it; None where it is not known.
     """
 
     id: str
@@ -94,6 +96,8 @@ class StagedEncoder(ABC, Generic[Features]):
     options: EncoderOptions = DEFAULT_OPTIONS
     weights_sha256: str | None = None
     front_end_version: int = 1
+    paradigm: str | None = None
+    licence: str | None = None
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Features:
         """Validate clips, bring them to the encoder's rate and compute what its model takes.

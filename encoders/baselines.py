@@ -25,6 +25,8 @@ class _WaveformEncoder(StagedEncoder[FloatArray]):
 
     sample_rate = SAMPLE_RATE
     revision = "v1"
+    paradigm: str = "none (baseline)"
+    licence: str = "Apache-2.0"
 
     def _extract_features(self, clips: FloatArray) -> FloatArray:
         return clips

@@ -34,7 +34,8 @@ class Embedder(Protocol):
 
     It may also have `id` (default: the name of the class), `revision` (default: of a file its digest, of a package
     its version, either with the digest of the weights of its torch modules), `output_dim` (default: learnt from a
-    second of noise), `device`, and `to(device)`, which is called when a device is asked for.
+    second of noise), `device`, and `to(device)`, which is called when a device is asked for. What it says in `paradigm`
+    (how it was trained) and `licence` (of its weights) stands in its results.
 
     Attributes:
         sample_rate: rate in Hz of the clips that `embed` is given; they are resampled to it before.
@@ -82,6 +83,9 @@ class CustomEncoder(StagedEncoder[FloatArray]):
         self.device = device_of(embedder)
         self.output_dim = self._find_output_dim()
         self.weights_sha256 = weights_digest(embedder)
+        self.num_parameters = count_parameters(embedder)
+        self.paradigm = getattr(embedder, "paradigm", None)
+        self.licence = getattr(embedder, "licence", None)
         self.revision = str(getattr(embedder, "revision", source_revision(source, self.weights_sha256)))
 
     def _find_output_dim(self) -> int:
@@ -298,17 +302,33 @@ def weights_digest(embedder: Any) -> str | None:
     Returns:
         hexadecimal digits; None where there is no weight.
     """
-    modules = {"": embedder} if isinstance(embedder, torch.nn.Module) else getattr(embedder, "__dict__", {})
     digest, found = hashlib.sha256(), False
-    for prefix, module in sorted(modules.items()):
-        if not isinstance(module, torch.nn.Module):
-            continue
+    for prefix, module in sorted(_torch_modules(embedder).items()):
         for key, value in sorted(module.state_dict().items()):
             if isinstance(value, torch.Tensor):
                 found = True
                 digest.update(f"{prefix}.{key} {value.dtype} {tuple(value.shape)}\n".encode())
                 digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest() if found else None
+
+
+def count_parameters(embedder: Any) -> int | None:
+    """Number of weights of a torch module, or of those that are an object's attributes, shared ones counted once.
+
+    Returns:
+        None where there is no weight.
+    """
+    modules = _torch_modules(embedder).values()
+    weights = {id(weight): weight.numel() for module in modules for weight in module.parameters()}
+    return sum(weights.values()) or None
+
+
+def _torch_modules(embedder: Any) -> dict[str, torch.nn.Module]:
+    """The object itself if it is a torch module, else those of its attributes that are, by name."""
+    if isinstance(embedder, torch.nn.Module):
+        return {"": embedder}
+    attributes = getattr(embedder, "__dict__", {})
+    return {name: value for name, value in attributes.items() if isinstance(value, torch.nn.Module)}
 
 
 def source_digest(path: Path) -> str:

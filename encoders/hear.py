@@ -26,7 +26,7 @@ import torch
 from numpy.typing import NDArray
 
 from .base import FloatArray, StagedEncoder, check_embeddings, check_sample_rate
-from .custom import check_module, source_digest, source_revision, to_array, weights_digest
+from .custom import check_module, count_parameters, source_digest, source_revision, to_array, weights_digest
 from .inference import inference, resolve_device
 from .model_encoder import ModelEncoder
 from .options import DEFAULT_OPTIONS, EncoderOptions
@@ -72,6 +72,7 @@ class HearEncoder(StagedEncoder[FloatArray]):
         self.device = str(device)
         self.sample_rate = check_sample_rate(self._model.sample_rate)
         self.output_dim = int(self._model.scene_embedding_size)
+        self.num_parameters = count_parameters(model)
         digest = weights_digest(model)
         self.weights_sha256 = file_digest(weights) if digest is None and weights is not None else digest
         self.revision = source_revision(_module_version(module), self.weights_sha256)

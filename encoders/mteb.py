@@ -24,7 +24,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from .base import FloatArray, StagedEncoder, check_embeddings
-from .custom import device_of, to_array, weights_digest
+from .custom import count_parameters, device_of, to_array, weights_digest
 from .inference import inference
 from .options import DEFAULT_OPTIONS, EncoderOptions
 from .registry import load_encoder
@@ -61,6 +61,7 @@ class MtebEncoder(StagedEncoder[FloatArray]):
             raise ValueError(f"'{self.id}' returned shape {shape} for one clip, but must return [1, dim]")
         self.output_dim = int(shape[1])
         self.weights_sha256 = weights_digest(model)
+        self.num_parameters = count_parameters(model)
         self.revision = revision
 
     def _encode(self, clips: FloatArray) -> np.ndarray[Any, Any]:

@@ -225,7 +225,7 @@ def list_encoders() -> list[EncoderInfo]:
     `load_encoder` takes others too: see there.
     """
     baselines = [
-        EncoderInfo(c.id, c.output_dim, c.sample_rate, "none (baseline)", "Apache-2.0", "", description)
+        EncoderInfo(c.id, c.output_dim, c.sample_rate, c.paradigm, c.licence, "", description)
         for c, description in _BASELINES.items()
     ]
     known = baselines + [named.info for named in _named().values()]
@@ -295,7 +295,8 @@ def load_encoder(
     if official in _named() and (path or name == official):
         if not path and Path(name, "config.json").is_file():
             warnings.warn(f"'{name}' is the registered encoder; the folder here is './{name}'", stacklevel=2)
-        return _load_named(_named()[official], path, chosen_seed, resolved, options)
+        named = _named()[official]
+        return _describe(_load_named(named, path, chosen_seed, resolved, options), named.info, untrained)
     if untrained and name and not has_untrained_twin(name):
         raise ValueError(f"'{id}': '{name}' is made by code of its own, so nothing here can give it fresh weights")
     foreign = _load_foreign(name, None if device is None else resolved, options)
@@ -304,7 +305,25 @@ def load_encoder(
     source = _locate(name)
     if source is None:
         raise ValueError(_unknown(id, name))
-    return _load_transformers(source, None, chosen_seed, resolved, options)
+    info = next((named.info for named in _named().values() if named.source == source), None)
+    return _describe(_load_transformers(source, None, chosen_seed, resolved, options), info, untrained)
+
+
+def hub_id_of(id: str) -> str | None:
+    """The Hub repository of the model that an encoder's id stands for; None where there is none."""
+    named = _named().get(id)
+    if named is not None:
+        return named.source if isinstance(named.source, str) else None
+    return id if HUB_ID.fullmatch(id) and not id.startswith(UNTRAINED) else None
+
+
+def _describe(encoder: StagedEncoder[Any], info: EncoderInfo | None, untrained: bool) -> StagedEncoder[Any]:
+    """The encoder, which now says how it was trained and the licence of its weights, as far as that is known."""
+    if untrained:
+        encoder.paradigm = "untrained"
+    elif info is not None:
+        encoder.paradigm, encoder.licence = info.paradigm, info.licence
+    return encoder
 
 
 def _load_foreign(name: str, device: torch.device | None, options: EncoderOptions) -> StagedEncoder[Any] | None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -57,6 +58,14 @@ class Entry:
     centred: Floats | None
     steps: Floats | None
 
+    @classmethod
+    def of(cls, label: str, result: Result, path: Path, samples: pa.Table) -> Entry:
+        """A result with its samples, a table as `load_result` gives it."""
+        columns = {name: samples[name].to_numpy() for name in samples.column_names if name != "id"}
+        steps = np.stack([columns[n] for n in STEP_COLUMNS], 1) if set(STEP_COLUMNS) <= set(columns) else None
+        ids = tuple(samples["id"].to_pylist())
+        return cls(label, result, path, ids, columns["score"], columns.get("score_centred"), steps)
+
     def at(self, ids: Sequence[str]) -> Entry:
         """The entry with these samples only, in this order."""
         places = {id: place for place, id in enumerate(self.ids)}
@@ -64,6 +73,21 @@ class Entry:
         centred = None if self.centred is None else self.centred[index]
         steps = None if self.steps is None else self.steps[index]
         return Entry(self.label, self.result, self.path, tuple(ids), self.score[index], centred, steps)
+
+
+@dataclass(frozen=True)
+class OpenedData:
+    """The data of results, opened again to tell of their samples.
+
+    Attributes:
+        benchmark: the data; None where they cannot be opened.
+        samples: what is known of all samples of a task; None likewise.
+        missing: why.
+    """
+
+    benchmark: Benchmark | None
+    samples: Samples | None
+    missing: str | None
 
 
 @dataclass(frozen=True)
@@ -212,16 +236,8 @@ def load_results(paths: Sequence[str | Path]) -> list[Entry]:
         key = (result.task, result.fingerprint, result.encoder_id, result.encoder_revision)
         if key in entries:
             raise ResultError(f"{file} and {entries[key].path} are results of the same encoder, revision and data")
-        columns = {name: table[name].to_numpy() for name in table.column_names if name != "id"}
-        entries[key] = Entry(
-            label=result.encoder_id if len(shared[key[:3]]) == 1 else _label(result, shared[key[:3]]),
-            result=result,
-            path=file,
-            ids=tuple(table["id"].to_pylist()),
-            score=columns["score"],
-            centred=columns.get("score_centred"),
-            steps=np.stack([columns[n] for n in STEP_COLUMNS], 1) if set(STEP_COLUMNS) <= set(columns) else None,
-        )
+        label = result.encoder_id if len(shared[key[:3]]) == 1 else _label(result, shared[key[:3]])
+        entries[key] = Entry.of(label, result, file, table)
     return list(entries.values())
 
 
@@ -257,8 +273,58 @@ def compare_results(paths: Sequence[str | Path], *, data: str | None = None) -> 
             opened[fingerprint] = benchmark
         elif fingerprint not in opened:
             opened[fingerprint] = _reopen(sorted({entry.result.dataset for entry in entries}), fingerprint)
-        comparisons.append(_compare(task, fingerprint, entries, opened[fingerprint]))
+        comparisons.append(compare_entries(entries, open_data(opened[fingerprint], task)))
     return comparisons
+
+
+def open_data(opened: Benchmark | str, task: str) -> OpenedData:
+    """What data tell of the samples of a task.
+
+    Args:
+        opened: the data, or why there are none.
+        task: ``a_coat`` or ``a_tre``.
+    """
+    if isinstance(opened, str):
+        return OpenedData(None, None, opened)
+    try:
+        return OpenedData(opened, describe_samples(task, opened.rows(task)), None)
+    except (OSError, ValueError) as error:
+        return OpenedData(None, None, f"the data {opened.source!r} cannot be read: {error}")
+
+
+def compare_entries(entries: Sequence[Entry], data: OpenedData) -> Comparison:
+    """Compare results that are loaded, all of one task on the same data.
+
+    Args:
+        entries: one or more.
+        data: theirs.
+
+    Raises:
+        ResultError: they have no sample in common, or one that the data do not have.
+    """
+    common = set.intersection(*(set(entry.ids) for entry in entries))
+    first = entries[0].result
+    if not common:
+        raise ResultError(f"the results of {first.task} have no sample in common")
+    ids = [id for id in entries[0].ids if id in common]
+    samples = data.samples
+    if samples is not None:
+        places = {id: place for place, id in enumerate(samples.ids)}
+        unknown = [id for id in ids if id not in places]
+        if unknown:
+            raise ResultError(f"{entries[0].path} has the sample {unknown[0]!r}, which the data do not have")
+        samples = samples.at([places[id] for id in ids])
+    aligned = sorted((entry.at(ids) for entry in entries), key=lambda entry: (-float(entry.score.mean()), entry.label))
+    return Comparison(
+        task=first.task,
+        fingerprint=first.fingerprint,
+        dataset=min(entry.result.dataset for entry in entries),
+        entries=tuple(aligned),
+        benchmark=data.benchmark,
+        samples=samples,
+        missing=data.missing,
+        notes=tuple(_notes(entries, len(ids))),
+    )
 
 
 def diversity(comparison: Comparison, measure: str = "score") -> Diversity | None:
@@ -338,39 +404,6 @@ def _reopen(sources: Sequence[str], fingerprint: str) -> Benchmark | str:
             return benchmark
         reason = f"the data {source!r} are others now than those of the results: --data says where theirs are"
     return reason
-
-
-def _compare(task: str, fingerprint: str, entries: Sequence[Entry], opened: Benchmark | str) -> Comparison:
-    common = set.intersection(*(set(entry.ids) for entry in entries))
-    if not common:
-        raise ResultError(f"the results of {task} have no sample in common")
-    ids = [id for id in entries[0].ids if id in common]
-    benchmark, samples, missing = (None, None, opened) if isinstance(opened, str) else _read(opened, task)
-    if samples is not None:
-        places = {id: place for place, id in enumerate(samples.ids)}
-        unknown = [id for id in ids if id not in places]
-        if unknown:
-            raise ResultError(f"{entries[0].path} has the sample {unknown[0]!r}, which the data do not have")
-        samples = samples.at([places[id] for id in ids])
-    aligned = sorted((entry.at(ids) for entry in entries), key=lambda entry: (-float(entry.score.mean()), entry.label))
-    return Comparison(
-        task=task,
-        fingerprint=fingerprint,
-        dataset=min(entry.result.dataset for entry in entries),
-        entries=tuple(aligned),
-        benchmark=benchmark,
-        samples=samples,
-        missing=missing,
-        notes=tuple(_notes(entries, len(ids))),
-    )
-
-
-def _read(benchmark: Benchmark, task: str) -> tuple[Benchmark | None, Samples | None, str | None]:
-    """The data and what they tell of the samples, or why they tell nothing."""
-    try:
-        return benchmark, describe_samples(task, benchmark.rows(task)), None
-    except (OSError, ValueError) as error:
-        return None, None, f"the data {benchmark.source!r} cannot be read: {error}"
 
 
 def _notes(entries: Sequence[Entry], n: int) -> Iterable[str]:

@@ -6,10 +6,11 @@ import importlib.metadata
 import json
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,10 @@ from audio_compositionality.encoders.store import EmbeddingKey, EmbeddingStore, 
 
 from .embedding import device_of, embedding_root, fill_store, open_store, precision_deviation
 from .processes import Processes, join_processes
-from .result import STEP_COLUMNS, Result, ResultError, load_result, mean_interval, result_path, save_result
-from .tasks import Task, open_task, score_task, task_step_plane, valid_rows
+from .result import Result, ResultError, load_result, result_path, save_result
+from .tasks import Task, open_task, score_result, valid_rows
+
+_T = TypeVar("_T", int, str)
 
 _VERSIONS = ("audio-compositionality", "numpy", "torch", "transformers", "librosa", "soxr")
 
@@ -199,51 +202,47 @@ def _find_result(encoder: Encoder, task: Task, out: Path, run: _Run) -> Result |
 
 def _score(
     store: EmbeddingStore, encoder: Encoder, task: Task, embed_seconds: float, run: _Run
-) -> tuple[Result, list[str], dict[str, NDArray[np.float64]]]:
+) -> tuple[Result, list[str], Mapping[str, NDArray[np.float64]]]:
     """The result of a task whose clips are in the store, the ids of its samples and their columns, each [n]."""
     task, embeddings, skipped = valid_rows(store, task, run.skip_invalid)
     deviation = precision_deviation(encoder, run.benchmark, task.name, [clip["id"] for clip in skipped])
     started = time.perf_counter()
-    found = score_task(task, embeddings, run.fit_device, run.progress)
+    found = score_result(task, embeddings, run.fit_device, run.progress)
     seconds = time.perf_counter() - started
-    columns = {"score": np.asarray(found.pop("scores"), np.float64)}
-    centred = found.pop("scores_centred")
-    if centred is not None:
-        columns["score_centred"] = np.asarray(centred, np.float64)
-    if task.name == "a_coat":
-        plane = task_step_plane(embeddings)
-        found |= {"step_variance_1": plane.variance[0], "step_variance_2": plane.variance[1]}
-        columns |= dict(zip(STEP_COLUMNS, (*plane.ab.T, *plane.cd.T), strict=True))
-    training: dict[str, list[int]] = {name: found.pop(name) for name in ("steps", "steps_centred") if name in found}
     others = run.processes.count - 1
     device = device_of(encoder) + (f" and {others} more" if others else "")
     result = Result(
         task=task.name,
-        score=found.pop(task.name),
-        std=found.pop("std"),
-        n=found.pop("n"),
-        interval=mean_interval(columns["score"]),
-        controls=found,
-        training=training,
+        **found.fields,
         settings=task.settings,
         encoder_id=encoder.id,
         encoder_revision=encoder.revision,
         weights_sha256=store.key.weights_sha256,
         output_dim=encoder.output_dim,
         sample_rate=encoder.sample_rate,
+        parameters=_stated(encoder, "num_parameters", int),
+        paradigm=_stated(encoder, "paradigm", str),
+        licence=_stated(encoder, "licence", str),
         options=asdict(options_of(encoder)),
         front_end_version=store.key.front_end_version,
         precision_deviation=deviation,
         skipped=skipped,
         dataset=run.benchmark.source,
         fingerprint=run.benchmark.fingerprint,
-        versions=_versions(),
+        versions=library_versions(),
         device=device if task.name == "a_coat" else f"{device}, fit on {run.fit_device}",
         seconds={"embed": embed_seconds, "score": seconds},
         date=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    return result, task.sample_ids, columns
+    return result, task.sample_ids, found.columns
 
 
-def _versions() -> dict[str, str]:
+def _stated(encoder: Encoder, name: str, kind: type[_T]) -> _T | None:
+    """An attribute that an encoder need not have; None where it has none, or 0, or an empty or another one."""
+    value = getattr(encoder, name, None)
+    return value if value and type(value) is kind else None
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of this package, Python and the libraries that compute, as a result states them."""
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _VERSIONS}}

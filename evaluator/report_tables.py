@@ -274,8 +274,9 @@ def _group_cell(group: GroupMean) -> Cell:
 
 def encoder_table(comparisons: Sequence[Comparison]) -> Table:
     """What was evaluated: each encoder once, or once for each way that it was run."""
-    headings = ("revision", "weights", "dim", "rate (Hz)", "layer", "pooling", "precision", "front end")
-    numeric = ("dim", "rate (Hz)", "layer")
+    names = ("revision", "weights", "trained by", "licence", "parameters", "dim", "rate (Hz)", "layer")
+    headings = (*names, "pooling", "precision", "front end")
+    numeric = ("parameters", "dim", "rate (Hz)", "layer")
     columns = (Column("encoder", is_numeric=False), *(Column(name, name in numeric) for name in headings))
     rows: dict[tuple[str, ...], Row] = {}
     for entry in _entries(comparisons):
@@ -283,6 +284,9 @@ def encoder_table(comparisons: Sequence[Comparison]) -> Table:
         cells = (
             Cell(shortened(result.encoder_revision)),
             Cell(MISSING if result.weights_sha256 is None else f"SHA-256 {result.weights_sha256[:12]}…"),
+            Cell(shortened(result.paradigm or MISSING)),
+            Cell(shortened(result.licence or MISSING)),
+            Cell(MISSING if result.parameters is None else f"{result.parameters:,}", result.parameters),
             Cell(str(result.output_dim), result.output_dim),
             Cell(f"{result.sample_rate:,}", result.sample_rate),
             Cell("output") if options["layer"] is None else Cell(str(options["layer"]), options["layer"]),

@@ -7,7 +7,7 @@ import math
 import os
 import re
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,10 @@ from scipy import stats
 
 from audio_compositionality.encoders.store import EmbeddingKey, safe_file_name
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
+
+_ADDED = ("parameters", "paradigm", "licence")
+"""What version 4 says beside version 3, of which it is not known: None there."""
 TASKS = ("a_coat", "a_tre")
 
 STEP_COLUMNS = ("ab_1", "ab_2", "cd_1", "cd_2")
@@ -57,6 +60,9 @@ class Result:
         training: for each seed, the step at which the fit was best; empty where nothing is trained.
         settings: what the score depends on beside encoder and data: of ``a_tre`` the ``seeds`` and ``max_steps``.
         encoder_id, encoder_revision, weights_sha256, output_dim, sample_rate: what was evaluated.
+        parameters: number of weights of the part of the model that is run; None where it is not known or none.
+        paradigm: how the model was trained, in words; None where it is not known.
+        licence: of the weights, as their publisher states it; None where it is not known.
         options: how it was run: ``layer``, ``pooling``, ``precision``, ``compile``, as `EncoderOptions` has them.
         front_end_version: see `StagedEncoder`.
         precision_deviation: how far the embeddings are from those in float32: ``relative_mean``, ``relative_max`` and
@@ -83,6 +89,9 @@ class Result:
     weights_sha256: str | None
     output_dim: int
     sample_rate: int
+    parameters: int | None
+    paradigm: str | None
+    licence: str | None
     options: Mapping[str, Any]
     front_end_version: int
     precision_deviation: Mapping[str, float] | None
@@ -106,7 +115,7 @@ class Result:
 
     @classmethod
     def loads(cls, text: str) -> Result:
-        """The result in JSON text.
+        """The result in JSON text, of this schema version or the one before.
 
         Raises:
             ResultError: not JSON, another schema version, a missing or unknown field, a value of the wrong type, text
@@ -119,14 +128,14 @@ class Result:
         except RecursionError as error:
             raise ResultError("not the JSON of a result: nested too deep") from error
         version = values.pop("schema_version", None) if isinstance(values, dict) else None
-        if type(version) is int and 0 < version < SCHEMA_VERSION:
+        if type(version) is int and 0 < version < SCHEMA_VERSION - 1:
             raise ResultError(
                 f"a result of schema version {version}, which lacks what version {SCHEMA_VERSION} states: compute it "
                 "again with --force"
             )
-        if version != SCHEMA_VERSION:
-            raise ResultError(f"not a result of schema version {SCHEMA_VERSION}")
-        names = {field.name for field in fields(cls)}
+        if version not in (SCHEMA_VERSION - 1, SCHEMA_VERSION):
+            raise ResultError(f"not a result of schema version {SCHEMA_VERSION - 1} or {SCHEMA_VERSION}")
+        names = {field.name for field in fields(cls)} - set(() if version == SCHEMA_VERSION else _ADDED)
         if set(values) != names:
             wrong = sorted(names - set(values)) or sorted(set(values) - names)
             # What is unknown comes from the file: cut, and without control characters.
@@ -136,7 +145,7 @@ class Result:
             _check_field(name, value)
         if values["interval"] is not None:
             values["interval"] = tuple(values["interval"])
-        return cls(**values)
+        return cls(**dict.fromkeys(_ADDED) | values)
 
 
 _COUNTS = ("n", "output_dim", "sample_rate", "front_end_version")
@@ -150,6 +159,10 @@ def _check_field(name: str, value: Any) -> None:
         good = _is_number(value) and value >= 0
     elif name in _COUNTS:
         good = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    elif name == "parameters":
+        good = value is None or (type(value) is int and value > 0)
+    elif name in ("paradigm", "licence"):
+        good = value is None or (isinstance(value, str) and bool(value))
     elif name in _MAPPINGS:
         good = isinstance(value, dict)
         if good and name in _ITEMS:
@@ -259,7 +272,7 @@ def save_result(folder: Path, result: Result, ids: list[str], columns: Mapping[s
     """
     path = result_path(folder, result.encoder_id, result.encoder_revision, result.task)
     path.parent.mkdir(parents=True, exist_ok=True)
-    table = pa.table({"id": ids, **columns}).replace_schema_metadata({"fingerprint": result.fingerprint})
+    table = samples_table(result, ids, columns)
     samples = path.with_suffix(".parquet")
     partial_samples, partial = partial_path(samples), partial_path(path)
     try:
@@ -273,6 +286,11 @@ def save_result(folder: Path, result: Result, ids: list[str], columns: Mapping[s
         partial_samples.unlink(missing_ok=True)
         partial.unlink(missing_ok=True)
     return path
+
+
+def samples_table(result: Result, ids: Sequence[str], columns: Mapping[str, NDArray[np.float64]]) -> pa.Table:
+    """The samples of a result as its Parquet file holds them; arguments as `save_result`."""
+    return pa.table({"id": ids, **columns}).replace_schema_metadata({"fingerprint": result.fingerprint})
 
 
 def write_text(path: Path, text: str) -> None:
@@ -311,10 +329,7 @@ def load_result(path: Path) -> tuple[Result, pa.Table]:
             f"{path}: it is the result of {reprlib.repr(result.encoder_id)}, {result.task}, in another's place; its "
             f"own is {reprlib.repr(str(expected))} in the folder of the results"
         )
-    metadata = samples.schema.metadata or {}
-    if metadata.get(b"fingerprint") != result.fingerprint.encode():
-        raise ResultError(f"{path}: result and samples are of different data; compute it again with --force")
-    problem = _problem_of_samples(samples, result)
+    problem = problem_of_samples(samples, result)
     if problem is not None:
         raise ResultError(f"{path}: {problem}; compute it again with --force")
     return result, samples
@@ -346,8 +361,10 @@ def _read_samples(path: Path) -> pa.Table:
     return table
 
 
-def _problem_of_samples(samples: pa.Table, result: Result) -> str | None:
-    """Why samples cannot be those of a result; None where they can."""
+def problem_of_samples(samples: pa.Table, result: Result) -> str | None:
+    """Why samples, a table as `load_result` returns, cannot be those of a result; None where they can."""
+    if (samples.schema.metadata or {}).get(b"fingerprint") != result.fingerprint.encode():
+        return "result and samples are of different data"
     wanted = ("id", *sample_columns(result))
     if sorted(samples.column_names) != sorted(wanted):
         return f"the samples have the columns {samples.column_names}; they should be {', '.join(wanted)}"

@@ -14,6 +14,7 @@ from audio_compositionality.dataset_builder import AUDIO_COLUMNS, Benchmark, Dat
 from audio_compositionality.encoders.store import EmbeddingStore
 
 from .embedding import Rows, refuse_skipped
+from .result import STEP_COLUMNS, mean_interval
 from .step_plane import StepPlane, step_plane
 
 FULL_STEPS, FEW_STEPS, FEW_SCENES = 2_500, 600, 2_000
@@ -155,6 +156,42 @@ def score_task(task: Task, embeddings: Floats, device: str, progress: bool) -> d
     scenes, splits = [row["metadata"] for row in task.rows], [row["split"] for row in task.rows]
     fit = {**task.settings, "device": device, "progress": progress, "return_scores": True}
     return a_tre(embeddings, scenes, splits, gains=task.gains, **fit)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What the embeddings of a task give for its result.
+
+    Attributes:
+        fields: `score`, `std`, `n`, `interval`, `controls` and `training` of a `Result`.
+        columns: of its samples, see `sample_columns`, each [n].
+    """
+
+    fields: Mapping[str, Any]
+    columns: Mapping[str, NDArray[np.float64]]
+
+
+def score_result(task: Task, embeddings: Floats, device: str, progress: bool) -> Scored:
+    """The scores of a task as a result states them; arguments as `score_task`."""
+    found = score_task(task, embeddings, device, progress)
+    columns = {"score": np.asarray(found.pop("scores"), np.float64)}
+    centred = found.pop("scores_centred")
+    if centred is not None:
+        columns["score_centred"] = np.asarray(centred, np.float64)
+    if task.name == "a_coat":
+        plane = task_step_plane(embeddings)
+        found |= {"step_variance_1": plane.variance[0], "step_variance_2": plane.variance[1]}
+        columns |= dict(zip(STEP_COLUMNS, (*plane.ab.T, *plane.cd.T), strict=True))
+    training = {name: found.pop(name) for name in ("steps", "steps_centred") if name in found}
+    fields = {
+        "score": found.pop(task.name),
+        "std": found.pop("std"),
+        "n": found.pop("n"),
+        "interval": mean_interval(columns["score"]),
+        "controls": found,
+        "training": training,
+    }
+    return Scored(fields, columns)
 
 
 def _score_a_coat(embeddings: Floats, gains: Sequence[Sequence[float]] | None) -> dict[str, Any]:

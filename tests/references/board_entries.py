@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
@@ -89,7 +90,7 @@ def folder(files: Mapping[str, bytes], kind: str = "results") -> str:
     """Path of the folder that belongs to the files of an entry."""
     result = json.loads(files["result.json"])
     id = sha256(sha256sum(files).encode()).hexdigest()[:16]
-    encoder = result["encoder_id"].replace("/", "__").replace(":", "_")
+    encoder = re.sub(r"[^\w.+=@-]+", "_", result["encoder_id"].replace("/", "__"))
     return f"{kind}/{encoder}/{result['encoder_revision']}/{result['task']}-{id}"
 
 

@@ -1,0 +1,84 @@
+"""The thread of the Space that checks pull requests, one after the other, for as long as the Space runs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import UTC, datetime
+
+from audio_compositionality.evaluator.parquet_reader import ParquetReader
+from audio_compositionality.hub import Hub, HubError
+
+from .pull_requests import Outcome, check_pull_requests, verify_merged
+from .table import shortened
+
+INTERVAL = 300.0
+"""Seconds between two rounds."""
+
+MOST_TOLD = 20
+"""Lines of what is told of the rounds."""
+
+_log = logging.getLogger(__name__)
+
+
+class Checker:
+    """Checks in a thread of its own; trouble is logged and told, and ends nothing."""
+
+    def __init__(self, hub: Hub, org: str, interval: float = INTERVAL) -> None:
+        """Nothing is checked yet.
+
+        Args:
+            hub: as a user who may write to the repository of results.
+            org: whose results.
+            interval: seconds between two rounds.
+        """
+        self._hub = hub
+        self._org = org
+        self._interval = interval
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pull-requests", daemon=True)
+        self._state = "No round has ended yet."
+        self._refused: dict[str, Outcome] = {}
+
+    def start(self) -> None:
+        """Begin; the first round is now."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the round that is going on."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def state(self) -> str:
+        """When the last round was, and what it found."""
+        return self._state
+
+    def round(self, reader: ParquetReader) -> list[Outcome]:
+        """One round: what was merged without a verification, then the open pull requests.
+
+        Raises:
+            HubError: the Hub cannot be read or written.
+        """
+        merged = verify_merged(self._hub, self._org, reader, known=self._refused)
+        self._refused |= {outcome.subject: outcome for outcome in merged if outcome.action == "refused"}
+        return [*merged, *check_pull_requests(self._hub, self._org, reader)]
+
+    def _run(self) -> None:
+        with ParquetReader() as reader:
+            while not self._stop.is_set():
+                try:
+                    outcomes = self.round(reader)
+                    lines = [shortened(str(outcome), 300) for outcome in outcomes] or ["no pull request is open"]
+                except HubError as error:
+                    lines = [f"the Hub cannot be used: {shortened(str(error), 300)}"]
+                except Exception:
+                    _log.exception("a round of checks failed")
+                    lines = ["the round failed; the log of this Space says why"]
+                for line in lines:
+                    _log.info("%s", line)
+                kept = "\n".join([*lines[:MOST_TOLD], *(["…"] if len(lines) > MOST_TOLD else [])])
+                refused = [shortened(str(outcome), 300) for outcome in self._refused.values()][:MOST_TOLD]
+                not_verified = "\n".join(["", "Merged, and not verified:", *refused]) if refused else ""
+                self._state = f"Last round {datetime.now(UTC):%Y-%m-%d %H:%M} UTC:\n{kept}{not_verified}"
+                self._stop.wait(self._interval)

@@ -1,0 +1,287 @@
+"""The page of the leaderboard, in Gradio: what the visitor sees and does. Nothing is computed here.
+
+What strangers wrote reaches the page as plain text alone: cells, options and text boxes, never Markdown or HTML.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from audio_compositionality.evaluator.table import TITLES
+from audio_compositionality.hub import Repository
+
+from . import encoder_page, texts
+from .entries import VERIFIED, Board, Shown
+from .plots import MOST, Plots
+from .source import MAX_AGE, Reading, Source
+from .table import Filters, choices, columns, ordered, shortened, write_csv
+from .tabs import EncoderTab, TableTab, looks
+
+PICKED_AT_FIRST = 5
+"""Rows that are plotted before the visitor has picked any."""
+
+_FILES_KEPT = 50
+
+Table = dict[str, Any]
+
+
+class Page:
+    """The page and what it needs to answer: the board, and what draws it."""
+
+    def __init__(self, source: Source, plots: Plots, results: Repository, org: str, checks: Callable[[], str]) -> None:
+        """Nothing is read yet.
+
+        Args:
+            source: of the board.
+            plots: draws entries.
+            results: the repository that is shown.
+            org: whose leaderboard it is.
+            checks: says how the checks of pull requests are going.
+        """
+        self._source = source
+        self._plots = plots
+        self._results = results
+        self._org = org
+        self._checks = checks
+        self._files = _Files()
+
+    def blocks(self) -> gr.Blocks:
+        """The page as Gradio's blocks."""
+        # Names and links of the page's own; what is filled in comes with the event `load`.
+        with gr.Blocks(title=texts.TITLE, analytics_enabled=False, delete_cache=(3600, 6 * 3600)) as blocks:
+            gr.Markdown(texts.introduction(self._results))
+            with gr.Row():
+                state = gr.Textbox(show_label=False, container=False, interactive=False, elem_id="state", scale=5)
+                again = gr.Button("Read again", size="sm", scale=1, min_width=110)
+            with gr.Tabs(selected="table") as tabs:
+                with gr.Tab("Table", id="table"):
+                    shown = TableTab()
+                with gr.Tab("Encoder", id="encoder"):
+                    encoder = EncoderTab()
+                with gr.Tab("How to submit", id="submit"):
+                    gr.Markdown(texts.how_to_submit(self._org, self._results))
+                with gr.Tab("Not shown", id="rejected"):
+                    gr.Markdown(
+                        "Files of the results repository that are not shown, each with the reason, and how the checks "
+                        "of pull requests are going."
+                    )
+                    rejected = gr.Dataframe(
+                        headers=["path", "reason"],
+                        datatype="str",
+                        type="array",
+                        interactive=False,
+                        wrap=True,
+                        column_widths=["40%", "60%"],
+                        label="Not shown",
+                        elem_id="rejected",
+                    )
+                    checks = gr.Textbox(label="Checks of pull requests", interactive=False, elem_id="checks")
+            filled = [state, rejected, checks, encoder.chosen, *shown.filled]
+            filters = shown.filters
+
+            def refresh(*values: Any) -> list[Any]:
+                return self._refresh(self._source.reading(), *values)
+
+            def refresh_now(*values: Any) -> list[Any]:
+                return self._refresh(self._source.reading(now=True), *values)
+
+            def open_page(request: gr.Request, *values: Any) -> list[Any]:
+                wanted = request.query_params.get("encoder", "")
+                found = self._refresh(self._source.reading(), *values)
+                if wanted in self._board.encoders:
+                    found[filled.index(encoder.chosen)] = gr.Dropdown(choices=self._encoders(), value=wanted)
+                    return [*found, gr.Tabs(selected="encoder")]
+                return [*found, gr.Tabs()]
+
+            blocks.load(open_page, filters, [*filled, tabs], show_progress="hidden")
+            again.click(refresh_now, filters, filled)
+            gr.Timer(MAX_AGE).tick(refresh, filters, filled, show_progress="hidden")
+            gr.on([shown.task.input, shown.data.input], refresh, filters, filled, show_progress="hidden")
+            gr.on(
+                shown.narrowed,
+                self._filtered,
+                filters,
+                [shown.table, shown.csv],
+                show_progress="hidden",
+                trigger_mode="always_last",
+            )
+            shown.table.select(self._toggled, [shown.picked], [shown.picked, encoder.chosen], show_progress="hidden")
+            gr.on(
+                [shown.picked.change, shown.measure.change],
+                self._drawn,
+                [shown.picked, shown.measure],
+                [shown.boxes, shown.diversity, shown.notes],
+                trigger_mode="always_last",
+            )
+            encoder.chosen.change(
+                self._of_encoder, encoder.chosen, [encoder.entries, encoder.link, encoder.entry], show_progress="hidden"
+            )
+            encoder.entry.change(
+                self._of_entry,
+                encoder.entry,
+                [encoder.numbers, encoder.origin, encoder.files, encoder.model],
+                show_progress="hidden",
+            )
+        page: gr.Blocks = blocks
+        return page
+
+    @property
+    def _board(self) -> Board:
+        return self._source.last.board
+
+    def _encoders(self) -> list[tuple[str, str]]:
+        return [(shortened(id), id) for id in self._board.encoders]
+
+    def _refresh(self, reading: Reading, task: str, data: str | None, *rest: Any) -> list[Any]:
+        """All that depends on the board, of the task and data that are chosen, or others where they are gone."""
+        board = reading.board
+        known = board.data[task]
+        fingerprint = data if data in known else next(iter(known), None)
+        rows = [] if fingerprint is None else board.rows(task, fingerprint)
+        headings = [column.heading for column in columns(task)]
+        search, statuses, paradigms, licences, sort, ascending, picked = rest
+        sort = sort if sort in headings else TITLES[task]
+        lists = [choices(rows, name) for name in ("paradigm", "licence")]
+        kept = [
+            [value for value in chosen if value in found]
+            for chosen, found in zip((paradigms, licences), lists, strict=True)
+        ]
+        table, csv = self._filtered(task, fingerprint, search, statuses, *kept, sort, ascending, picked)
+        best = ordered(rows, _column(task, TITLES[task]))
+        ids = {row.entry.id for row in rows}
+        picks = [id for id in picked if id in ids] or [row.entry.id for row in best[:PICKED_AT_FIRST]]
+        return [
+            _state(reading),
+            [[shortened(item.path, 300), shortened(item.reason, 300)] for item in board.rejected],
+            self._checks(),
+            gr.Dropdown(choices=self._encoders()),
+            gr.Dropdown(choices=[(encoder_page.data_name(one), one) for one in known], value=fingerprint),
+            *(gr.Dropdown(choices=found, value=value) for found, value in zip(lists, kept, strict=True)),
+            gr.Dropdown(choices=headings, value=sort),
+            table,
+            csv,
+            texts.caption(task),
+            gr.Dropdown(choices=[(_label(row), row.entry.id) for row in best], value=picks),
+        ]
+
+    def _filtered(self, task: str, fingerprint: str | None, *rest: Any) -> tuple[Any, Any]:
+        """The table and its CSV file."""
+        search, statuses, paradigms, licences, sort, ascending, _ = rest
+        board = self._board
+        filters = Filters(search[:200], frozenset(statuses), frozenset(paradigms), frozenset(licences))
+        rows = [] if fingerprint is None else filter(filters.keep, board.rows(task, fingerprint))
+        chosen = ordered(rows, _column(task, sort), ascending=ascending)
+        name = f"{task}-{encoder_page.data_name(fingerprint or '').replace(' ', '-')}.csv"
+        path = self._files.write(name, write_csv(task, chosen, board.commit))
+        return gr.Dataframe(_table(task, chosen), **looks(task)), gr.DownloadButton(value=str(path))
+
+    def _toggled(self, picked: list[str], event: gr.SelectData) -> tuple[Any, Any]:
+        """The picked entries with that of the row that was clicked, or without it; and its encoder."""
+        entry = self._board.by_id.get(str((event.row_value or [""])[-1]))
+        if entry is None:
+            return gr.skip(), gr.skip()
+        if entry.id in picked:
+            return [id for id in picked if id != entry.id], gr.skip()
+        if len(picked) >= MOST:
+            gr.Info(f"{MOST} entries are the most in a plot: take one out first.")
+            return gr.skip(), entry.result.encoder_id
+        return [*picked, entry.id], entry.result.encoder_id
+
+    def _drawn(self, picked: list[str], measure: str) -> tuple[Any, Any, str]:
+        board = self._board
+        entries = [board.by_id[id] for id in picked if id in board.by_id]
+        # Of a task and data that were left a moment ago, some may still be picked.
+        entries = [entry for entry in entries if entry.same[:2] == entries[-1].same[:2]]
+        drawing = self._plots.draw(board.commit, entries, measure)
+        notes = "\n".join(drawing.notes) if entries else "Click on rows of the table, or choose entries above."
+        return drawing.boxes, drawing.diversity, notes
+
+    def _of_encoder(self, encoder_id: str | None) -> tuple[Any, str, Any]:
+        board = self._board
+        entries = [] if encoder_id is None else board.of_encoder(encoder_id)
+        labels = [
+            f"{TITLES[entry.result.task]}, {encoder_page.data_name(entry.result.fingerprint)}, {entry.status}, "
+            f"{entry.result.date[:10]}, {entry.id}"
+            for entry in entries
+        ]
+        options = list(zip(labels, (entry.id for entry in entries), strict=True))
+        first = options[0][1] if options else None
+        rows = encoder_page.entry_rows(board, encoder_id or "")
+        link = encoder_page.query_of(encoder_id) if entries and encoder_id else ""
+        return rows, link, gr.Dropdown(choices=options, value=first)
+
+    def _of_entry(self, id: str | None) -> tuple[Any, Any, Any, Any]:
+        board = self._board
+        entry = board.by_id.get(id or "")
+        if entry is None:
+            return [], [], gr.Button(visible=False), gr.Button(visible=False)
+        model = encoder_page.model_url(entry)
+        return (
+            encoder_page.number_rows(entry),
+            encoder_page.origin_rows(entry),
+            gr.Button(link=encoder_page.folder_url(self._results, board.commit, entry), visible=True),
+            gr.Button(link=model, visible=model is not None),
+        )
+
+
+class _Files:
+    """Files for download, the newest `_FILES_KEPT` of them; Gradio has copied a file before others take its place."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="audio-compositionality-")
+        self._written: list[Path] = []
+
+    def write(self, name: str, text: str) -> Path:
+        """A file with this name and content."""
+        content = text.encode()
+        path = Path(self._folder.name) / hashlib.sha256(content).hexdigest()[:16] / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+        self._written = [*(one for one in self._written if one != path), path]
+        for old in self._written[:-_FILES_KEPT]:
+            old.unlink(missing_ok=True)
+        self._written = self._written[-_FILES_KEPT:]
+        return path
+
+
+def _column(task: str, heading: str | None) -> Any:
+    return next((column for column in columns(task) if column.heading == heading), columns(task)[2])
+
+
+def _table(task: str, rows: Sequence[Shown]) -> Table:
+    """What a table shows: numbers by their value, so that they are sorted as numbers, and how they are written."""
+    shown = columns(task)
+    values = [[column.value(row) for column in shown] for row in rows]
+    written = [[column.shown(value) for column, value in zip(shown, line, strict=True)] for line in values]
+    data = [
+        [text if column.digits is None else value for column, value, text in zip(shown, line, texts, strict=True)]
+        for line, texts in zip(values, written, strict=True)
+    ]
+    return {"headers": [column.heading for column in shown], "data": data, "metadata": {"display_value": written}}
+
+
+def _label(row: Shown) -> str:
+    return f"{shortened(row.entry.result.encoder_id)} ({row.entry.status}, {row.entry.id[-16:][:8]})"
+
+
+def _state(reading: Reading) -> str:
+    """Commit, age and size of the board, and trouble with the Hub."""
+    board = reading.board
+    if reading.at is None:
+        return f"The results could not be read yet: {reading.trouble}"
+    verified = sum(entry.status == VERIFIED for entry in board.entries)
+    text = (
+        f"{len(board.entries)} entries ({verified} verified, {len(board.entries) - verified} reported), "
+        f"{len(board.rejected)} not shown; commit {board.commit[:8]}, read {reading.at:%Y-%m-%d %H:%M} UTC."
+    )
+    if reading.trouble and reading.since:
+        text += (
+            f" Since {reading.since:%Y-%m-%d %H:%M} UTC the Hub cannot be read, so this may be old: {reading.trouble}"
+        )
+    return text

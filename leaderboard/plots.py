@@ -1,0 +1,189 @@
+"""Box plot and diversity plot of the entries that a visitor picks."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from matplotlib.figure import Figure
+from PIL import Image
+
+from audio_compositionality.dataset_builder import PRESETS, open_benchmark
+from audio_compositionality.evaluator import comparison as compared
+from audio_compositionality.evaluator.comparison import OpenedData, compare_entries, open_data
+from audio_compositionality.evaluator.figure_files import figure_style
+from audio_compositionality.evaluator.figures import FigureError, diversity_panels, score_boxes
+from audio_compositionality.evaluator.parquet_reader import ParquetReader
+from audio_compositionality.evaluator.result import ResultError
+from audio_compositionality.evaluator.submission import read_samples
+from audio_compositionality.evaluator.submission_files import SAMPLES_LIMIT
+from audio_compositionality.hub import Hub, HubError, Repository
+
+from .entries import Entry
+from .table import shortened
+
+MOST = 12
+"""Entries in one plot."""
+
+DPI = 220
+"""Of the images: a column of 3.4 inches fills half of a wide screen."""
+
+_SAMPLES_KEPT, _DRAWINGS_KEPT = 200, 40
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The plots of some entries.
+
+    Attributes:
+        boxes: the box plot; None where it cannot be drawn.
+        diversity: the same against diversity.
+        notes: what is not drawn and why, and what makes the results less comparable than they look.
+        lacks_files: something is not drawn since the Hub did not give it.
+    """
+
+    boxes: Image.Image | None
+    diversity: Image.Image | None
+    notes: tuple[str, ...]
+    lacks_files: bool = False
+
+
+class Plots:
+    """Draws entries; what was fetched and drawn for one visitor is kept for the next."""
+
+    def __init__(self, hub: Hub, repository: Repository, reader: ParquetReader) -> None:
+        """Nothing is fetched yet.
+
+        Args:
+            hub: where from.
+            repository: of the results.
+            reader: of the strangers' files.
+        """
+        self._hub = hub
+        self._repository = repository
+        self._reader = reader
+        # Matplotlib's settings are those of the whole process.
+        self._lock = threading.Lock()
+        self._samples: _Kept[tuple[str, str], compared.Entry] = _Kept(_SAMPLES_KEPT)
+        self._drawings: _Kept[tuple[str, frozenset[tuple[str, str]]], Drawing] = _Kept(_DRAWINGS_KEPT)
+        self._data: _Kept[tuple[str, str], OpenedData] = _Kept(8)
+
+    def draw(self, commit: str, entries: Sequence[Entry], measure: str = "score") -> Drawing:
+        """The plots of entries of one task and data; none of no entries.
+
+        Args:
+            commit: of the repository that they were read from.
+            entries: at most `MOST`; further ones are left out, with a note.
+            measure: ``score`` or ``centred``.
+        """
+        if not entries:
+            return Drawing(None, None, ())
+        with self._lock:
+            key = (measure, frozenset((entry.id, entry.status) for entry in entries))
+            drawing = self._drawings.get(key, lambda: self._draw(commit, entries, measure))
+            if drawing.lacks_files:
+                # The next visitor may have more luck with the Hub.
+                self._drawings.drop(key)
+            return drawing
+
+    def _draw(self, commit: str, entries: Sequence[Entry], measure: str) -> Drawing:
+        result = entries[0].result
+        notes = [] if len(entries) <= MOST else [f"Only the first {MOST} of {len(entries)} are drawn."]
+        data = self.data(result.task, result.fingerprint)
+        known = None if data.samples is None else set(data.samples.ids)
+        loaded, trouble = [], False
+        for entry, label in zip(entries[:MOST], labels(entries[:MOST]), strict=True):
+            try:
+                samples = self._samples.get((entry.id, entry.status), partial(self._load, commit, entry))
+                if known is not None and not known.issuperset(samples.ids):
+                    raise ResultError("it has samples that the data do not have")
+            except (HubError, ResultError) as error:
+                trouble = trouble or isinstance(error, HubError)
+                notes.append(f"Not drawn: {shortened(label)}: {shortened(str(error), 300)}")
+                continue
+            loaded.append(_relabelled(samples, label))
+        if not loaded:
+            return Drawing(None, None, tuple(notes), trouble)
+        try:
+            comparison = compare_entries(loaded, data)
+        except ResultError as error:
+            return Drawing(None, None, (*notes, f"Not drawn: {shortened(str(error), 300)}"), trouble)
+        notes += [f"Note: {shortened(note, 300)}." for note in comparison.notes]
+        images: list[Image.Image | None] = []
+        for draw in (score_boxes, diversity_panels):
+            try:
+                images.append(_image(draw(comparison, measure)))
+            except FigureError as error:
+                images.append(None)
+                notes.append(f"Not drawn: {shortened(str(error), 300)}.")
+        return Drawing(images[0], images[1], tuple(notes), trouble)
+
+    def _load(self, commit: str, entry: Entry) -> compared.Entry:
+        path = self._hub.download(self._repository, entry.samples, commit, limit=SAMPLES_LIMIT)
+        table = read_samples(path.read_bytes(), entry.result, self._reader)
+        return compared.Entry.of(entry.id, entry.result, Path(entry.samples), table)
+
+    def data(self, task: str, fingerprint: str) -> OpenedData:
+        """What is known of the samples of a data set: of the presets everything, of others nothing."""
+
+        def opened() -> OpenedData:
+            for name in PRESETS:
+                benchmark = open_benchmark(name)
+                if benchmark.fingerprint == fingerprint:
+                    return open_data(benchmark, task)
+            return open_data(f"the data {fingerprint[:8]} are none of the presets {', '.join(PRESETS)}", task)
+
+        return self._data.get((task, fingerprint), opened)
+
+
+def labels(entries: Sequence[Entry]) -> list[str]:
+    """The encoder's id of each entry with its status at the end, and what tells apart those that share the id."""
+    names = [entry.result.encoder_id for entry in entries]
+    revisions = [f"{entry.result.encoder_revision[:8]}, " for entry in entries]
+    ids = [f"{entry.id[-16:][:8]}, " for entry in entries]
+    shared, again = Counter(names), Counter(zip(names, revisions, strict=True))
+    return [
+        f"{name} ({revision if shared[name] > 1 else ''}{id if again[name, revision] > 1 else ''}{entry.status})"
+        for name, revision, id, entry in zip(names, revisions, ids, entries, strict=True)
+    ]
+
+
+def _relabelled(entry: compared.Entry, label: str) -> compared.Entry:
+    return compared.Entry(label, entry.result, entry.path, entry.ids, entry.score, entry.centred, entry.steps)
+
+
+def _image(figure: Figure) -> Image.Image:
+    file = io.BytesIO()
+    with figure_style():
+        figure.savefig(file, format="png", dpi=DPI)
+    return Image.open(file)
+
+
+class _Kept(Generic[Key, Value]):
+    """So many values at most, those used last."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[Key, Value] = OrderedDict()
+
+    def get(self, key: Key, make: Callable[[], Value]) -> Value:
+        """The value of a key, made where it is not there."""
+        if key not in self._values:
+            self._values[key] = make()
+        self._values.move_to_end(key)
+        while len(self._values) > self._most:
+            self._values.popitem(last=False)
+        return self._values[key]
+
+    def drop(self, key: Key) -> None:
+        """Keep a value no longer."""
+        self._values.pop(key, None)

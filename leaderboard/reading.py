@@ -1,0 +1,247 @@
+"""Reading the results repository: everything in it is a stranger's, and nothing in it may take the board down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from audio_compositionality.evaluator.parquet_reader import clean
+from audio_compositionality.evaluator.record import Record, check_recomputed
+from audio_compositionality.evaluator.result import Result, ResultError
+from audio_compositionality.evaluator.submission import read_result
+from audio_compositionality.evaluator.submission_files import (
+    EMBEDDINGS,
+    FILES,
+    LIMITS,
+    RESULT,
+    SAMPLES,
+    VERIFICATION,
+    check_names,
+    digests_of,
+    folder_of,
+    id_of,
+    parse_path,
+)
+from audio_compositionality.hub import Hub, HubError, RemoteFile, Repository
+
+from .entries import Board, Entry, Rejected
+
+OTHER_FILES = ("README.md", ".gitattributes")
+"""What the repository holds beside results and verifications."""
+
+MOST_LISTED = 500
+"""Rejected files that are listed; of more, the number is."""
+
+_AT_ONCE = 8  # downloads; all but the first few seconds of a large repository are waiting
+
+Files = Mapping[str, RemoteFile]
+FileKey = tuple[str, str]
+"""Path and digest."""
+
+Contents = dict[FileKey, bytes | str]
+"""Of JSON files; of one that the Hub does not give, why."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The files of an entry, or of its verification, at one commit.
+
+    Attributes:
+        kind: ``results`` or ``verified``.
+        path: of the folder.
+        id: that its name states.
+        files: by their names.
+    """
+
+    kind: str
+    path: str
+    id: str
+    files: Files
+
+    def digests(self) -> dict[str, str]:
+        """The SHA-256 of its Parquet files, if it has the files that it should, none of them too large.
+
+        Raises:
+            ResultError: it has not.
+        """
+        check_names(list(self.files), FILES[self.kind], optional=(EMBEDDINGS,))
+        for name, file in self.files.items():
+            if file.size > LIMITS[name]:
+                raise ResultError(f"{name} has {file.size:,} bytes; at most {LIMITS[name]:,} can be")
+        found = {name: file.digest for name, file in self.files.items() if name in (SAMPLES, EMBEDDINGS)}
+        for name, digest in found.items():
+            if not digest.startswith("sha256:"):
+                raise ResultError(f"{name} is not in large file storage, so that its hash is not known")
+        return {name: digest.removeprefix("sha256:") for name, digest in found.items()}
+
+    def content(self, name: str, contents: Contents) -> bytes:
+        """One of its JSON files.
+
+        Raises:
+            ResultError: the Hub does not give it.
+        """
+        found = contents[self.files[name].path, self.files[name].digest]
+        if isinstance(found, str):
+            raise ResultError(f"{name} cannot be fetched: {found}")
+        return found
+
+
+def folders_of(tree: Files) -> tuple[dict[str, Folder], dict[str, Folder], list[str]]:
+    """The files of the repository put in order.
+
+    Returns:
+        the folders of entries and of verifications, each by ``<encoder>/<revision>/<task>-<id>``, and the paths of what
+        belongs to neither.
+    """
+    grouped: dict[str, dict[str, dict[str, RemoteFile]]] = {"results": {}, "verified": {}}
+    ids, others = {}, []
+    for path, file in tree.items():
+        parts = parse_path(path)
+        if parts is None or parts.file is None:
+            if path not in OTHER_FILES:
+                others.append(path)
+            continue
+        key = parts.folder.split("/", 1)[1]
+        grouped[parts.kind].setdefault(key, {})[parts.file] = file
+        ids[key] = parts.id
+    results, verified = (
+        {key: Folder(kind, f"{kind}/{key}", ids[key], found) for key, found in grouped[kind].items()}
+        for kind in grouped
+    )
+    return results, verified, others
+
+
+class BoardReader:
+    """Reads the board again and again, fetching only what is new."""
+
+    def __init__(self, hub: Hub, repository: Repository) -> None:
+        """Nothing is read yet."""
+        self._hub = hub
+        self._repository = repository
+        self._last = Board("", (), ())
+        self._contents: Contents = {}
+
+    def __call__(self) -> Board:
+        """The board at the newest commit.
+
+        Raises:
+            HubError: the Hub cannot be read.
+        """
+        commit = self._hub.head(self._repository)
+        if commit == self._last.commit:
+            return self._last
+        files = self._hub.files(self._repository, commit)
+        results, verified, others = folders_of(files)
+        rejected = [Rejected(clean(path), "it is no file of a result, in no place for one") for path in others]
+        for key in verified.keys() - results.keys():
+            rejected.append(Rejected(verified[key].path, "it verifies an entry that is not there"))
+        contents = self._fetch(commit, [*results.values(), *verified.values()])
+        entries = []
+        for key, folder in results.items():
+            try:
+                digests, reported = read_entry(folder, contents)
+            except ResultError as error:
+                rejected.append(Rejected(folder.path, clean(error)))
+                continue
+            found = None
+            if key in verified:
+                try:
+                    found = read_verified(verified[key], contents, digests)
+                except ResultError as error:
+                    rejected.append(Rejected(verified[key].path, f"the entry counts as reported: {clean(error)}"))
+            entries.append(_entry(folder, reported, found))
+        rejected.sort(key=lambda item: item.path)
+        if len(rejected) > MOST_LISTED:
+            rejected[MOST_LISTED:] = [Rejected("…", f"and {len(rejected) - MOST_LISTED:,} more")]
+        self._contents = contents
+        self._last = Board(commit, tuple(entries), tuple(rejected))
+        return self._last
+
+    def _fetch(self, commit: str, folders: Iterable[Folder]) -> Contents:
+        """The content of all JSON files that are not too large."""
+        wanted = {
+            (file.path, file.digest): LIMITS[name]
+            for folder in folders
+            for name, file in folder.files.items()
+            if name in (RESULT, VERIFICATION) and file.size <= LIMITS[name]
+        }
+        known = {
+            key: content for key, content in self._contents.items() if key in wanted and isinstance(content, bytes)
+        }
+
+        def fetch(key: FileKey) -> bytes | str:
+            try:
+                return self._hub.download(self._repository, key[0], commit, limit=wanted[key]).read_bytes()
+            except HubError as error:
+                if is_of_file(error):
+                    return str(error)
+                raise
+
+        missing = [key for key in wanted if key not in known]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return {**known, **dict(zip(missing, pool.map(fetch, missing), strict=True))}
+
+
+def read_entry(folder: Folder, contents: Contents) -> tuple[dict[str, str], Result]:
+    """What was reported, and the SHA-256 of all files of the entry.
+
+    Raises:
+        ResultError: it is not what a submission can be, or not that of its folder.
+    """
+    digests = folder.digests()
+    content = folder.content(RESULT, contents)
+    result = read_result(content)
+    digests |= digests_of({RESULT: content})
+    own = folder_of(result, id_of(digests))
+    if own != folder.path:
+        raise ResultError(f"its content belongs to {own}")
+    return digests, result
+
+
+def read_verified(folder: Folder, contents: Contents, digests: Mapping[str, str]) -> tuple[Record, Result]:
+    """What the checker found of an entry whose files have these SHA-256.
+
+    Raises:
+        ResultError: it is not what a checker writes, or of other files.
+    """
+    own = folder.digests()
+    record = Record.loads(folder.content(VERIFICATION, contents))
+    if dict(record.submission) != dict(digests):
+        raise ResultError("it is the verification of other files")
+    result = check_recomputed(folder.content(RESULT, contents), record)
+    if folder_of(result, record.id, "verified") != folder.path:
+        raise ResultError("its result belongs to another entry")
+    if own[SAMPLES] != record.files[SAMPLES]:
+        raise ResultError(f"{SAMPLES} is another file than {VERIFICATION} speaks of")
+    return record, result
+
+
+def _entry(folder: Folder, reported: Result, found: tuple[Record, Result] | None) -> Entry:
+    if found is None:
+        return Entry(
+            folder=folder.path,
+            result=reported,
+            reported=reported,
+            interval=reported.interval,
+            interval_kind="t, reported",
+            verified_on=None,
+            samples=folder.files[SAMPLES].path,
+            has_embeddings=EMBEDDINGS in folder.files,
+        )
+    record, result = found
+    return Entry(
+        folder=folder.path,
+        result=result,
+        reported=reported,
+        interval=record.interval,
+        interval_kind="BCa",
+        verified_on=record.date,
+        samples=f"verified/{folder.path.removeprefix('results/')}/{SAMPLES}",
+        has_embeddings=True,
+    )
+
+
+def is_of_file(error: HubError) -> bool:
+    """Whether an error is about one file, which the Hub does not have or give; else the Hub itself is in trouble."""
+    return error.status in (400, 403, 404, 410, 416)

@@ -1,0 +1,383 @@
+"""The leaderboard's Space, started for real against a loopback Hub, in a real browser."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+from board_entries import below, entry, folder, made_up, verification
+from submissions import ShortEncoder
+
+from audio_compositionality.dataset_builder import open_benchmark
+from audio_compositionality.evaluator.evaluation import evaluate_encoder
+from audio_compositionality.evaluator.submission import make_submission
+
+from .clients import process_environment
+from .discussions import open_pull_request
+from .server import LoopbackHub
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+RESULTS = "lab/audio-compositionality-results"
+TITLE = "audio-compositionality leaderboard"
+
+IMAGE = "<img src=x onerror=document.title='broken'>"
+FORMULA = '=HYPERLINK("http://example.org")'
+LINK = "a[x](javascript:alert(1))"
+BREAK = "document.title='broken'"
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def contents() -> dict[str, bytes]:
+    """A repository of results as the world may make it."""
+    mini = open_benchmark("mini")
+    files: dict[str, bytes] = {}
+    for task in ("a_coat", "a_tre"):
+        of_mini: dict[str, Any] = {
+            "task": task,
+            "ids": [row["id"] for row in mini.rows(task) if task == "a_coat" or row["split"] == "test"],
+            "fingerprint": mini.fingerprint,
+        }
+        good = made_up("org/good", 4, embeddings=b"PAR1 1", paradigm="supervised", parameters=74_000_000, **of_mini)
+        files |= below(folder(good), good) | verification(good)
+        older = {"date": "2025-01-01T00:00:00+00:00", "output_dim": 24}
+        files |= entry("org/reported", 2, licence="MIT", **of_mini)
+        files |= entry("org/reported", 1, licence="MIT", **older, **of_mini)
+        files |= entry("untrained:org/good", 3, paradigm=IMAGE, licence=FORMULA, **of_mini)
+        files |= entry(LINK, 0, paradigm=f"</script><script>{BREAK}</script>", dataset=IMAGE, **of_mini)
+    files |= entry("org/elsewhere", 6)
+    broken = made_up("org/broken")
+    files |= below(folder(broken), {**broken, "result.json": b'{"score": 1'})
+    files |= {f"results/{IMAGE}/1/a_coat-0123456789abcdef/result.json": b"{}", "notes/\u202ehidden\n.txt": b"x"}
+    return files
+
+
+@dataclass
+class App:
+    """A running Space.
+
+    Attributes:
+        url: of its page.
+        hub: that it reads.
+        pull_request: what its checker is to find.
+    """
+
+    url: str
+    hub: LoopbackHub
+    pull_request: int
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """The Space as it is pushed, with a token that may write; a good pull request is open when it starts."""
+    root = tmp_path_factory.mktemp("space")
+    hub = LoopbackHub(root / "hub")
+    hub.accounts.join("ada", "lab")
+    token = hub.token("ada")
+    results = hub.repositories.create("dataset", RESULTS)
+    results.commit(contents())
+    opened = open_pull_request(results, "A result", "", "eve")
+    encoder: Any = ShortEncoder()
+    places = {"out": root / "results", "embeddings": root / "embeddings"}
+    evaluate_encoder(encoder, "mini", tasks=["a_coat"], device="cpu", progress=False, **places)
+    path = root / "results" / "org__short" / "1" / "a_coat.json"
+    made = make_submission(path, open_benchmark("mini"), embeddings=places["embeddings"], device="cpu", progress=False)
+    results.commit(below(folder(made.files), made.files), revision=opened.ref, author="eve")
+    log, port = root / "attempts.txt", free_port()
+    shutil.copy(str(package_files("audio_compositionality.leaderboard") / "app.py"), root / "app.py")
+    environment = {
+        **process_environment(hub.url, root / "home", log, token),
+        "SPACE_ID": "lab/audio-compositionality-leaderboard",
+        "GRADIO_SERVER_PORT": str(port),
+        "GRADIO_TEMP_DIR": str(root / "gradio"),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+    with (root / "output.txt").open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "app.py"], cwd=root, env=environment, stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            url = f"http://127.0.0.1:{port}/"
+            wait_for(lambda: answers(url) or process.poll() is not None, 120)
+            assert process.poll() is None, (root / "output.txt").read_text()
+            yield App(url, hub, opened.number)
+        finally:
+            process.terminate()
+            process.wait(30)
+            hub.close()
+    text = (root / "output.txt").read_text()
+    assert "Traceback" not in text, text
+    assert not log.exists(), log.read_text()
+    assert not hub.unknown
+    assert not hub.errors, hub.errors[0]
+
+
+def answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=5) as found:
+            return bool(found.status == 200)
+    except (URLError, OSError):
+        return False
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on the path (Debian: apt-get install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # Containers leave Chromium no sandbox; the page is our own.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium: Any, app: App) -> Iterator[Callable[..., Any]]:
+    """Opens the page; when the test is over, nothing of a stranger's may have run, nor anything left this machine."""
+    contexts, pages, troubles = [], [], []
+
+    def open_one(query: str = "", width: int = 1300, height: int = 1000) -> Any:
+        context = chromium.new_context(viewport={"width": width, "height": height}, accept_downloads=True)
+        contexts.append(context)
+        page = context.new_page()
+        pages.append(page)
+        page.on("console", lambda message: message.type == "error" and troubles.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: troubles.append(f"dialog: {dialog.message}"))
+        known = ("data:", "blob:", app.url)
+        page.on("request", lambda sent: None if sent.url.startswith(known) else troubles.append(sent.url))
+        page.goto(app.url + query)
+        page.wait_for_function("document.querySelector('#state textarea')?.value.includes('entries')", timeout=60_000)
+        page.wait_for_selector(".virtual-row, #encoder", timeout=60_000, state="attached")
+        return page
+
+    yield open_one
+    for page in pages:
+        assert page.title() == TITLE
+        assert page.locator("img[src='x'], a[href^='javascript']").count() == 0
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def column(page: Any, heading: str, table: str = "#table") -> list[str]:
+    """What a column of a table shows, from top to bottom."""
+    headings = page.locator(f"{table} thead th").evaluate_all("cells => cells.map((cell) => cell.title)")
+    place = headings.index(heading)
+    cells = page.locator(f"{table} .virtual-row [data-col='{place}']")
+    found: list[str] = cells.evaluate_all("cells => cells.map((cell) => cell.innerText.trim())")
+    return found
+
+
+def encoders(page: Any) -> list[str]:
+    return column(page, "encoder")
+
+
+def choose(page: Any, where: str, option: str) -> None:
+    page.locator(f"{where} input").first.click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def soon(page: Any, condition: Callable[[], object]) -> None:
+    for _ in range(300):
+        if condition():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it did not happen")
+
+
+def source(page: Any, image: str) -> str:
+    """Where an image is from; empty where there is none."""
+    found = page.locator(f"{image} img")
+    return str(found.get_attribute("src")) if found.count() else ""
+
+
+class TestTable:
+    def test_what_it_shows(self, open_page: Callable[..., Any]) -> None:
+        page = open_page()
+        shown = encoders(page)
+        assert {"org/good", "org/reported", "untrained:org/good", LINK} <= set(shown)
+        assert shown.count("org/reported") == 1
+        by_encoder = dict(zip(shown, column(page, "status"), strict=True))
+        assert by_encoder["org/good"] == "verified"
+        assert by_encoder["org/reported"] == "reported"
+        assert dict(zip(shown, column(page, "entries"), strict=True))["org/reported"] == "2"
+        assert dict(zip(shown, column(page, "interval"), strict=True))["org/good"] == "BCa"
+        assert IMAGE in column(page, "paradigm")
+        assert "org/elsewhere" not in shown
+        assert "not shown" in page.locator("#state textarea").input_value()
+
+    def test_another_task_and_other_data(self, open_page: Callable[..., Any]) -> None:
+        page = open_page()
+        page.get_by_label("A-TRE", exact=True).check()
+        soon(page, lambda: page.locator("#table thead th[title='ridge R²']").count())
+        assert set(encoders(page)) == {"org/good", "org/reported", "untrained:org/good", LINK}
+        page.get_by_label("A-COAT", exact=True).check()
+        soon(page, lambda: page.locator("#table thead th[title='matched']").count())
+        choose(page, "#data", "data abababab")
+        soon(page, lambda: encoders(page) == ["org/elsewhere"])
+
+    def test_sorting(self, open_page: Callable[..., Any]) -> None:
+        page = open_page()
+        scores = [float(text) for text in column(page, "A-COAT")]
+        assert scores == sorted(scores, reverse=True)
+        choose(page, "#sort", "dim")
+        soon(page, lambda: column(page, "dim") == sorted(column(page, "dim"), key=int, reverse=True))
+        page.get_by_label("smallest first").check()
+        soon(page, lambda: column(page, "dim") == sorted(column(page, "dim"), key=int))
+        # And by the menu of a heading, numbers as numbers.
+        page.locator("#table th[title='A-COAT'] button").first.click()
+        page.get_by_role("menuitem", name="Sort descending").click()
+        soon(page, lambda: [float(text) for text in column(page, "A-COAT")] == scores)
+
+    def test_filtering(self, open_page: Callable[..., Any]) -> None:
+        page = open_page()
+        page.locator("#search textarea, #search input").first.fill("ORG/good")
+        soon(page, lambda: set(encoders(page)) == {"org/good", "untrained:org/good"})
+        page.get_by_label("verified", exact=True).check()
+        soon(page, lambda: encoders(page) == ["org/good"])
+        page.locator("#search textarea, #search input").first.fill("absent")
+        soon(page, lambda: encoders(page) == [])
+        page.locator("#search textarea, #search input").first.fill("")
+        page.get_by_label("verified", exact=True).uncheck()
+        soon(page, lambda: len(encoders(page)) >= 4)
+        choose(page, "#licence", "MIT")
+        soon(page, lambda: encoders(page) == ["org/reported"])
+
+    def test_download(self, open_page: Callable[..., Any]) -> None:
+        page = open_page()
+        page.locator("#search textarea, #search input").first.fill("untrained")
+        soon(page, lambda: len(encoders(page)) == 1)
+        page.wait_for_timeout(500)
+        with page.expect_download() as download:
+            page.locator("#csv").click()
+        assert download.value.suggested_filename == "a_coat-mini.csv"
+        (line,) = csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8")))
+        assert (line["encoder"], line["status"], line["dim"]) == ("untrained:org/good", "reported", "32")
+        assert line["licence"] == f"'{FORMULA}"
+        assert line["paradigm"] == IMAGE
+        assert -1 < float(line["A-COAT"]) < 1
+
+
+class TestPlots:
+    def test_rows_are_picked_by_click_and_from_the_list(self, open_page: Callable[..., Any]) -> None:
+        page = open_page()
+        soon(page, lambda: source(page, "#boxes") and source(page, "#diversity"))
+        assert page.locator("#picked .token").count() == min(5, len(encoders(page)))
+        first = source(page, "#boxes")
+        row = encoders(page).index("org/good")
+        page.locator("#table .virtual-row").nth(row).locator("[data-col='2']").click()
+        soon(page, lambda: source(page, "#boxes") not in ("", first))
+        tokens = page.locator("#picked .token").all_inner_texts()
+        assert not any("org/good (verified" in text for text in tokens if "untrained" not in text)
+        assert any("untrained:org/good (reported" in text for text in tokens)
+        second, other = source(page, "#boxes"), source(page, "#diversity")
+        page.locator("#table .virtual-row").nth(row).locator("[data-col='3']").click()
+        soon(page, lambda: source(page, "#boxes") == first)
+        page.get_by_label("centred score").check()
+        soon(page, lambda: source(page, "#boxes") not in ("", first, second) and source(page, "#diversity") != other)
+        for image in ("#boxes img", "#diversity img"):
+            page.locator(image).scroll_into_view_if_needed()
+            page.wait_for_function(f"document.querySelector('{image}').naturalWidth > 600")
+
+    def test_of_unknown_data_one_plot_and_the_reason(self, open_page: Callable[..., Any]) -> None:
+        page = open_page()
+        choose(page, "#data", "data abababab")
+        soon(page, lambda: "none of the presets" in page.locator("#notes textarea").input_value())
+        assert source(page, "#boxes")
+        assert not source(page, "#diversity")
+
+
+class TestEncoder:
+    def test_all_entries_and_their_details(self, open_page: Callable[..., Any]) -> None:
+        page = open_page("?encoder=org%2Freported")
+        soon(page, lambda: len(column(page, "status", "#entries")) == 4)
+        assert page.locator("#encoder input").input_value() == "org/reported"
+        assert column(page, "in the table", "#entries").count("yes") == 2
+        assert set(column(page, "status", "#entries")) == {"reported"}
+        choose(page, "#encoder", LINK)
+        soon(page, lambda: IMAGE in column(page, "value", "#origin"))
+        assert page.locator("#link textarea, #link input").first.input_value() == (
+            "?encoder=a%5Bx%5D%28javascript%3Aalert%281%29%29"
+        )
+        assert not page.locator("#model").is_visible()
+        href = page.locator("#files").get_attribute("href")
+        assert "/datasets/lab/audio-compositionality-results/tree/" in href
+
+    def test_shown_and_reported_are_beside_each_other(self, open_page: Callable[..., Any]) -> None:
+        page = open_page("?encoder=org/good")
+        soon(page, lambda: "score" in column(page, "number", "#numbers"))
+        assert "verified" in column(page, "value", "#origin")
+        assert column(page, "shown", "#numbers")[0] == column(page, "as reported", "#numbers")[0]
+        assert page.locator("#model").get_attribute("href").endswith("/org/good")
+
+    def test_an_address_that_names_no_encoder(self, open_page: Callable[..., Any]) -> None:
+        page = open_page(f"?encoder={IMAGE}")
+        assert page.get_by_role("tab", name="Table").get_attribute("aria-selected") == "true"
+
+
+def test_what_is_not_shown_is_listed_with_the_reason(open_page: Callable[..., Any]) -> None:
+    page = open_page()
+    page.get_by_role("tab", name="Not shown").click()
+    soon(page, lambda: len(column(page, "path", "#rejected")) == 3)
+    listed = dict(zip(column(page, "path", "#rejected"), column(page, "reason", "#rejected"), strict=True))
+    broken = next(path for path in listed if "org__broken" in path)
+    assert "not JSON" in listed[broken]
+    assert any(path.startswith("results/<img src=x") for path in listed)
+    assert any("hidden" in path and "\u202e" not in path for path in listed)
+
+
+def test_a_good_pull_request_becomes_a_verified_row(open_page: Callable[..., Any], app: App) -> None:
+    results = app.hub.repositories["dataset", RESULTS]
+    wait_for(lambda: any(path.startswith("verified/org__short") for path in results.at().files), 120)
+    page = open_page()
+    if "org/short" not in encoders(page):
+        page.wait_for_timeout(21_000)  # sooner the button does not ask the Hub again
+        page.get_by_role("button", name="Read again").click()
+        soon(page, lambda: "org/short" in encoders(page))
+    assert dict(zip(encoders(page), column(page, "status"), strict=True))["org/short"] == "verified"
+    merged = results.discussions[app.pull_request - 1]
+    wait_for(lambda: len(merged.events) > 3)
+    comments = [e["data"]["latest"]["raw"] for e in merged.events if e["type"] == "comment"]
+    assert "Verified and merged." in comments[-1]
+
+
+def test_on_a_phone(open_page: Callable[..., Any]) -> None:
+    page = open_page(width=400, height=800)
+    soon(page, lambda: source(page, "#diversity"))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_label("reported", exact=True).check()
+    soon(page, lambda: "verified" not in column(page, "status"))
+    page.get_by_role("tab", name="Encoder").click()
+    choose(page, "#encoder", "org/good")
+    soon(page, lambda: "verified" in column(page, "status", "#entries"))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
