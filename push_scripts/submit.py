@@ -91,6 +91,8 @@ def submit_results(
         for result in results:
             models.setdefault(model_of(result), []).append(result)
         revision = check_data(hub, org, results)
+        for model in models:
+            hub.head(model)
     there = hub.files(repository) if hub.exists(repository) else None
     if there is None and not dry_run:
         raise HubError(

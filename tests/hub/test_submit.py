@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from huggingface_hub import HfApi
 from audio_compositionality.dataset_builder import Benchmark, open_benchmark
 from audio_compositionality.evaluator.command_line import main
 from audio_compositionality.evaluator.evaluation import evaluate_encoder
-from audio_compositionality.evaluator.result import Result, ResultError
+from audio_compositionality.evaluator.result import Result, ResultError, load_result
 from audio_compositionality.hub import HubError
 from audio_compositionality.push_scripts.dataset import push_dataset
+from audio_compositionality.push_scripts.model_results import model_entries, model_of, variant_of
 from audio_compositionality.push_scripts.submit import Submitted, submit_results
 
 from .conftest import StartClient
@@ -254,6 +256,27 @@ def test_a_result_on_other_data_is_not_shown_on_the_model(
     assert requests(hub) == 0
 
 
+@pytest.mark.parametrize("encoder", ["random", "untrained:whisper-base", "panns-cnn14", "my_encoder.py:Mine"])
+def test_an_encoder_without_a_model_on_the_hub(evaluated: Path, encoder: str) -> None:
+    result, _ = load_result(evaluated / "results" / "lab__model" / "v1" / "a_coat.json")
+    with pytest.raises(ResultError, match=f"{encoder} has no model repository on the Hub"):
+        model_of(replace(result, encoder_id=encoder))
+
+
+def test_the_model_of_a_named_encoder(evaluated: Path) -> None:
+    result, _ = load_result(evaluated / "results" / "lab__model" / "v1" / "a_coat.json")
+    assert model_of(replace(result, encoder_id="whisper-tiny.en")).id == "openai/whisper-tiny.en"
+
+
+def test_variants_of_an_encoder_have_files_of_their_own(evaluated: Path) -> None:
+    result, _ = load_result(evaluated / "results" / "lab__model" / "v1" / "a_coat.json")
+    assert variant_of(result) == ""
+    other = replace(result, options={**result.options, "layer": 3, "pooling": "max"})
+    assert variant_of(other) == "layer 3, max pooling"
+    assert model_entries("lab", [other], "0" * 40)[0]["notes"] == "layer 3, max pooling"
+    assert "notes" not in model_entries("lab", [result], "0" * 40)[0]
+
+
 # Every fault at every step
 
 API = f"/api/datasets/{RESULTS}"
@@ -339,6 +362,7 @@ def test_another_merge_at_the_same_time(
 
 SUBMIT = """
 import sys
+from audio_compositionality.push_scripts.model_results import model_entries, model_of, variant_of
 from audio_compositionality.push_scripts.submit import submit_results
 results, embeddings, data = sys.argv[1:]
 submit_results([results], "lab", data=data, embeddings=embeddings, device="cpu", progress=False)
