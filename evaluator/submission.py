@@ -31,54 +31,18 @@ from .submission_files import (
     EMBEDDINGS,
     EMBEDDINGS_LIMIT,
     FILES,
-    LIMITS,
     RESULT,
     RESULT_LIMIT,
     SAMPLES,
     SAMPLES_LIMIT,
-    VERIFICATION,
-    PathParts,
     check_names,
-    digests_of,
     folder_of,
-    id_of,
-    parse_path,
     read_files,
     submission_id,
 )
 
 if TYPE_CHECKING:
     from .tasks import Task
-
-__all__ = [
-    "EMBEDDINGS",
-    "EMBEDDINGS_LIMIT",
-    "LIMITS",
-    "RESULT",
-    "RESULT_LIMIT",
-    "SAMPLES",
-    "SAMPLES_LIMIT",
-    "SEEDS",
-    "VERIFICATION",
-    "PathParts",
-    "Submission",
-    "check_names",
-    "check_samples",
-    "clip_ids",
-    "digests_of",
-    "folder_of",
-    "id_of",
-    "make_submission",
-    "open_data",
-    "parse_path",
-    "parse_submission",
-    "read_files",
-    "read_result",
-    "read_samples",
-    "read_submission",
-    "stored_embeddings",
-    "submission_id",
-]
 
 SEEDS = 3
 """Fits of A-TRE of a submission, the default of `evaluate_encoder`: all are compared alike."""

@@ -17,16 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .parquet_reader import ParquetReader, clean
-from .record import (
-    Difference,
-    Record,
-    VerifiedEntry,
-    check_recomputed,
-    parse_verification,
-    read_verification,
-    verification_files,
-    verification_folder,
-)
+from .record import Difference
 from .result import STEP_COLUMNS, Result, load_result, samples_table
 from .statistics import Interval, mean_intervals
 from .submission import (
@@ -42,21 +33,6 @@ from .submission import (
 )
 from .submission_files import digests_of
 from .tasks import Task, open_task, score_result
-
-__all__ = [
-    "Difference",
-    "Record",
-    "Verification",
-    "VerifiedEntry",
-    "check_recomputed",
-    "parse_verification",
-    "read_verification",
-    "verification_files",
-    "verification_folder",
-    "verify",
-    "verify_local",
-    "verify_submission",
-]
 
 TOLERANCE = 1e-6
 """Of whatever is computed without a fit: other libraries and processors add in another order, which changes cosines by

@@ -77,7 +77,7 @@ def verify_paths(
                     )
                 else:
                     verification = verify_local(path, data=data, embeddings=embeddings, device=device, progress=True)
-            except (ResultError, OSError) as error:
+            except (OSError, ValueError) as error:
                 print(f"error: {clean(path)}: {clean(error)}", file=sys.stderr)
                 status = 2
                 continue

@@ -8,11 +8,14 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from audio_compositionality.evaluator.comparison import MEASURES
+from audio_compositionality.evaluator.result import TASKS
 from audio_compositionality.evaluator.table import TITLES
 from audio_compositionality.hub import Repository
 
@@ -20,7 +23,7 @@ from . import encoder_page, texts
 from .entries import VERIFIED, Board, Shown
 from .plots import MOST, Plots
 from .source import MAX_AGE, Reading, Source
-from .table import Filters, choices, columns, ordered, shortened, write_csv
+from .table import Column, Filters, choices, columns, ordered, shortened, write_csv
 from .tabs import EncoderTab, TableTab, looks
 
 PICKED_AT_FIRST = 5
@@ -29,6 +32,45 @@ PICKED_AT_FIRST = 5
 _FILES_KEPT = 50
 
 Table = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a visitor has chosen: the values of `TableTab.filters`, in their order."""
+
+    task: str
+    data: str
+    search: str
+    statuses: list[str]
+    paradigms: list[str]
+    licences: list[str]
+    sort: str
+    ascending: bool
+    picked: list[str]
+
+    @classmethod
+    def of(cls, *values: Any) -> Chosen:
+        """From what the browser sends, which may be anything."""
+        task, data, search, statuses, paradigms, licences, sort, ascending, picked = values
+        return cls(
+            task if task in TASKS else TASKS[0],
+            _text(data),
+            _text(search)[:200],
+            _texts(statuses),
+            _texts(paradigms),
+            _texts(licences),
+            _text(sort),
+            ascending is True,
+            _texts(picked),
+        )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 class Page:
@@ -86,47 +128,47 @@ class Page:
             filters = shown.filters
 
             def refresh(*values: Any) -> list[Any]:
-                return self._refresh(self._source.reading(), *values)
+                return self._refresh(self._source.reading(), Chosen.of(*values))
 
             def refresh_now(*values: Any) -> list[Any]:
-                return self._refresh(self._source.reading(now=True), *values)
+                return self._refresh(self._source.reading(now=True), Chosen.of(*values))
 
             def open_page(request: gr.Request, *values: Any) -> list[Any]:
                 wanted = request.query_params.get("encoder", "")
-                found = self._refresh(self._source.reading(), *values)
+                found = self._refresh(self._source.reading(), Chosen.of(*values))
                 if wanted in self._board.encoders:
                     found[filled.index(encoder.chosen)] = gr.Dropdown(choices=self._encoders(), value=wanted)
                     return [*found, gr.Tabs(selected="encoder")]
                 return [*found, gr.Tabs()]
 
-            blocks.load(open_page, filters, [*filled, tabs], show_progress="hidden")
-            again.click(refresh_now, filters, filled)
-            gr.Timer(MAX_AGE).tick(refresh, filters, filled, show_progress="hidden")
-            gr.on([shown.task.input, shown.data.input], refresh, filters, filled, show_progress="hidden")
-            gr.on(
-                shown.narrowed,
-                self._filtered,
-                filters,
-                [shown.table, shown.csv],
-                show_progress="hidden",
-                trigger_mode="always_last",
-            )
-            shown.table.select(self._toggled, [shown.picked], [shown.picked, encoder.chosen], show_progress="hidden")
+            def narrow(*values: Any) -> tuple[Any, Any]:
+                return self._filtered(Chosen.of(*values))
+
+            # Choices follow the board, and may change while a visitor's is under way: Gradio would answer that with an
+            # error. So what is sent arrives as it is, and who gets it looks whether it is still there.
+            options: dict[str, Any] = {"preprocess": False, "show_progress": "hidden", "trigger_mode": "always_last"}
+            blocks.load(open_page, filters, [*filled, tabs], **options)
+            again.click(refresh_now, filters, filled, preprocess=False)
+            gr.Timer(MAX_AGE).tick(refresh, filters, filled, **options)
+            gr.on([shown.task.input, shown.data.input], refresh, filters, filled, **options)
+            gr.on(shown.narrowed, narrow, filters, [shown.table, shown.csv], **options)
+            shown.table.select(self._toggled, [shown.picked], [shown.picked, encoder.chosen], **options)
             gr.on(
                 [shown.picked.change, shown.measure.change],
                 self._drawn,
                 [shown.picked, shown.measure],
                 [shown.boxes, shown.diversity, shown.notes],
+                preprocess=False,
                 trigger_mode="always_last",
             )
             encoder.chosen.change(
-                self._of_encoder, encoder.chosen, [encoder.entries, encoder.link, encoder.entry], show_progress="hidden"
+                self._of_encoder, encoder.chosen, [encoder.entries, encoder.link, encoder.entry], **options
             )
             encoder.entry.change(
                 self._of_entry,
                 encoder.entry,
                 [encoder.numbers, encoder.origin, encoder.files, encoder.model],
-                show_progress="hidden",
+                **options,
             )
         page: gr.Blocks = blocks
         return page
@@ -138,52 +180,57 @@ class Page:
     def _encoders(self) -> list[tuple[str, str]]:
         return [(shortened(id), id) for id in self._board.encoders]
 
-    def _refresh(self, reading: Reading, task: str, data: str | None, *rest: Any) -> list[Any]:
+    def _refresh(self, reading: Reading, chosen: Chosen) -> list[Any]:
         """All that depends on the board, of the task and data that are chosen, or others where they are gone."""
-        board = reading.board
+        board, task = reading.board, chosen.task
         known = board.data[task]
-        fingerprint = data if data in known else next(iter(known), None)
-        rows = [] if fingerprint is None else board.rows(task, fingerprint)
+        data = chosen.data if chosen.data in known else next(iter(known), "")
+        rows = board.rows(task, data)
         headings = [column.heading for column in columns(task)]
-        search, statuses, paradigms, licences, sort, ascending, picked = rest
-        sort = sort if sort in headings else TITLES[task]
-        lists = [choices(rows, name) for name in ("paradigm", "licence")]
-        kept = [
-            [value for value in chosen if value in found]
-            for chosen, found in zip((paradigms, licences), lists, strict=True)
-        ]
-        table, csv = self._filtered(task, fingerprint, search, statuses, *kept, sort, ascending, picked)
+        paradigms, licences = choices(rows, "paradigm"), choices(rows, "licence")
         best = ordered(rows, _column(task, TITLES[task]))
-        ids = {row.entry.id for row in rows}
-        picks = [id for id in picked if id in ids] or [row.entry.id for row in best[:PICKED_AT_FIRST]]
+        ids = [row.entry.id for row in best]
+        kept = replace(
+            chosen,
+            data=data,
+            paradigms=[value for value in chosen.paradigms if value in paradigms],
+            licences=[value for value in chosen.licences if value in licences],
+            sort=chosen.sort if chosen.sort in headings else TITLES[task],
+            picked=[id for id in chosen.picked if id in ids] or ids[:PICKED_AT_FIRST],
+        )
+        table, csv = self._filtered(kept)
         return [
             _state(reading),
             [[shortened(item.path, 300), shortened(item.reason, 300)] for item in board.rejected],
             self._checks(),
             gr.Dropdown(choices=self._encoders()),
-            gr.Dropdown(choices=[(encoder_page.data_name(one), one) for one in known], value=fingerprint),
-            *(gr.Dropdown(choices=found, value=value) for found, value in zip(lists, kept, strict=True)),
-            gr.Dropdown(choices=headings, value=sort),
+            gr.Dropdown(choices=[(encoder_page.data_name(one), one) for one in known], value=data or None),
+            gr.Dropdown(choices=paradigms, value=kept.paradigms),
+            gr.Dropdown(choices=licences, value=kept.licences),
+            gr.Dropdown(choices=headings, value=kept.sort),
             table,
             csv,
             texts.caption(task),
-            gr.Dropdown(choices=[(_label(row), row.entry.id) for row in best], value=picks),
+            gr.Dropdown(choices=[(_label(row), row.entry.id) for row in best], value=kept.picked),
         ]
 
-    def _filtered(self, task: str, fingerprint: str | None, *rest: Any) -> tuple[Any, Any]:
+    def _filtered(self, chosen: Chosen) -> tuple[Any, Any]:
         """The table and its CSV file."""
-        search, statuses, paradigms, licences, sort, ascending, _ = rest
-        board = self._board
-        filters = Filters(search[:200], frozenset(statuses), frozenset(paradigms), frozenset(licences))
-        rows = [] if fingerprint is None else filter(filters.keep, board.rows(task, fingerprint))
-        chosen = ordered(rows, _column(task, sort), ascending=ascending)
-        name = f"{task}-{encoder_page.data_name(fingerprint or '').replace(' ', '-')}.csv"
-        path = self._files.write(name, write_csv(task, chosen, board.commit))
-        return gr.Dataframe(_table(task, chosen), **looks(task)), gr.DownloadButton(value=str(path))
+        board, task = self._board, chosen.task
+        filters = Filters(
+            chosen.search, frozenset(chosen.statuses), frozenset(chosen.paradigms), frozenset(chosen.licences)
+        )
+        left = filter(filters.keep, board.rows(task, chosen.data))
+        rows = ordered(left, _column(task, chosen.sort), ascending=chosen.ascending)
+        name = encoder_page.data_name(chosen.data).replace(" ", "-") if chosen.data in board.data[task] else "none"
+        path = self._files.write(f"{task}-{name}.csv", write_csv(task, rows, board.commit))
+        return gr.Dataframe(_table(task, rows), **looks(task)), gr.DownloadButton(value=str(path))
 
-    def _toggled(self, picked: list[str], event: gr.SelectData) -> tuple[Any, Any]:
+    def _toggled(self, sent: Any, event: gr.SelectData) -> tuple[Any, Any]:
         """The picked entries with that of the row that was clicked, or without it; and its encoder."""
-        entry = self._board.by_id.get(str((event.row_value or [""])[-1]))
+        picked, row = _texts(sent), _texts(event.row_value)
+        # Numbers are no texts: the last cell, which names the entry, stays the last.
+        entry = self._board.by_id.get(row[-1]) if row else None
         if entry is None:
             return gr.skip(), gr.skip()
         if entry.id in picked:
@@ -193,18 +240,18 @@ class Page:
             return gr.skip(), entry.result.encoder_id
         return [*picked, entry.id], entry.result.encoder_id
 
-    def _drawn(self, picked: list[str], measure: str) -> tuple[Any, Any, str]:
+    def _drawn(self, sent: Any, measure: Any) -> tuple[Any, Any, str]:
         board = self._board
-        entries = [board.by_id[id] for id in picked if id in board.by_id]
+        entries = [board.by_id[id] for id in _texts(sent) if id in board.by_id]
         # Of a task and data that were left a moment ago, some may still be picked.
         entries = [entry for entry in entries if entry.same[:2] == entries[-1].same[:2]]
-        drawing = self._plots.draw(board.commit, entries, measure)
+        drawing = self._plots.draw(board.commit, entries, measure if measure in MEASURES else MEASURES[0])
         notes = "\n".join(drawing.notes) if entries else "Click on rows of the table, or choose entries above."
         return drawing.boxes, drawing.diversity, notes
 
-    def _of_encoder(self, encoder_id: str | None) -> tuple[Any, str, Any]:
-        board = self._board
-        entries = [] if encoder_id is None else board.of_encoder(encoder_id)
+    def _of_encoder(self, sent: Any) -> tuple[Any, str, Any]:
+        board, encoder_id = self._board, _text(sent)
+        entries = board.of_encoder(encoder_id)
         labels = [
             f"{TITLES[entry.result.task]}, {encoder_page.data_name(entry.result.fingerprint)}, {entry.status}, "
             f"{entry.result.date[:10]}, {entry.id}"
@@ -212,13 +259,13 @@ class Page:
         ]
         options = list(zip(labels, (entry.id for entry in entries), strict=True))
         first = options[0][1] if options else None
-        rows = encoder_page.entry_rows(board, encoder_id or "")
-        link = encoder_page.query_of(encoder_id) if entries and encoder_id else ""
+        rows = encoder_page.entry_rows(board, encoder_id)
+        link = encoder_page.query_of(encoder_id) if entries else ""
         return rows, link, gr.Dropdown(choices=options, value=first)
 
-    def _of_entry(self, id: str | None) -> tuple[Any, Any, Any, Any]:
+    def _of_entry(self, sent: Any) -> tuple[Any, Any, Any, Any]:
         board = self._board
-        entry = board.by_id.get(id or "")
+        entry = board.by_id.get(_text(sent))
         if entry is None:
             return [], [], gr.Button(visible=False), gr.Button(visible=False)
         model = encoder_page.model_url(entry)
@@ -250,7 +297,7 @@ class _Files:
         return path
 
 
-def _column(task: str, heading: str | None) -> Any:
+def _column(task: str, heading: str) -> Column:
     return next((column for column in columns(task) if column.heading == heading), columns(task)[2])
 
 

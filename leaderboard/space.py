@@ -50,6 +50,8 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
             css=CSS,
             footer_links=[],
             ssr_mode=False,
+            # Gradio takes uploads whether a page asks for any or not.
+            max_file_size=1,
             **options,
         )
 

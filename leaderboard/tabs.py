@@ -17,7 +17,6 @@ from .table import columns
 
 CSS = """
 .gradio-container { max-width: 1500px !important; }
-.cell-menu-button { opacity: 1 !important; visibility: visible !important; }
 .virtual-row, .header-table th { font-family: var(--font) !important; font-variant-numeric: tabular-nums; }
 .plot { background: white; }
 /* Below Gradio's buttons, which would cover it. */
@@ -90,7 +89,7 @@ class TableTab:
             self.picked,
         ]
         self.narrowed = [
-            self.search.input,
+            self.search.change,
             self.statuses.input,
             self.paradigms.input,
             self.licences.input,

@@ -10,7 +10,8 @@ from pathlib import Path
 from audio_compositionality.dataset_builder import Benchmark
 from audio_compositionality.evaluator.comparison import load_results
 from audio_compositionality.evaluator.result import Result, ResultError
-from audio_compositionality.evaluator.submission import EMBEDDINGS, RESULT, Submission, make_submission, open_data
+from audio_compositionality.evaluator.submission import Submission, make_submission, open_data
+from audio_compositionality.evaluator.submission_files import EMBEDDINGS, RESULT
 from audio_compositionality.hub import Commit, Hub, HubError, RemoteFile, Repository
 from audio_compositionality.hub.names import results_of
 

@@ -49,6 +49,7 @@ def run(*arguments) -> int:
         ["report"],
         ["coral"],
         ["check-encoder"],
+        ["verify"],
         ["validate"],
         ["encoders"],
     ],

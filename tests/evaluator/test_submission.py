@@ -31,14 +31,8 @@ from audio_compositionality.dataset_builder import RenderedBenchmark, build_data
 from audio_compositionality.evaluator import ResultError, evaluate_encoder, load_result, parquet_child, parquet_reader
 from audio_compositionality.evaluator.parquet_reader import ParquetReader
 from audio_compositionality.evaluator.rounded import RoundedEmbeddings
-from audio_compositionality.evaluator.submission import (
-    LIMITS,
-    make_submission,
-    open_data,
-    parse_path,
-    read_submission,
-    submission_id,
-)
+from audio_compositionality.evaluator.submission import make_submission, open_data, read_submission
+from audio_compositionality.evaluator.submission_files import LIMITS, parse_path, submission_id
 
 
 @pytest.fixture(autouse=True, scope="module")

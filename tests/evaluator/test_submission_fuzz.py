@@ -17,16 +17,11 @@ from submissions import embeddings_table
 
 from audio_compositionality.evaluator import ResultError
 from audio_compositionality.evaluator.parquet_reader import ParquetReader
+from audio_compositionality.evaluator.record import Difference, Record, parse_verification
 from audio_compositionality.evaluator.result import Result, mean_interval
 from audio_compositionality.evaluator.rounded import RoundedEmbeddings
-from audio_compositionality.evaluator.submission import (
-    folder_of,
-    parse_path,
-    parse_submission,
-    read_submission,
-    submission_id,
-)
-from audio_compositionality.evaluator.verification import Record, parse_verification
+from audio_compositionality.evaluator.submission import parse_submission, read_submission
+from audio_compositionality.evaluator.submission_files import folder_of, id_of, parse_path, submission_id
 
 CASES = {"result": 1_500, "record": 500, "bytes": 1_300, "pages": 900, "names": 900, "paths": 1_000, "folders": 400}
 assert sum(CASES.values()) >= 5_000
@@ -240,15 +235,19 @@ def test_results_with_other_fields(reader):
         assert Result.loads(submission.result.dumps()) == submission.result
         return True
 
-    seen = explore("result", mutated_json(FILES["result.json"]), check)
-    assert min(seen["taken"], seen["refused"]) > 50
+    free = ("encoder_id", "encoder_revision", "dataset", "device", "paradigm", "licence")
+    stated = st.builds(
+        lambda field, text: json.dumps(json.loads(FILES["result.json"]) | {field: text}).encode(),
+        st.sampled_from(free),
+        st.one_of(names, texts),
+    )
+    mutated = mutated_json(FILES["result.json"])
+    seen = explore("result", st.one_of(mutated, mutated, stated), check)
+    assert min(seen["taken"], seen["refused"]) > 20
 
 
 def test_records_with_other_fields():
     digests = {"result.json": "a" * 64, "samples.parquet": "b" * 64, "embeddings.parquet": "c" * 64}
-    from audio_compositionality.evaluator.submission import id_of
-    from audio_compositionality.evaluator.verification import Difference
-
     record = Record(
         id=id_of(digests),
         fingerprint="f" * 64,
@@ -347,7 +346,7 @@ def test_names_of_encoders(tmp_path):
 
     good = st.text(st.sampled_from("abcXYZ019_ .,:/+=@#()[]~-"), min_size=1, max_size=20)
     seen = explore("names", st.tuples(st.one_of(texts, good), st.one_of(texts, good)), check)
-    assert min(seen["taken"], seen["refused"]) > 50
+    assert min(seen["taken"], seen["refused"]) > 20
 
 
 def test_paths(tmp_path):
@@ -376,7 +375,7 @@ def test_paths(tmp_path):
         return True
 
     seen = explore("paths", st.one_of(likely, st.lists(part, max_size=7).map("/".join)), check)
-    assert min(seen["taken"], seen["refused"]) > 50
+    assert min(seen["taken"], seen["refused"]) > 20
 
 
 def test_folders_of_all_kinds_of_files(reader, tmp_path):

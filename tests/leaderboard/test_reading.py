@@ -148,7 +148,7 @@ BAD = {
     "too large": (_other_json(b" " * 1_000_001), r"1,000,001 bytes; at most 1,000,000"),
     "NaN": (entry("org/bad", score=float("nan")), "score is nan"),
     "a score of 2": (entry("org/bad", score=2.0), "score is 2.0"),
-    "hostile name": (entry("<img src=x onerror=alert(1)>"), "no file of a result"),
+    "hostile name": (entry("<img src=x onerror=alert(1)>"), "encoder_id is .<img src=x"),
     "hidden characters": (entry("org/bad", paradigm="a\u202eb"), "cannot be seen"),
     "long text": (entry("org/bad", licence="x" * 501), "longer than 500"),
     "clips left out": (entry("org/bad", skipped=[{"id": "q/A", "reason": "hard"}]), "leaves out 1 clips"),

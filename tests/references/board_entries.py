@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from scipy import stats
 from submissions import sha256sum
 
 from audio_compositionality.evaluator.record import verification_files
@@ -48,14 +49,15 @@ def made_up(
         points = np.random.default_rng(number).normal(size=(4, len(ids)))
         columns |= dict(zip(("ab_1", "ab_2", "cd_1", "cd_2"), points, strict=True))
     centred = {"a_coat": "centred", "a_tre": "a_tre_centred"}[task]
-    mean, half = float(values.mean()), float(values.std(ddof=1) / len(ids) ** 0.5)
+    mean = float(values.mean())
+    half = float(stats.t.ppf(0.975, len(ids) - 1) * values.std(ddof=1) / len(ids) ** 0.5)
     result = {
         "schema_version": 4,
         "task": task,
         "score": mean,
         "std": float(values.std(ddof=1)),
         "n": len(ids),
-        "interval": [mean - 2 * half, mean + 2 * half],
+        "interval": [mean - half, mean + half],
         "controls": {**_CONTROLS[task], centred: float(columns["score_centred"].mean())},
         "training": {},
         "settings": {} if task == "a_coat" else {"seeds": [0, 1, 2], "max_steps": 600},

@@ -1,0 +1,107 @@
+"""The board read from a Hub that fails, and a checker that outlives a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from board_entries import below, entry, folder, made_up, verification
+
+from audio_compositionality.evaluator.parquet_reader import ParquetReader
+from audio_compositionality.hub import Hub
+from audio_compositionality.hub.names import results_of
+from audio_compositionality.leaderboard.plots import Plots
+from audio_compositionality.leaderboard.reading import BoardReader
+from audio_compositionality.leaderboard.source import MAX_AGE, Source
+
+from .faults import CutDownload, Drop, Fault, Status
+from .server import LoopbackHub
+from .storage import Repository
+
+RESULTS = "lab/audio-compositionality-results"
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def results(hub: LoopbackHub) -> Repository:
+    results = hub.repositories.create("dataset", RESULTS)
+    files = made_up("org/one", embeddings=b"PAR1 embeddings PAR1")
+    results.commit({**below(folder(files), files), **verification(files)})
+    return results
+
+
+@pytest.fixture
+def source(results: Repository) -> tuple[Source, Clock]:
+    clock = Clock()
+    return Source(BoardReader(Hub(), results_of("lab")), clock), clock
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[ParquetReader]:
+    with ParquetReader() as reader:
+        yield reader
+
+
+FAULTS: dict[str, tuple[str, Fault]] = {
+    "head refused": ("/revision/main", Status(503)),
+    "head without an answer": ("/revision/main", Drop(acts=False)),
+    "files refused": ("/tree/", Status(500)),
+    "a file refused": ("/resolve/", Status(500)),
+    "rate limit": ("/resolve/", Status(429, retry_after=1)),
+}
+
+
+@pytest.mark.usefixtures("waits")
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_last_board_stays_until_the_hub_is_back(
+    hub: LoopbackHub, results: Repository, source: tuple[Source, Clock], name: str
+) -> None:
+    board, clock = source
+    assert len(board.reading().board.entries) == 1
+    results.commit(entry("org/two", 1))
+    pattern, fault = FAULTS[name]
+    order = hub.faults.order("GET", pattern, fault, times=None)
+    clock.now += MAX_AGE
+    reading = board.reading()
+    assert [found.result.encoder_id for found in reading.board.entries] == ["org/one"]
+    assert reading.trouble is not None
+    assert reading.since is not None
+    assert order.fired
+    order.times = 0
+    clock.now += MAX_AGE
+    reading = board.reading()
+    assert {found.result.encoder_id for found in reading.board.entries} == {"org/one", "org/two"}
+    assert reading.trouble is None
+
+
+@pytest.mark.usefixtures("waits")
+def test_a_fault_that_passes_is_not_seen(hub: LoopbackHub, results: Repository, source: tuple[Source, Clock]) -> None:
+    hub.faults.order("GET", "/tree/", Status(503))
+    hub.faults.order("GET", "/resolve/.*json", CutDownload(10))
+    reading = source[0].reading()
+    assert reading.trouble is None
+    assert [found.status for found in reading.board.entries] == ["verified"]
+
+
+def test_without_a_repository_it_says_so(hub: LoopbackHub) -> None:
+    reading = Source(BoardReader(Hub(), results_of("lab"))).reading()
+    assert reading.board.entries == ()
+    assert "does not exist" in str(reading.trouble)
+
+
+def test_what_is_drawn_of_a_verified_entry_is_what_the_checker_computed(
+    results: Repository, source: tuple[Source, Clock], reader: ParquetReader, hub: LoopbackHub
+) -> None:
+    board = source[0].reading().board
+    (found,) = board.entries
+    drawing = Plots(Hub(), results_of("lab"), reader).draw(board.commit, [found])
+    assert drawing.boxes is not None
+    fetched = [made.target for made in hub.made("GET", "samples")]
+    assert fetched
+    assert all("/verified/" in target for target in fetched)
