@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 import soundfile
 import soxr
 import yaml
-from huggingface_hub import constants
 
 from audio_compositionality.hub import Action, Hub, HubError, Repository, call
 
@@ -287,8 +286,7 @@ def _open_on_hub(source: str, revision: str | None) -> tuple[dict[str, dict[str,
     repository = Repository("dataset", source)
 
     def found() -> tuple[dict[str, dict[str, Shards]], Manifest | None]:
-        # Without the Hub, what is in the cache under the name of the revision has to do.
-        at = revision if constants.HF_HUB_OFFLINE else Hub().head(repository, revision or "main")
+        at = Hub().head(repository, revision or "main")
         return _find_shards(source, at), _find_manifest(source, at)
 
     try:

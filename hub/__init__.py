@@ -1,7 +1,7 @@
 """Every call to the Hub: bounded retries, lost answers recognised, errors that say what to do."""
 
 from .calls import call
-from .client import Changes, Comment, Commit, Content, Hub, PullRequest, RemoteFile
+from .client import Changes, Comment, Commit, Content, Hub, PullRequest, RemoteFile, digest_of
 from .errors import Action, HubError, Kind, Repository, Right
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "Repository",
     "Right",
     "call",
+    "digest_of",
 ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from huggingface_hub import HfApi
+from huggingface_hub import HfApi, constants
 
 from .errors import Action, HubError, explain, is_of_client, is_transient, retry_after, status_of
 
@@ -34,10 +36,27 @@ def call(action: Action, function: Callable[[], Answer], api: HfApi | None = Non
     """
     for number in range(len(WAITS) + 1):
         try:
-            return function()
+            with plain_transfers():
+                return function()
         except Exception as error:
             pause_or_raise(error, action, number, api)
     raise AssertionError("the last try returns or raises")
+
+
+@contextmanager
+def plain_transfers() -> Iterator[None]:
+    """Files go by HTTP within, not by Xet, whose errors do not say what the Hub has answered.
+
+    Warnings of huggingface_hub about what it does itself are not shown.
+    """
+    before = constants.HF_HUB_DISABLE_XET
+    constants.HF_HUB_DISABLE_XET = True
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Use 'content=<...>'", DeprecationWarning)
+            yield
+    finally:
+        constants.HF_HUB_DISABLE_XET = before
 
 
 def pause_or_raise(error: BaseException, action: Action, number: int, api: HfApi | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,13 +15,14 @@ from huggingface_hub import (
     CommitOperationAdd,
     CommitOperationDelete,
     DiscussionComment,
+    DiscussionWithDetails,
     DryRunFileInfo,
     HfApi,
     constants,
 )
 from huggingface_hub.hf_api import RepoFile
 
-from .calls import call, pause_or_raise
+from .calls import WAITS, call, pause_or_raise, plain_transfers
 from .errors import Action, HubError, Repository, is_repository_absent, status_of
 
 Content = bytes | Path
@@ -50,7 +51,7 @@ class RemoteFile:
     def matches(self, content: Content) -> bool:
         """Whether the file has this content."""
         size = len(content) if isinstance(content, bytes) else content.stat().st_size
-        return size == self.size and _digest(content, self.digest.split(":")[0], size) == self.digest
+        return size == self.size and digest_of(content, self.digest.split(":")[0]) == self.digest
 
 
 @dataclass(frozen=True)
@@ -119,26 +120,24 @@ class Comment:
 class Hub:
     """The Hub of `HF_ENDPOINT`, as the user of a token. Every method raises `HubError`."""
 
-    def __init__(self, token: str | None = None) -> None:
-        """Nothing is asked yet.
-
-        Args:
-            token: by default that of HF_TOKEN, or the one saved by `hf auth login`.
-        """
-        self._api = HfApi(endpoint=constants.ENDPOINT, token=token)
+    def __init__(self) -> None:
+        """Nothing is asked yet. The token is that of HF_TOKEN, or the one saved by `hf auth login`."""
+        self._api = HfApi(endpoint=constants.ENDPOINT)
 
     def user(self) -> str:
         """Name of the user whose token is in use."""
-        answer: dict[str, Any] = self._call(Action("find out whose token this is"), self._api.whoami)
+        # Kept by the client: the Hub limits how often it is asked this.
+        whoami = partial(self._api.whoami, cache=True)
+        answer: dict[str, Any] = self._call(Action("find out whose token this is"), whoami)
         return str(answer["name"])
 
-    def create(self, repository: Repository, *, private: bool = False) -> bool:
-        """Make a repository unless it is there; a Space is one of Gradio. Returns whether it is new.
+    def create(self, repository: Repository, *, private: bool = False) -> None:
+        """Make a repository unless it is there; a Space is one of Gradio.
 
         ``private`` is for a new one; who sees one that exists is left as it is.
         """
         if self._head(repository, "main") is not None:
-            return False
+            return
         self._call(
             Action(f"make the {repository}", "write", repository),
             lambda: self._api.create_repo(
@@ -149,7 +148,6 @@ class Hub:
                 space_sdk="gradio" if repository.kind == "space" else None,
             ),
         )
-        return True
 
     def exists(self, repository: Repository) -> bool:
         """Whether the repository exists, as far as the token sees."""
@@ -176,6 +174,11 @@ class Hub:
             if isinstance(item, RepoFile)
         }
 
+    def files_if_any(self, repository: Repository) -> dict[str, RemoteFile] | None:
+        """All files of the branch main; None where the repository does not exist, as far as the token sees."""
+        head = self._head(repository, "main")
+        return None if head is None else self.files(repository, head)
+
     def commits(self, repository: Repository, revision: str = "main") -> list[str]:
         """The commits of a revision, the newest first."""
         found = self._call(
@@ -194,15 +197,18 @@ class Hub:
             limit: bytes; a larger file is refused before it is fetched.
         """
         action = Action(f"fetch {path!r} of the {repository}", repository=repository)
-        fetch = partial(self._api.hf_hub_download, repository.id, path, repo_type=repository.kind, revision=revision)
+        if ".." in path.split("/"):
+            raise HubError(f"could not {action.what}: a path must not leave the repository")
+        fetch = partial(self._api.hf_hub_download, repository.id, path, repo_type=repository.kind)
 
         def fetched() -> Path:
-            found = fetch(dry_run=True)
+            found = fetch(revision=revision, dry_run=True)
             assert isinstance(found, DryRunFileInfo)
             if found.file_size is None or found.file_size > limit:
                 size = "an unknown size" if found.file_size is None else f"{found.file_size:,} bytes"
                 raise HubError(f"could not {action.what}: it has {size}, and {limit:,} bytes are the most")
-            return Path(str(fetch()))
+            # The branch may have moved on since: what is fetched is what was measured.
+            return Path(str(fetch(revision=found.commit_hash)))
 
         return self._call(action, fetched)
 
@@ -240,7 +246,7 @@ class Hub:
 
         Large files are uploaded folder by folder before the commit; what was uploaded before is not sent again. Where
         an answer is lost or somebody else commits meanwhile, what is there is looked at again before the next try: no
-        commit is made twice, and none of another is undone.
+        commit is made twice, and no other file of theirs is touched.
 
         Args:
             repository: the repository, which must exist.
@@ -257,7 +263,7 @@ class Hub:
         tries = conflicts = 0
         first: Changes | None = None
         while True:
-            request = self._own_request(repository, message) if pull_request else None
+            request = self.own_request(repository, message) if pull_request else None
             target = request.revision if request else revision
             head = self.head(repository, target)
             changes = self.changes(repository, files, delete=gone, revision=head)
@@ -283,17 +289,22 @@ class Hub:
                 parent_commit=None if create else head,
             )
             try:
-                info: CommitInfo = self._quietly(send)
+                with plain_transfers():
+                    info: CommitInfo = send()
             except Exception as error:
                 if status_of(error) == 412 and conflicts < MAX_CONFLICTS:
+                    # The first at once; a repository that many push to is given time.
+                    time.sleep(WAITS[min(conflicts, len(WAITS)) - 1] if conflicts else 0.0)
                     conflicts += 1
                     continue
                 pause_or_raise(error, action, tries, self._api)
                 tries += 1
                 continue
+            if create and info.pr_num is None:
+                # Somebody brought main to the same content meanwhile: seen in the next round.
+                continue
             if create:
-                assert info.pr_num is not None
-                request = PullRequest(int(info.pr_num), message, "")
+                request = PullRequest(int(str(info.pr_num)), message, self.user())
             return self._made(repository, info.oid, first, request)
 
     def pull_requests(self, repository: Repository, *, author: str | None = None) -> list[PullRequest]:
@@ -313,23 +324,19 @@ class Hub:
         found = [PullRequest(item.num, item.title, item.author) for item in self._call(action, listed)]
         return sorted(found, key=lambda request: request.number)
 
+    def own_request(self, repository: Repository, title: str) -> PullRequest | None:
+        """The user's newest open pull request with a title."""
+        found = self.pull_requests(repository, author=self.user())
+        return next((request for request in reversed(found) if request.title == title), None)
+
     def comments(self, repository: Repository, number: int) -> list[Comment]:
         """The comments on a pull request, the oldest first; its description is the first."""
-        details = self._call(
-            Action(f"read pull request {number} of the {repository}", repository=repository),
-            lambda: self._api.get_discussion_details(repository.id, number, repo_type=repository.kind),
-        )
-        return [
-            Comment(event.author, event.content) for event in details.events if isinstance(event, DiscussionComment)
-        ]
+        events = self._details(repository, number).events
+        return [Comment(event.author, event.content) for event in events if isinstance(event, DiscussionComment)]
 
     def status(self, repository: Repository, number: int) -> str:
         """Of a pull request: ``open``, ``closed``, ``merged`` or ``draft``."""
-        details = self._call(
-            Action(f"read pull request {number} of the {repository}", repository=repository),
-            lambda: self._api.get_discussion_details(repository.id, number, repo_type=repository.kind),
-        )
-        return str(details.status)
+        return str(self._details(repository, number).status)
 
     def comment(self, repository: Repository, number: int, text: str) -> None:
         """Comment on a pull request, unless this user has said the same there."""
@@ -337,7 +344,8 @@ class Hub:
         action = Action(f"comment on pull request {number} of the {repository}", "discuss", repository)
 
         def say() -> None:
-            if Comment(user, text) not in self.comments(repository, number):
+            said = {(found.author, found.text.strip()) for found in self.comments(repository, number)}
+            if (user, text.strip()) not in said:
                 self._api.comment_discussion(repository.id, number, text, repo_type=repository.kind)
 
         self._call(action, say)
@@ -353,13 +361,13 @@ class Hub:
         self._call(action, bring_in)
 
     def _call(self, action: Action, function: Callable[[], _Answer]) -> _Answer:
-        return call(action, lambda: self._quietly(function), self._api)
+        return call(action, function, self._api)
 
-    def _quietly(self, function: Callable[[], _Answer]) -> _Answer:
-        with warnings.catch_warnings():
-            # huggingface_hub warns of what it does itself.
-            warnings.filterwarnings("ignore", "Use 'content=<...>'", DeprecationWarning)
-            return function()
+    def _details(self, repository: Repository, number: int) -> DiscussionWithDetails:
+        action = Action(f"read pull request {number} of the {repository}", repository=repository)
+        return self._call(
+            action, lambda: self._api.get_discussion_details(repository.id, number, repo_type=repository.kind)
+        )
 
     def _sha(self, repository: Repository, revision: str) -> str:
         return str(self._api.repo_info(repository.id, repo_type=repository.kind, revision=revision).sha)
@@ -373,11 +381,6 @@ class Hub:
                 return None
             raise
 
-    def _own_request(self, repository: Repository, title: str) -> PullRequest | None:
-        """The user's newest open pull request with a title."""
-        found = self.pull_requests(repository, author=self.user())
-        return next((request for request in reversed(found) if request.title == title), None)
-
     def _upload(
         self,
         repository: Repository,
@@ -386,7 +389,7 @@ class Hub:
         revision: str,
         create: bool,
     ) -> None:
-        """Upload large files, those of each top folder together, one folder after the other."""
+        """Upload large files, those of each folder together, one folder after the other."""
         folders: dict[str, list[CommitOperationAdd]] = {}
         for addition in additions:
             folders.setdefault(addition.path_in_repo.rpartition("/")[0], []).append(addition)
@@ -408,8 +411,13 @@ class Hub:
         return Commit(oid, f"{repository.url}/discussions/{request.number}", changes, request.number)
 
 
-def _digest(content: Content, kind: str, size: int) -> str:
-    digest = hashlib.sha256() if kind == "sha256" else hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+def digest_of(content: Content, kind: str) -> str:
+    """The digest of a file, ``sha256`` or ``git``, as `RemoteFile.digest` has it."""
+    if kind == "sha256":
+        digest = hashlib.sha256()
+    else:
+        size = len(content) if isinstance(content, bytes) else content.stat().st_size
+        digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     if isinstance(content, bytes):
         digest.update(content)
     else:

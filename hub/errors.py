@@ -6,11 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from json import JSONDecodeError
 from typing import Any, Literal
 
 import httpx2
 from huggingface_hub import constants, get_token
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    LocalTokenNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+)
+from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
 
 Kind = Literal["dataset", "space", "model"]
 
@@ -83,8 +92,8 @@ class Action:
 
 def status_of(error: BaseException) -> int | None:
     """The HTTP status within an error of the clients: uploads and downloads wrap it in errors of other types."""
-    answer = next((found for found in _chain(error) if isinstance(found, HfHubHTTPError)), None)
-    return None if answer is None or answer.response is None else int(answer.response.status_code)
+    answer = _answer(error)
+    return None if answer is None else int(answer.status_code)
 
 
 def is_transient(error: BaseException) -> bool:
@@ -92,35 +101,58 @@ def is_transient(error: BaseException) -> bool:
     status = status_of(error)
     if status is not None:
         return status in TRANSIENT
-    return any(isinstance(found, (httpx2.TransportError, ConnectionError, TimeoutError)) for found in _chain(error))
+    if _has(error, OfflineModeIsEnabled):
+        return False
+    # An answer that is no JSON is that of a gateway in trouble: huggingface_hub reads it before it looks at the status.
+    return isinstance(error, JSONDecodeError) or any(
+        isinstance(found, (httpx2.TransportError, ConnectionError, TimeoutError)) for found in _chain(error)
+    )
 
 
 def is_repository_absent(error: BaseException) -> bool:
-    """Whether the Hub says that there is no such repository, as it does with 404 and, to who is no member, with 401."""
-    answers = [found for found in _chain(error) if isinstance(found, HfHubHTTPError) and found.response is not None]
-    return any(found.response.headers.get("X-Error-Code") == "RepoNotFound" for found in answers)
+    """Whether the Hub says that there is no such repository, as far as the token sees.
+
+    To who has no token it says 401 of what is not there as of what is private.
+    """
+    if _has(error, GatedRepoError) or not _has(error, RepositoryNotFoundError):
+        return False
+    return status_of(error) != 401 or get_token() is None or _header(error, "X-Error-Code") == "RepoNotFound"
 
 
 def is_of_client(error: BaseException) -> bool:
-    """Whether an error is what the clients make of an answer or of a broken connection."""
-    kinds = (HfHubHTTPError, HFValidationError, httpx2.HTTPError, ConnectionError, TimeoutError)
-    return any(isinstance(found, kinds) for found in _chain(error))
+    """Whether an error is what the clients make of an answer, of a broken connection, or of what they are given."""
+    kinds = (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalTokenNotFoundError,
+        httpx2.HTTPError,
+        ConnectionError,
+        TimeoutError,
+    )
+    return isinstance(error, JSONDecodeError) or _has(error, *kinds)
 
 
 def retry_after(error: BaseException) -> float | None:
-    """The seconds that the Hub asks to wait, from its header Retry-After: a number or a date (RFC 9110, 10.2.3)."""
-    for found in _chain(error):
-        if isinstance(found, HfHubHTTPError) and found.response is not None:
-            value = found.response.headers.get("Retry-After", "")
-            if value.strip().isdigit():
-                return float(value)
-            try:
-                moment = parsedate_to_datetime(value)
-            except ValueError:
-                return None
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-    return None
+    """The seconds that the Hub asks to wait.
+
+    From its header RateLimit (the draft draft-ietf-httpapi-ratelimit-headers-09), which huggingface_hub looks at first,
+    or Retry-After, a number or a date (RFC 9110, 10.2.3).
+    """
+    answer = _answer(error)
+    if answer is None:
+        return None
+    limit = parse_ratelimit_headers(answer.headers)
+    if limit is not None and limit.remaining == 0:
+        return float(limit.reset_in_seconds)
+    value = answer.headers.get("Retry-After", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value)
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
 def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -> HubError:
@@ -133,20 +165,27 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
     """
     status = status_of(error)
     if status is None:
-        reason = f"{constants.ENDPOINT} cannot be reached or broke the connection ({_first_line(error)})"
-        advice = "check the network; the same command goes on from there"
-    elif status in TRANSIENT:
+        reason, advice = _unanswered(error)
+    elif status in TRANSIENT or status == 412:
         reason = f"the Hub answered {status} ({_said(error)}), again after several tries"
         advice = "run the same command later: it goes on from there"
         wait = retry_after(error)
         if wait is not None:
             advice = f"it asks to wait {wait:.0f} s; {advice}"
-    elif status == 401:
-        reason, advice = _unknown_user(error, action, user)
-    elif status == 403:
+    elif _has(error, GatedRepoError) and action.repository is not None:
+        reason, advice = f"it is gated ({_said(error)})", f"ask for access at {action.repository.url}"
+    elif get_token() is None and (status == 401 or action.right != "read"):
+        reason, advice = _NO_TOKEN, _make_token()
+    elif is_repository_absent(error):
+        seen = f"the token of {user['name']} does not see it" if user else "it is private and no token is set"
+        reason, advice = f"the {action.repository} does not exist, or {seen}", "check the name and the token"
+    elif status == 401 and user is None:
+        reason = f"the Hub does not accept the token ({_said(error)})"
+        advice = f"it is wrong, expired or revoked: {_make_token()}"
+    elif status in (401, 403):
         reason, advice = f"the Hub refuses it ({_said(error)})", missing_right(action, user)
     elif status == 404:
-        reason, advice = _absent(error, action, user)
+        reason, advice = f"there is no such thing ({_said(error)})", "check the name"
     else:
         reason, advice = f"the Hub answered {status} ({_said(error)})", "this is unexpected; see the answer"
     return HubError(f"could not {action.what}: {reason}; {advice}", status)
@@ -188,22 +227,25 @@ def missing_right(action: Action, user: dict[str, Any] | None) -> str:
     return f"the token of {name} must have the right to {verb}: see {settings}"
 
 
-def _absent(error: BaseException, action: Action, user: dict[str, Any] | None) -> tuple[str, str]:
-    if action.repository is None or not is_repository_absent(error):
-        return f"there is no such thing ({_said(error)})", "check the name"
-    seen = f"the token of {user['name']} does not see it" if user else "it is private and no token is set"
-    return f"the {action.repository} does not exist, or {seen}", "check the name and the token"
+_NO_TOKEN = "no token is set"
 
 
-def _unknown_user(error: BaseException, action: Action, user: dict[str, Any] | None) -> tuple[str, str]:
-    if is_repository_absent(error):
-        return _absent(error, action, user)
-    settings = f"make one at {constants.ENDPOINT}/settings/tokens, then set HF_TOKEN or run `hf auth login`"
-    if get_token() is None:
-        return f"no token is set ({_said(error)})", settings
-    if user is not None:
-        return f"the Hub refuses it ({_said(error)})", missing_right(action, user)
-    return f"the Hub does not accept the token ({_said(error)})", f"it is wrong, expired or revoked: {settings}"
+def _make_token() -> str:
+    return f"make one at {constants.ENDPOINT}/settings/tokens, then set HF_TOKEN or run `hf auth login`"
+
+
+def _unanswered(error: BaseException) -> tuple[str, str]:
+    """Reason and advice for an error that comes with no status."""
+    if _has(error, LocalTokenNotFoundError):
+        return _NO_TOKEN, _make_token()
+    if _has(error, OfflineModeIsEnabled):
+        return "the clients of the Hub are offline", "unset HF_HUB_OFFLINE"
+    if _has(error, HFValidationError):
+        return f"that is no name that the Hub can have ({_first_line(error)})", "check the name"
+    if isinstance(error, JSONDecodeError):
+        return "the Hub's answer is no JSON", "run the same command later: it goes on from there"
+    reason = f"{constants.ENDPOINT} cannot be reached or broke the connection ({_first_line(error)})"
+    return reason, "check the network; the same command goes on from there"
 
 
 def _granted(fine_grained: dict[str, Any], space: str) -> set[str]:
@@ -212,6 +254,21 @@ def _granted(fine_grained: dict[str, Any], space: str) -> set[str]:
         if str(scope.get("entity", {}).get("name", "")).split("/")[0] == space:
             granted |= set(scope.get("permissions", []))
     return granted
+
+
+def _has(error: BaseException, *kinds: type[BaseException]) -> bool:
+    return any(isinstance(found, kinds) for found in _chain(error))
+
+
+def _answer(error: BaseException) -> httpx2.Response | None:
+    """The Hub's answer behind an error."""
+    answers = (found.response for found in _chain(error) if isinstance(found, HfHubHTTPError))
+    return next((answer for answer in answers if answer is not None), None)
+
+
+def _header(error: BaseException, name: str) -> str | None:
+    answer = _answer(error)
+    return None if answer is None else answer.headers.get(name)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

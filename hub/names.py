@@ -33,7 +33,7 @@ def check_org(org: str) -> str:
     Raises:
         HubError: it cannot.
     """
-    # The Hub's rule: letters, digits, "-" and single "." within, up to 96 characters with the name of a repository.
+    # As the Hub's clients check the id of a repository, of which this is the first part, and at most 42 characters.
     if not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,40}[A-Za-z0-9])?", org) or "--" in org or ".." in org:
         raise HubError(
             f"--org is {org!r}; it is the name of an organisation or user on the Hub, such as my-lab, without a slash"

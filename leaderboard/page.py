@@ -137,7 +137,7 @@ class Page:
                 wanted = request.query_params.get("encoder", "")
                 found = self._refresh(self._source.reading(), Chosen.of(*values))
                 if wanted in self._board.encoders:
-                    found[filled.index(encoder.chosen)] = gr.Dropdown(choices=self._encoders(), value=wanted)
+                    found[filled.index(encoder.chosen)] = gr.update(choices=self._encoders(), value=wanted)
                     return [*found, gr.Tabs(selected="encoder")]
                 return [*found, gr.Tabs()]
 
@@ -203,15 +203,15 @@ class Page:
             _state(reading),
             [[shortened(item.path, 300), shortened(item.reason, 300)] for item in board.rejected],
             self._checks(),
-            gr.Dropdown(choices=self._encoders()),
-            gr.Dropdown(choices=[(encoder_page.data_name(one), one) for one in known], value=data or None),
-            gr.Dropdown(choices=paradigms, value=kept.paradigms),
-            gr.Dropdown(choices=licences, value=kept.licences),
-            gr.Dropdown(choices=headings, value=kept.sort),
+            gr.update(choices=self._encoders()),
+            gr.update(choices=[(encoder_page.data_name(one), one) for one in known], value=data or None),
+            gr.update(choices=paradigms, value=kept.paradigms),
+            gr.update(choices=licences, value=kept.licences),
+            gr.update(choices=headings, value=kept.sort),
             table,
             csv,
             texts.caption(task),
-            gr.Dropdown(choices=[(_label(row), row.entry.id) for row in best], value=kept.picked),
+            gr.update(choices=[(_label(row), row.entry.id) for row in best], value=kept.picked),
         ]
 
     def _filtered(self, chosen: Chosen) -> tuple[Any, Any]:
@@ -261,7 +261,7 @@ class Page:
         first = options[0][1] if options else None
         rows = encoder_page.entry_rows(board, encoder_id)
         link = encoder_page.query_of(encoder_id) if entries else ""
-        return rows, link, gr.Dropdown(choices=options, value=first)
+        return rows, link, gr.update(choices=options, value=first)
 
     def _of_entry(self, sent: Any) -> tuple[Any, Any, Any, Any]:
         board = self._board

@@ -29,7 +29,7 @@ def run_push_dataset(options: argparse.Namespace) -> None:
             "and results on them are not results on these"
         )
     _tell(f"dataset {pushed.repository}", pushed.changes, pushed.commit)
-    if not options.dry_run:
+    if not (options.dry_run or options.create_pr):
         print(f'load_dataset("{pushed.repository}", "a_coat", split="test") reads it, and so does --data.')
 
 
@@ -37,7 +37,7 @@ def run_push_metrics(options: argparse.Namespace) -> None:
     """`push metrics`."""
     pushed = push_metrics(options.org, private=options.private, pull_request=options.create_pr, dry_run=options.dry_run)
     _tell_all(pushed)
-    if not options.dry_run:
+    if not (options.dry_run or options.create_pr):
         for push in pushed:
             print(f'evaluate.load("{push.repository.id}") loads it.')
 
@@ -47,6 +47,8 @@ def run_push_leaderboard(options: argparse.Namespace) -> None:
     _tell_all(
         push_leaderboard(options.org, private=options.private, pull_request=options.create_pr, dry_run=options.dry_run)
     )
+    if options.dry_run:
+        return
     print(
         f"The Space checks and merges pull requests where its secret HF_TOKEN is a token that may write to "
         f"{results_of(options.org).id}: set it at {leaderboard_of(options.org).url}/settings"
@@ -76,12 +78,15 @@ def run_submit(options: argparse.Namespace) -> None:
             _list({f"{made.folder}/{name}": len(content) for name, content in made.files.items()})
     if options.dry_run:
         print(f"Nothing was sent. Without --dry-run this becomes a pull request on {submitted.repository.id}.")
+        if options.model_card:
+            print(f"--model-card opens others on {', '.join(model.id for model in submitted.models)}.")
     elif submitted.commit is None:
         print(f"These results are submitted already: {submitted.url}")
     else:
         print(f"Submitted: {submitted.url}")
-    for commit in submitted.models:
-        print(f"On the model's page, once its owners merge it: {commit.url}")
+    for model, commit in submitted.models.items():
+        if commit is not None:
+            print(f"On the page of {model.id}, once its owners merge it: {commit.url}")
 
 
 def _tell_all(pushes: Iterable[SpacePush]) -> None:

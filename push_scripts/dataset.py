@@ -24,7 +24,8 @@ REGISTRATION = "eval.yaml"
 
 _SHARD = re.compile(r"(a_coat|a_tre)/[a-z]+-\d{5}-of-\d{5}\.parquet")
 
-_MANIFEST_LIMIT = 10_000_000
+MANIFEST_LIMIT = 10_000_000
+"""Bytes of a manifest, at most; that of the preset full has 12 kB."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def push_dataset(
     content = dataset_files(Path(folder), manifest)
     if not dry_run:
         hub.create(repository, private=private)
-    present = hub.files(repository) if hub.exists(repository) else {}
+    present = hub.files_if_any(repository) or {}
     replaced = _replaced(hub, repository, manifest) if MANIFEST_NAME in present else None
     stale = [name for name in present if _SHARD.fullmatch(name) and name not in content]
     if dry_run:
@@ -106,10 +107,10 @@ def dataset_files(folder: Path, manifest: Manifest) -> dict[str, Content]:
 
 
 def check_folder(folder: Path, *, progress: bool = True) -> Manifest:
-    """The manifest of a built folder, if everything in the folder is what the manifest says.
+    """The manifest of a built folder, if its shards are what the manifest says, and its card states the fingerprint.
 
     Raises:
-        DatasetError: it is not: an unfinished build, a shard that was changed or belongs to other data, another card.
+        DatasetError: an unfinished build, a shard that was changed or belongs to other data, the card of other data.
     """
     if not folder.is_dir():
         raise DatasetError(f"{folder} is no folder; `audio-compositionality build --out {folder}` writes one")
@@ -152,7 +153,7 @@ def _check_shard(folder: Path, name: str, manifest: Manifest) -> None:
 def _replaced(hub: Hub, repository: Repository, manifest: Manifest) -> str | None:
     """The fingerprint of other data that the repository holds."""
     try:
-        other = Manifest.load(hub.download(repository, MANIFEST_NAME, limit=_MANIFEST_LIMIT))
+        other = Manifest.load(hub.download(repository, MANIFEST_NAME, limit=MANIFEST_LIMIT))
     except DatasetError:
         return None
     return None if other is None or other.fingerprint == manifest.fingerprint else other.fingerprint

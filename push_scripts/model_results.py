@@ -19,9 +19,14 @@ from audio_compositionality.evaluator.table import TITLES, number
 from audio_compositionality.hub import Commit, Hub, Repository
 from audio_compositionality.hub.names import dataset_of, leaderboard_of
 
+from .dataset import MANIFEST_LIMIT
+
 FOLDER = ".eval_results"
 
-_LIMIT = 10_000_000
+_LIMIT = 1_000_000
+"""Bytes of a file of results, at most; an entry has about 400."""
+
+_EXPLANATION = "What the scores mean, the controls beside them, and whether they were recomputed: {space}"
 
 
 def model_of(result: Result) -> Repository:
@@ -48,7 +53,7 @@ def check_data(hub: Hub, org: str, results: Sequence[Result]) -> str:
     """
     repository = dataset_of(org)
     head = hub.head(repository)
-    manifest = Manifest.load(hub.download(repository, MANIFEST_NAME, head, limit=_LIMIT))
+    manifest = Manifest.load(hub.download(repository, MANIFEST_NAME, head, limit=MANIFEST_LIMIT))
     for result in results:
         if manifest is None or manifest.fingerprint != result.fingerprint:
             theirs = "no data" if manifest is None else f"the data {manifest.fingerprint[:12]}"
@@ -80,13 +85,17 @@ def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequenc
     path = f"{FOLDER}/{name}.yaml"
     entries = model_entries(org, results, revision)
     own = {(entry["dataset"]["id"], entry["dataset"]["task_id"]) for entry in entries}
-    kept = [entry for entry in _present(hub, model, path) if _subject(entry) not in own]
+    title = f"Results on {dataset_of(org).id}"
+    # The user's open pull request, where there is one, is what is added to.
+    request = hub.own_request(model, title)
+    present = _present(hub, model, path, request.revision if request else "main")
+    kept = [entry for entry in present if _subject(entry) not in own]
     text = yaml.safe_dump([*kept, *entries], sort_keys=False, allow_unicode=True)
     scores = ", ".join(f"{TITLES[result.task]} {number(result.score)}" for result in results)
     return hub.commit(
         model,
         {path: text.encode()},
-        f"Results on {dataset_of(org).id}",
+        title,
         description=f"{scores}.\n\n{_EXPLANATION.format(space=leaderboard_of(org).url)}",
         pull_request=True,
     )
@@ -123,16 +132,12 @@ def variant_of(result: Result) -> str:
     return ", ".join(part for part in parts if part)
 
 
-_EXPLANATION = """\
-What the scores mean, the controls beside them, and whether they were recomputed: {space}"""
-
-
-def _present(hub: Hub, model: Repository, path: str) -> list[Any]:
+def _present(hub: Hub, model: Repository, path: str, revision: str) -> list[Any]:
     """The entries of the file that is there; none where it is no list."""
-    if path not in hub.files(model):
+    if path not in hub.files(model, revision):
         return []
     try:
-        found = yaml.safe_load(hub.download(model, path, limit=1_000_000).read_text("utf-8"))
+        found = yaml.safe_load(hub.download(model, path, revision, limit=_LIMIT).read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ResultError(f"{path} of {model.id} is no YAML that can be added to: mend it there first") from error
     return found if isinstance(found, list) else []

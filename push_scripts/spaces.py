@@ -9,6 +9,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from string import Template
 
+from huggingface_hub import constants
+
 from audio_compositionality.hub import Changes, Commit, Content, Hub, Repository
 from audio_compositionality.hub.names import leaderboard_of, metric_of, results_of
 from audio_compositionality.metrics import METRICS
@@ -70,7 +72,9 @@ def push_leaderboard(
     hub = hub or Hub()
     results, space = results_of(org), leaderboard_of(org)
     card = Template(files(__package__).joinpath("results_card.md").read_text("utf-8"))
-    text = card.substitute(org=org, dataset=f"{org}/audio-compositionality", space=space.id, results=results.id)
+    text = card.substitute(
+        org=org, dataset=f"{org}/audio-compositionality", space=space.id, results=results.id, hub=constants.ENDPOINT
+    )
     contents: Mapping[Repository, Mapping[str, Content]] = {
         results: {"README.md": text.encode()},
         space: leaderboard_files(),
@@ -121,7 +125,7 @@ def _push(
     if not dry_run:
         hub.create(repository, private=private)
     # Files of the project's packages that a newer version no longer has; nothing else in the repository is touched.
-    present = hub.files(repository) if hub.exists(repository) else {}
+    present = hub.files_if_any(repository) or {}
     stale = [path for path in present if path.startswith("audio_compositionality") and path not in content]
     if dry_run:
         return SpacePush(repository, hub.changes(repository, content, delete=stale), None)

@@ -12,7 +12,7 @@ from audio_compositionality.evaluator.comparison import load_results
 from audio_compositionality.evaluator.result import Result, ResultError
 from audio_compositionality.evaluator.submission import Submission, make_submission, open_data
 from audio_compositionality.evaluator.submission_files import EMBEDDINGS, RESULT
-from audio_compositionality.hub import Commit, Hub, HubError, RemoteFile, Repository
+from audio_compositionality.hub import Commit, Hub, HubError, RemoteFile, Repository, digest_of
 from audio_compositionality.hub.names import results_of
 
 from .model_results import check_data, model_of, submit_model_results
@@ -30,14 +30,14 @@ class Submitted:
         submissions: what is sent, one a result; empty where the user's pull request has them already.
         commit: the pull request; None of a dry run, and where it was there already.
         url: of the pull request; None of a dry run.
-        models: the pull requests on the repositories of the models.
+        models: the repositories of the models, each with its pull request; None of a dry run.
     """
 
     repository: Repository
     submissions: tuple[Submission, ...]
     commit: Commit | None
     url: str | None
-    models: tuple[Commit, ...]
+    models: Mapping[Repository, Commit | None]
 
 
 def submit_results(
@@ -94,19 +94,16 @@ def submit_results(
         revision = check_data(hub, org, results)
         for model in models:
             hub.head(model)
-    there = hub.files(repository) if hub.exists(repository) else None
+    there = hub.files_if_any(repository)
     if there is None and not dry_run:
         raise HubError(
             f"there is no {repository}: check --org; `audio-compositionality push leaderboard` makes one", 404
         )
-    title = _title([entry.path for entry in entries], results)
-    if not dry_run:
-        opened = next(
-            (found for found in hub.pull_requests(repository, author=hub.user()) if found.title == title), None
-        )
-        if opened is not None:
-            url = f"{repository.url}/discussions/{opened.number}"
-            return Submitted(repository, (), None, url, _on_models(hub, org, models, revision))
+    title = _title([entry.path for entry in entries], results, (with_embeddings, paradigm, licence))
+    opened = None if dry_run else hub.own_request(repository, title)
+    if opened is not None:
+        url = f"{repository.url}/discussions/{opened.number}"
+        return Submitted(repository, (), None, url, _on_models(hub, org, models, revision))
     benchmarks: dict[str, Benchmark] = {}
     submissions = []
     for entry in entries:
@@ -128,14 +125,15 @@ def submit_results(
     files = {f"{made.folder}/{name}": content for made in submissions for name, content in made.files.items()}
     _check_new(there or {}, submissions)
     if dry_run:
-        return Submitted(repository, tuple(submissions), None, None, ())
+        return Submitted(repository, tuple(submissions), None, None, dict.fromkeys(models))
     commit = hub.commit(repository, files, title, description=_description(submissions), pull_request=True)
     return Submitted(repository, tuple(submissions), commit, commit.url, _on_models(hub, org, models, revision))
 
 
-def _title(paths: Sequence[Path], results: Sequence[Result]) -> str:
-    """The title of the pull request. The same results have the same title, by which it is found again."""
-    digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)).hexdigest()
+def _title(paths: Sequence[Path], results: Sequence[Result], options: tuple[object, ...]) -> str:
+    """The title of the pull request. The same results with the same options have the same, by which it is found."""
+    digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
+    digest = hashlib.sha256(repr((digests, options)).encode()).hexdigest()
     encoders = sorted({result.encoder_id for result in results})
     names = encoders[0] if len(encoders) == 1 else f"{len(encoders)} encoders"
     tasks = ", ".join(sorted({result.task for result in results}))
@@ -154,13 +152,14 @@ def _check_new(there: Mapping[str, RemoteFile], submissions: Sequence[Submission
         if f"{made.folder}/{RESULT}" in there:
             raise ResultError(f"the leaderboard has this result already: {made.folder}")
         encoder = made.folder.split("/")[1]
+        own = {digest_of(made.files[EMBEDDINGS], kind) for kind in ("sha256", "git")} if made.embeddings else set()
         for file in known:
-            parts = file.path.split("/")
-            if EMBEDDINGS in made.files and parts[1] != encoder and file.matches(made.files[EMBEDDINGS]):
-                raise ResultError(
-                    f"{made.folder} has the same embeddings as {'/'.join(parts[:-1])}, which is another encoder"
-                )
+            folder, _, _ = file.path.rpartition("/")
+            if file.digest in own and folder.split("/")[1] != encoder:
+                raise ResultError(f"{made.folder} has the same embeddings as {folder}, which is another encoder")
 
 
-def _on_models(hub: Hub, org: str, models: Mapping[Repository, Sequence[Result]], revision: str) -> tuple[Commit, ...]:
-    return tuple(submit_model_results(hub, org, model, results, revision) for model, results in models.items())
+def _on_models(
+    hub: Hub, org: str, models: Mapping[Repository, Sequence[Result]], revision: str
+) -> dict[Repository, Commit | None]:
+    return {model: submit_model_results(hub, org, model, results, revision) for model, results in models.items()}

@@ -16,6 +16,7 @@ from .guard import sitecustomize as guard
 from .server import LoopbackHub
 
 RunClient = Callable[..., str]
+ActAs = Callable[[str], None]
 StartClient = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -41,6 +42,12 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub
     assert not hub.unknown
     assert not hub.errors, hub.errors[0]
     assert not hub.faults.idle()
+
+
+@pytest.fixture
+def act_as(hub: LoopbackHub, monkeypatch: pytest.MonkeyPatch) -> ActAs:
+    """`act_as(user)`: from here on the clients of this process have a token of another user."""
+    return lambda user: monkeypatch.setenv("HF_TOKEN", hub.token(user))
 
 
 @pytest.fixture

@@ -14,14 +14,20 @@ class Status:
 
     Attributes:
         status: HTTP status.
-        retry_after: seconds that the header `Retry-After` asks to wait; None leaves it out.
+        retry_after: what the header `Retry-After` asks to wait, seconds or a date; None leaves it out.
         message: `X-Error-Message`.
+        code: `X-Error-Code`.
+        rate_limit: seconds in the header `RateLimit`, with nothing remaining; None leaves it out.
+        html: answer with a page, as a gateway does before the Hub.
         acts: do what was asked before failing: a 500 after the commit was made.
     """
 
     status: int
-    retry_after: int | None = None
+    retry_after: int | str | None = None
     message: str = "ordered by a test"
+    code: str | None = None
+    rate_limit: int | None = None
+    html: bool = False
     acts: bool = False
 
 

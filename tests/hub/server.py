@@ -255,4 +255,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _ordered(fault: Status) -> Response:
     headers = {"Retry-After": str(fault.retry_after)} if fault.retry_after is not None else {}
-    return refusal(HubError(fault.status, fault.message, **headers))
+    if fault.rate_limit is not None:
+        headers["RateLimit"] = f'"api";r=0;t={fault.rate_limit}'
+    if fault.html:
+        return Response(
+            fault.status, b"<html><body>Bad Gateway</body></html>", {"Content-Type": "text/html", **headers}
+        )
+    return refusal(HubError(fault.status, fault.message, code=fault.code, **headers))

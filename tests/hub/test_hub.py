@@ -6,14 +6,18 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
+from typing import Any
 
+import huggingface_hub
 import pytest
 from huggingface_hub import HfApi
+from huggingface_hub.utils._runtime import is_xet_available
 
 from audio_compositionality.hub import Hub, HubError, Repository
 from audio_compositionality.hub.calls import LONGEST_WAIT
 
-from .faults import CutDownload, Drop, Fault, Status
+from .conftest import ActAs
+from .faults import CutDownload, Drop, Fault, Meanwhile, Status
 from .server import LoopbackHub
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
@@ -50,9 +54,17 @@ def test_a_file_that_is_too_large_is_not_fetched(hub: LoopbackHub, scenes: Repos
     assert Hub().download(scenes, "folder/b.parquet", limit=3000).read_bytes() == bytes(3000)
 
 
-def test_a_name_with_dots_leads_nowhere(scenes: Repository) -> None:
-    with pytest.raises((HubError, ValueError)):
+def test_a_name_with_dots_leads_nowhere(hub: LoopbackHub, scenes: Repository) -> None:
+    asked = len(hub.requests)
+    with pytest.raises(HubError, match="a path must not leave the repository"):
         Hub().download(scenes, "../../secret", limit=100)
+    assert len(hub.requests) == asked
+
+
+def test_what_is_fetched_is_what_was_measured(hub: LoopbackHub, scenes: Repository) -> None:
+    repository = hub.repositories["dataset", scenes.id]
+    hub.faults.order("GET", "/resolve/.*a.txt", Meanwhile(lambda: repository.commit({"a.txt": bytes(5000)}, "larger")))
+    assert Hub().download(scenes, "a.txt", limit=10).read_bytes() == b"a"
 
 
 def test_what_a_pull_request_is(hub: LoopbackHub, scenes: Repository) -> None:
@@ -63,9 +75,11 @@ def test_what_a_pull_request_is(hub: LoopbackHub, scenes: Repository) -> None:
     assert Hub().head(scenes, "refs/pr/1") == Hub().commits(scenes, "refs/pr/1")[0]
 
 
-def test_a_pull_request_of_somebody_else_is_not_taken_for_ones_own(hub: LoopbackHub, scenes: Repository) -> None:
-    eve = Hub(hub.token("eve"))
-    assert eve.commit(scenes, {"c.txt": b"other"}, "add c", pull_request=True).pull_request == 2
+def test_a_pull_request_of_somebody_else_is_not_taken_for_ones_own(
+    hub: LoopbackHub, scenes: Repository, act_as: ActAs
+) -> None:
+    act_as("eve")
+    assert Hub().commit(scenes, {"c.txt": b"other"}, "add c", pull_request=True).pull_request == 2
     assert hub.repositories["dataset", scenes.id].files("refs/pr/1")["c.txt"] == b"c"
 
 
@@ -111,7 +125,7 @@ def test_a_download_that_is_cut_is_fetched_again(
 
 def test_a_date_to_wait_for(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
     moment = format_datetime(datetime.now(UTC) + timedelta(seconds=40), usegmt=True)
-    hub.faults.order("GET", "/revision/main", Status(503, retry_after=moment))  # type: ignore[arg-type]
+    hub.faults.order("GET", "/revision/main", Status(503, retry_after=moment))
     Hub().head(scenes)
     assert len(waits) == 1
     assert 30 < waits[0] <= 41
@@ -138,3 +152,105 @@ def test_a_mistake_of_ours_is_no_trouble_with_the_hub(monkeypatch: pytest.Monkey
     monkeypatch.setattr(HfApi, "repo_info", broken)
     with pytest.raises(KeyError, match="ours"):
         Hub().head(scenes)
+
+
+def test_the_rate_limit_is_waited_for(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
+    hub.faults.order("GET", "/revision/main", Status(429, rate_limit=120))
+    Hub().head(scenes)
+    assert waits == [121]
+
+
+@pytest.mark.parametrize("retry_after", ["soon", "²", "-1", "1e9", ""])
+def test_a_wait_that_makes_no_sense_is_not_kept_to(
+    hub: LoopbackHub, scenes: Repository, waits: list[float], retry_after: str
+) -> None:
+    hub.faults.order("GET", "/revision/main", Status(503, retry_after=retry_after))
+    Hub().head(scenes)
+    assert waits == [1]
+
+
+def test_the_page_of_a_gateway_is_no_answer(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
+    card = b"---\nlicense: mit\n---\n"
+    hub.faults.order("POST", "/api/validate-yaml", Status(502, html=True))
+    Hub().commit(scenes, {"README.md": card}, "card")
+    assert hub.repositories["dataset", scenes.id].read("README.md") == card
+    assert waits == [1]
+    hub.faults.order("POST", "/api/validate-yaml", Status(502, html=True), times=None)
+    with pytest.raises(HubError, match="the Hub's answer is no JSON; run the same command later"):
+        Hub().commit(scenes, {"README.md": card + b"x"}, "card")
+
+
+@pytest.mark.parametrize("ask", ["user", "pull_request", "comment", "create", "commit"])
+def test_without_a_token(
+    hub: LoopbackHub, scenes: Repository, waits: list[float], monkeypatch: pytest.MonkeyPatch, ask: str
+) -> None:
+    monkeypatch.delenv("HF_TOKEN")
+    calls = {
+        "user": lambda: Hub().user(),
+        "pull_request": lambda: Hub().commit(scenes, {"x": b"1"}, "x", pull_request=True),
+        "comment": lambda: Hub().comment(scenes, 1, "x"),
+        "create": lambda: Hub().create(Repository("dataset", "lab/other")),
+        "commit": lambda: Hub().commit(scenes, {"x": b"1"}, "x"),
+    }
+    with pytest.raises(HubError, match=f"no token is set; make one at {hub.url}/settings/tokens"):
+        calls[ask]()
+    assert waits == []
+
+
+def test_offline_is_no_fault_that_passes(
+    scenes: Repository, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    huggingface_hub.close_session()
+    with pytest.raises(HubError, match="are offline; unset HF_HUB_OFFLINE"):
+        Hub().head(scenes)
+    assert waits == []
+
+
+def test_a_gated_repository(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
+    hub.faults.order("GET", "/revision/main", Status(403, code="GatedRepo"))
+    with pytest.raises(HubError, match=rf"it is gated.*ask for access at {hub.url}/datasets/lab/scenes"):
+        Hub().head(scenes)
+
+
+def test_a_name_that_the_hub_cannot_have(scenes: Repository, waits: list[float]) -> None:
+    with pytest.raises(HubError, match="that is no name that the Hub can have"):
+        Hub().head(Repository("dataset", "lab/a--b"))
+    assert waits == []
+
+
+def test_who_pushes_all_the_time_is_given_time(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
+    hub.faults.order("POST", "/commit/", Status(412), times=None)
+    with pytest.raises(HubError, match=r"answered 412.*run the same command later"):
+        Hub().commit(scenes, {"x": b"1"}, "x")
+    assert waits[:3] == [0, 1, 2]
+    assert sum(waits) < 120
+
+
+def test_ones_own_pull_request_is_kept_where_somebody_else_adds_to_it(
+    hub: LoopbackHub, scenes: Repository, waits: list[float]
+) -> None:
+    repository = hub.repositories["dataset", scenes.id]
+    order = hub.faults.order(
+        "POST", "/commit/", Meanwhile(lambda: repository.commit({"d.txt": b"d"}, "theirs", revision="refs/pr/1"))
+    )
+    assert Hub().commit(scenes, {"c.txt": b"new"}, "add c", pull_request=True).pull_request == 1
+    assert order.seen == 2
+    assert repository.files("refs/pr/1").items() >= {"c.txt": b"new", "d.txt": b"d"}.items()
+
+
+def test_files_go_by_the_way_that_is_tested(scenes: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Xet, which the clients prefer where it is installed, goes past Python to servers that nobody can imitate.
+    seen = []
+    original = HfApi.preupload_lfs_files
+
+    def upload(self: HfApi, *arguments: Any, **options: Any) -> None:
+        seen.append(is_xet_available())
+        original(self, *arguments, **options)
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", False)
+    monkeypatch.setattr(HfApi, "preupload_lfs_files", upload)
+    assert is_xet_available()
+    Hub().commit(scenes, {"new.parquet": bytes(100)}, "new")
+    assert set(seen) == {False}
+    assert is_xet_available()

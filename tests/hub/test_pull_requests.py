@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from board_entries import below, entry, folder
+from huggingface_hub import HfApi
 from submissions import ShortEncoder, read_embeddings, with_embeddings, with_json
 
 from audio_compositionality.dataset_builder import Benchmark, DatasetError, open_benchmark
@@ -252,7 +253,9 @@ class TestMarkers:
     ) -> None:
         request(results, placed(submitted["a_coat"]))
         head = results.at("refs/pr/1").oid
-        Hub(hub.token("eve")).comment(results_of("lab"), 1, f"ok\n\n<!-- audio-compositionality: checked {head} -->")
+        HfApi(token=hub.token("eve")).comment_discussion(
+            results_of("lab").id, 1, f"ok\n\n<!-- audio-compositionality: checked {head} -->", repo_type="dataset"
+        )
         assert check()[0].action == "merged"
 
     def test_they_outlast_the_checker(

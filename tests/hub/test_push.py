@@ -23,7 +23,7 @@ from audio_compositionality.hub.names import dataset_of
 from audio_compositionality.push_scripts.dataset import push_dataset
 from audio_compositionality.push_scripts.spaces import push_leaderboard, push_metrics
 
-from .conftest import StartClient
+from .conftest import ActAs, StartClient
 from .faults import CutUpload, Delay, Drop, Fault, Meanwhile, Status
 from .server import LoopbackHub
 
@@ -117,11 +117,12 @@ def test_a_dry_run_lists_and_sends_nothing(hub: LoopbackHub, built: Path, capsys
     assert "0 files to send" in capsys.readouterr().out
 
 
-def test_a_private_repository_stays_hidden(hub: LoopbackHub, built: Path) -> None:
+def test_a_private_repository_stays_hidden(hub: LoopbackHub, built: Path, act_as: ActAs) -> None:
     push_dataset(built, "lab", private=True, progress=False)
     assert hub.repositories["dataset", DATASET].private
+    act_as("bob")
     with pytest.raises(HubError, match="does not exist, or the token of bob does not see it"):
-        Hub(hub.token("bob")).head(dataset_of("lab"))
+        Hub().head(dataset_of("lab"))
 
 
 def test_a_pull_request_is_opened_once(hub: LoopbackHub, built: Path) -> None:
@@ -203,7 +204,7 @@ def rights(hub: LoopbackHub, kind: str) -> tuple[str | None, str]:
     """A token that does not suffice to push to `lab`, and what the error must say of it."""
     match kind:
         case "none":
-            return None, "no token is set"
+            return None, "no token is set; make one at"
         case "wrong":
             return "hf_wrong", "does not accept the token"
         case "read":
@@ -400,6 +401,16 @@ def test_metrics_are_pushed_as_they_are_and_load(hub: LoopbackHub) -> None:
     assert not any(push.changes for push in push_metrics("lab"))
 
 
+def test_a_pull_request_on_a_space(hub: LoopbackHub, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert main(["push", "metrics", "--org", "lab", "--create-pr"]) == 0
+        printed = capsys.readouterr().out
+        assert f"{hub.url}/spaces/lab/a_coat/discussions/1" in printed
+        assert "loads it" not in printed
+    assert commits(hub, "space", "lab/a_coat") == 0
+    assert len(hub.repositories["space", "lab/a_coat"].discussions) == 1
+
+
 def test_the_leaderboard_and_its_results_are_pushed(hub: LoopbackHub) -> None:
     results, space = push_leaderboard("lab")
     assert results.repository.id == "lab/audio-compositionality-results"
@@ -419,6 +430,16 @@ def test_the_leaderboard_and_its_results_are_pushed(hub: LoopbackHub) -> None:
 
 
 SPACE_STEPS = {**STEPS, "info": ("GET", "/api/spaces/lab/a_coat/revision/main")}
+
+
+@pytest.mark.parametrize("fault", ["503", "dropped after"])
+@pytest.mark.parametrize("step", ["info", "create", "tree", "preupload", "card", "commit"])
+def test_a_fault_while_the_leaderboard_is_pushed(hub: LoopbackHub, waits: list[float], step: str, fault: str) -> None:
+    method, path = STEPS[step]
+    hub.faults.order(method, path.replace(DATASET, "lab/audio-compositionality-results"), PASSING[fault])
+    push_leaderboard("lab")
+    assert commits(hub, "dataset", "lab/audio-compositionality-results") == 1
+    assert commits(hub, "space", "lab/audio-compositionality-leaderboard") == 1
 
 
 @pytest.mark.parametrize("step", [step for step in STEPS if step not in ("batch", "upload", "verify")])

@@ -154,6 +154,26 @@ def test_the_same_again_is_no_second_pull_request(
     assert requests(hub) == 1
 
 
+def test_the_order_of_the_results_does_not_matter_and_options_do(
+    hub: LoopbackHub, leaderboard: str, evaluated: Path
+) -> None:
+    paths = [evaluated / "results" / "lab__model" / "v1" / f"{task}.json" for task in ("a_coat", "a_tre")]
+    options = {"embeddings": evaluated / "embeddings", "device": "cpu", "progress": False}
+    bare = submit_results(paths, "lab", with_embeddings=False, **options)  # type: ignore[arg-type]
+    whole = submit_results(paths, "lab", **options)  # type: ignore[arg-type]
+    assert submit_results(paths[::-1], "lab", **options).url == whole.url != bare.url  # type: ignore[arg-type]
+    assert requests(hub) == 2
+
+
+def test_without_a_token_nothing_is_computed(
+    hub: LoopbackHub, leaderboard: str, evaluated: Path, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_TOKEN")
+    monkeypatch.setattr("audio_compositionality.push_scripts.submit.make_submission", pytest.fail)
+    with pytest.raises(HubError, match="no token is set; make one at"):
+        submit(evaluated, built)
+
+
 def test_what_was_merged_cannot_be_submitted_again(
     hub: LoopbackHub, leaderboard: str, evaluated: Path, built: Path
 ) -> None:
@@ -215,7 +235,7 @@ def model(hub: LoopbackHub, leaderboard: str, built: Path) -> str:
 
 def test_the_models_own_results(hub: LoopbackHub, model: str, evaluated: Path, built: Path) -> None:
     submitted = submit(evaluated, built, None, model_card=True)
-    assert [commit.url for commit in submitted.models] == [f"{hub.url}/lab/model/discussions/1"]
+    assert [commit.url for commit in submitted.models.values() if commit] == [f"{hub.url}/lab/model/discussions/1"]
     files = opened(hub, kind="model", name=model)
     assert list(files) == [".eval_results/audio_compositionality.yaml"]
     entries = yaml.safe_load(files[".eval_results/audio_compositionality.yaml"])
@@ -228,7 +248,7 @@ def test_the_models_own_results(hub: LoopbackHub, model: str, evaluated: Path, b
     }
     # Again: the pull requests that are there.
     again = submit(evaluated, built, None, model_card=True)
-    assert [commit.url for commit in again.models] == [commit.url for commit in submitted.models]
+    assert [commit.url for commit in again.models.values() if commit] == [f"{hub.url}/lab/model/discussions/1"]
     assert (requests(hub), requests(hub, "model", model)) == (1, 1)
 
 
@@ -244,6 +264,16 @@ def test_other_entries_of_the_model_stay(hub: LoopbackHub, model: str, evaluated
     assert entries[0] == there[0]
     assert [entry["dataset"]["task_id"] for entry in entries[1:]] == ["a_coat"]
     assert entries[1]["value"] != -1
+
+
+def test_tasks_that_are_submitted_one_after_the_other_share_the_models_file(
+    hub: LoopbackHub, model: str, evaluated: Path, built: Path
+) -> None:
+    for task in ("a_coat", "a_tre"):
+        submit(evaluated, built, task, model_card=True)
+    assert requests(hub, "model", model) == 1
+    entries = yaml.safe_load(opened(hub, kind="model", name=model)[".eval_results/audio_compositionality.yaml"])
+    assert [entry["dataset"]["task_id"] for entry in entries] == ["a_coat", "a_tre"]
 
 
 def test_a_result_on_other_data_is_not_shown_on_the_model(
