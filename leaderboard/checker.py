@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from audio_compositionality.evaluator.parquet_reader import ParquetReader
@@ -24,14 +25,18 @@ _log = logging.getLogger(__name__)
 class Checker:
     """Checks in a thread of its own; trouble is logged and told, and ends nothing."""
 
-    def __init__(self, hub: Hub, org: str, interval: float = INTERVAL) -> None:
+    def __init__(
+        self, hub: Hub, org: str, changed: Callable[[], object] = lambda: None, interval: float = INTERVAL
+    ) -> None:
         """Nothing is checked yet.
 
         Args:
             hub: as a user who may write to the repository of results.
             org: whose results.
+            changed: called after a round that has merged or verified something.
             interval: seconds between two rounds.
         """
+        self._changed = changed
         self._hub = hub
         self._org = org
         self._interval = interval
@@ -69,6 +74,8 @@ class Checker:
             while not self._stop.is_set():
                 try:
                     outcomes = self.round(reader)
+                    if any(outcome.action in ("merged", "verified") for outcome in outcomes):
+                        self._changed()
                     lines = [shortened(str(outcome), 300) for outcome in outcomes] or ["no pull request is open"]
                 except HubError as error:
                     lines = [f"the Hub cannot be used: {shortened(str(error), 300)}"]

@@ -77,6 +77,10 @@ class Source:
         finally:
             self._lock.release()
 
+    def expire(self) -> None:
+        """Have the next visit read the board again: something was merged."""
+        self._asked = None
+
     def _next(self) -> Reading:
         try:
             return Reading(self._read(), datetime.now(UTC))

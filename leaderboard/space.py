@@ -39,7 +39,7 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     source = Source(BoardReader(hub, results))
     # Read before the first visitor comes; a Hub in trouble is no reason not to start.
     source.reading()
-    checker = Checker(hub, org) if checks else None
+    checker = Checker(hub, org, source.expire) if checks else None
     if checker is not None:
         checker.start()
     with ParquetReader() as reader:

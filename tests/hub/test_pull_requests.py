@@ -29,6 +29,7 @@ from .discussions import open_pull_request
 from .faults import Status
 from .server import LoopbackHub
 from .storage import Repository
+from .test_push import PASSING
 
 RESULTS = "lab/audio-compositionality-results"
 
@@ -427,10 +428,73 @@ class TestTrouble:
             return found
 
         monkeypatch.setattr(Checker, "round", one)
-        checker = Checker(Hub(), "lab", interval=0.01)
+        changed: list[str] = []
+        checker = Checker(Hub(), "lab", lambda: changed.append("#1"), interval=0.01)
         checker.start()
         checker._thread.join(60)
+        assert changed == ["#1"]
         assert "no answer" in told[1]
         assert "the round failed" in told[2]
         assert "a mistake" not in told[2]
         assert "#1: merged" in told[3]
+
+
+API = f"/api/datasets/{RESULTS}"
+STEPS = {
+    "list": ("GET", f"{API}/discussions\\?"),
+    "details": ("GET", f"{API}/discussions/1"),
+    "head": ("GET", f"{API}/revision/refs%2Fpr%2F1"),
+    "commits": ("GET", f"{API}/commits/"),
+    "tree": ("GET", f"{API}/tree/"),
+    "look-up": ("HEAD", "/resolve/"),
+    "download": ("GET", "/resolve/"),
+    "merge": ("POST", f"{API}/discussions/1/merge"),
+    "preupload": ("POST", f"{API}/preupload/"),
+    "batch": ("POST", f"{RESULTS}.git/info/lfs/objects/batch"),
+    "commit": ("POST", f"{API}/commit/"),
+    "comment": ("POST", f"{API}/discussions/1/comment"),
+}
+"""The requests of a check that ends in a merge. The samples that it computes are the submitted ones, byte for byte, so
+that nothing is uploaded."""
+
+
+class TestFaults:
+    """Whatever happens to a check, the entry is in the end merged and verified once, and said so once."""
+
+    @pytest.mark.parametrize("fault", [*PASSING, "401", "403", "stays"])
+    @pytest.mark.parametrize("step", STEPS)
+    def test_at_each_step(
+        self,
+        hub: LoopbackHub,
+        results: Repository,
+        check: Check,
+        reader: ParquetReader,
+        submitted: dict[str, Files],
+        waits: list[float],
+        step: str,
+        fault: str,
+    ) -> None:
+        request(results, placed(submitted["a_coat"]))
+        kinds = {"401": Status(401), "403": Status(403), "stays": Status(503)}
+        order = hub.faults.order(
+            *STEPS[step], kinds.get(fault) or PASSING[fault], times=None if fault == "stays" else 1
+        )
+        outcome = ""
+        try:
+            outcome = check()[0].action
+        except HubError:
+            # Only what concerns all of them ends a round.
+            assert fault not in PASSING
+        if fault in PASSING:
+            assert outcome == "merged"
+        assert order.fired
+        hub.faults.orders.clear()
+        verify_merged(Hub(), "lab", reader, "cpu")
+        check()
+        board = BoardReader(Hub(), results_of("lab"))()
+        assert [found.status for found in board.entries] == ["verified"]
+        assert board.rejected == ()
+        titles = [commit.title for commit in results.history()]
+        assert [title.split(" ")[0] for title in titles].count("Verify") == 1
+        assert sum("(#1)" in title for title in titles) == 1
+        assert len(said(results)) <= 1

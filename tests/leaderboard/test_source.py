@@ -108,3 +108,11 @@ def test_while_one_visitor_reads_the_others_see_what_there_was(clock):
     done.set()
     thread.join()
     assert source.reading().board is NEXT
+
+
+def test_what_was_merged_is_shown_to_the_next_visitor(clock):
+    read, _ = answers(BOARD, NEXT)
+    source = Source(read, clock)
+    assert source.reading().board is BOARD
+    source.expire()
+    assert source.reading().board is NEXT
