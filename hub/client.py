@@ -350,15 +350,15 @@ class Hub:
 
         self._call(action, say)
 
-    def merge(self, repository: Repository, number: int) -> None:
-        """Merge a pull request, unless it is merged."""
-        action = Action(f"merge pull request {number} of the {repository}", "write", repository)
+    def close(self, repository: Repository, number: int) -> None:
+        """Close a pull request that is open; others are left as they are."""
+        action = Action(f"close pull request {number} of the {repository}", "write", repository)
 
-        def bring_in() -> None:
-            if self.status(repository, number) != "merged":
-                self._api.merge_pull_request(repository.id, number, repo_type=repository.kind)
+        def shut() -> None:
+            if self.status(repository, number) in ("open", "draft"):
+                self._api.change_discussion_status(repository.id, number, "closed", repo_type=repository.kind)
 
-        self._call(action, bring_in)
+        self._call(action, shut)
 
     def _call(self, action: Action, function: Callable[[], _Answer]) -> _Answer:
         return call(action, function, self._api)

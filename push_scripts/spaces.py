@@ -21,7 +21,7 @@ SPACE_FILES = ("README.md", "app.py", "requirements.txt")
 _PACKAGES = ("dataset_builder", "encoders", "evaluator", "hub", "leaderboard", "metrics")
 """The packages of this project that the leaderboard runs."""
 
-_SUFFIXES = (".css", ".html", ".js", ".md", ".mplstyle", ".py", ".txt", ".yaml")
+_SUFFIXES = (".bib", ".css", ".html", ".js", ".md", ".mplstyle", ".py", ".txt", ".yaml")
 
 
 @dataclass(frozen=True)

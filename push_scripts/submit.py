@@ -17,7 +17,7 @@ from audio_compositionality.hub.names import results_of
 
 from .model_results import check_data, model_of, submit_model_results
 
-MAX_ENTRIES = 20
+MAX_ENTRIES = 10
 """Results in one pull request; the check of the leaderboard takes no more at once."""
 
 

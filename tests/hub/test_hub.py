@@ -106,13 +106,14 @@ def test_a_comment_is_made_once(hub: LoopbackHub, scenes: Repository, waits: lis
 
 
 @pytest.mark.parametrize("fault", LOSSES, ids=str)
-def test_a_merge_is_made_once(hub: LoopbackHub, scenes: Repository, waits: list[float], fault: Fault) -> None:
-    hub.faults.order("POST", "/merge", fault)
-    Hub().merge(scenes, 1)
-    Hub().merge(scenes, 1)
-    titles = [commit.title for commit in hub.repositories["dataset", scenes.id].history()]
-    assert titles == ["add c (#1)", "files", "initial commit"]
-    assert Hub().status(scenes, 1) == "merged"
+def test_a_pull_request_is_closed_once(hub: LoopbackHub, scenes: Repository, waits: list[float], fault: Fault) -> None:
+    hub.faults.order("POST", "/status", fault)
+    Hub().close(scenes, 1)
+    Hub().close(scenes, 1)
+    assert Hub().status(scenes, 1) == "closed"
+    events = hub.repositories["dataset", scenes.id].discussions[0].events
+    assert [event["type"] for event in events].count("status-change") == 1
+    assert Hub().pull_requests(scenes) == []
 
 
 @pytest.mark.parametrize("reset", [False, True])
