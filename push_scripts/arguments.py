@@ -29,7 +29,7 @@ result, the scores of its samples and its embeddings, so that anybody can comput
 
 Embeddings are rounded to 16 bits and scored once more before they are sent: a submitted result is that of the submitted
 embeddings, and both scores are printed. The leaderboard checks the pull request by the code of
-`audio-compositionality verify` and merges it where the scores agree.
+`audio-compositionality verify`, adds what agrees and closes the pull request.
 """
 
 _SUBMIT_EXAMPLES = """\

@@ -50,7 +50,7 @@ def run_push_leaderboard(options: argparse.Namespace) -> None:
     if options.dry_run:
         return
     print(
-        f"The Space checks and merges pull requests where its secret HF_TOKEN is a token that may write to "
+        f"The Space checks pull requests where its secret HF_TOKEN is a token that may write to "
         f"{results_of(options.org).id}: set it at {leaderboard_of(options.org).url}/settings"
     )
 

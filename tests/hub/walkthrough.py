@@ -3,8 +3,9 @@
     python -m tests.hub.walkthrough --checkpoints DIR
 
 DIR holds the weights of Whisper tiny.en in the folder whisper-tiny.en. Build, push, evaluate, submit and verify are the
-README's own lines; then the leaderboard's Space is started as it was pushed, checks the pull request, merges it, and is
-left running to be looked at. Nothing outside of this machine is asked, and everything is in a temporary folder.
+README's own lines; then the leaderboard's Space is started as it was pushed, checks the pull request, adds what it
+holds, and is left running to be looked at. Nothing outside of this machine is asked, and everything is in a temporary
+folder.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def leaderboard(hub: LoopbackHub, folder: Path, variables: Mapping[str, str]) ->
 
 
 def wait_until_verified(hub: LoopbackHub, entries: int, seconds: float) -> list[str]:
-    """Wait until the Space has merged so many entries and has written what it computed; gives their folders."""
+    """Wait until the Space has added so many entries with what it computed; gives their folders."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         files = hub.repositories["dataset", RESULTS].files()
