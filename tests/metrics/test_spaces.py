@@ -68,6 +68,22 @@ def result_with_everything(name: str) -> dict[str, Any]:
     )
 
 
+def test_what_the_forms_share_is_the_same() -> None:
+    # Each folder is pushed alone, so that it has to hold all that it needs.
+    def parts(name: str) -> dict[str, str]:
+        found = {}
+        for node in ast.parse((FOLDER / name / "app.py").read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = ast.dump(node)
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                found[node.targets[0].id] = ast.dump(node.value)
+        return found
+
+    one, other = parts("a_coat"), parts("a_tre")
+    for name in ("CSS", "ELSE", "MAX_CHARACTERS", "MAX_MESSAGE", "MAX_ROWS", "as_text", "check_size", "clear"):
+        assert one[name] == other[name], name
+
+
 @pytest.mark.parametrize("name", METRICS)
 class TestFolder:
     def test_is_exactly_what_a_space_holds(self, name: str) -> None:
