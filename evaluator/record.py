@@ -15,7 +15,7 @@ import pyarrow as pa
 from .parquet_reader import ParquetReader, clean
 from .result import Result, ResultError
 from .statistics import Interval
-from .submission import MAX_TEXT, read_result, read_samples, samples_bytes
+from .submission import MAX_TEXT, is_date, read_result, read_samples, samples_bytes
 from .submission_files import (
     EMBEDDINGS,
     FILES,
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 _MOST_DIFFERENCES = 200
+
+_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Record:
         differences: claimed and recomputed numbers, all within their tolerances.
         versions: of what computed, as in a `Result`.
         date: of the check, UTC, ISO 8601.
+        submitter: name on the Hub of who submitted it; None where that is not known.
     """
 
     id: str
@@ -86,6 +89,7 @@ class Record:
     differences: tuple[Difference, ...]
     versions: Mapping[str, str]
     date: str
+    submitter: str | None
 
     def dumps(self) -> str:
         """The record as JSON text."""
@@ -165,7 +169,8 @@ _FIELDS: Mapping[str, Any] = {
     "versions": lambda value: (
         isinstance(value, dict) and len(value) < 100 and all(map(_is_text, [*value, *value.values()]))
     ),
-    "date": lambda value: isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]{8}\+00:00", value, re.ASCII),
+    "date": lambda value: isinstance(value, str) and is_date(value),
+    "submitter": lambda value: value is None or (_is_text(value) and len(value) <= _LONGEST_NAME),
 }
 
 
@@ -178,11 +183,14 @@ class VerifiedEntry:
     samples: pa.Table
 
 
-def verification_files(verification: Verification, *, date: datetime | None = None) -> dict[str, bytes]:
+def verification_files(
+    verification: Verification, *, submitter: str | None = None, date: datetime | None = None
+) -> dict[str, bytes]:
     """The files of a verified submission, for `verification_folder`, by their names.
 
     Args:
         verification: of a submission.
+        submitter: name on the Hub of who submitted it, where that is known.
         date: of the check; default now.
 
     Raises:
@@ -202,6 +210,7 @@ def verification_files(verification: Verification, *, date: datetime | None = No
         differences=verification.differences,
         versions=library_versions(),
         date=(date or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
+        submitter=submitter,
     )
     return {VERIFICATION: record.dumps().encode(), **files}
 

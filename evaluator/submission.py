@@ -10,6 +10,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -141,7 +142,7 @@ def make_submission(
         table = samples_table(result, task.sample_ids, scored.columns)
     files |= {RESULT: result.dumps().encode(), SAMPLES: samples_bytes(table)}
     # Whatever the checks of what strangers send would refuse is refused here already.
-    _check_texts(asdict(result))
+    _check_stated(result)
     folder_of(result, submission_id(files))
     if len(files[RESULT]) > RESULT_LIMIT:
         raise ResultError(f"{path}: it is larger than {RESULT_LIMIT:,} bytes, which no submission may be")
@@ -305,8 +306,8 @@ def read_result(content: bytes) -> Result:
     """A result that a stranger wrote: `Result.loads`, and what else it must not hold.
 
     Raises:
-        ResultError: too large, not UTF-8, no result, clips left out, other seeds than a submission's, or text that is
-            too long or has characters that cannot be seen.
+        ResultError: too large, not UTF-8, no result, clips left out, other seeds than a submission's, text that is too
+            long or has characters that cannot be seen, or a date that is none or still to come.
     """
     if len(content) > RESULT_LIMIT:
         raise ResultError(f"{RESULT}: it has {len(content):,} bytes; at most {RESULT_LIMIT:,} can be")
@@ -319,8 +320,23 @@ def read_result(content: bytes) -> Result:
     seeds = result.settings.get("seeds") if result.task == "a_tre" else list(range(SEEDS))
     if _canonical(seeds) != _canonical(list(range(SEEDS))):
         raise ResultError(f"{RESULT}: its seeds are {clean(seeds)}; those of a submission are 0 to {SEEDS - 1}")
-    _check_texts(asdict(result))
+    _check_stated(result)
     return result
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a date and time in UTC as results write it, ``2026-01-31T23:59:59+00:00``."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds") == text
+    except (ValueError, OverflowError):
+        return False
+
+
+def _check_stated(result: Result) -> None:
+    # A day for clocks that are wrong.
+    if not is_date(result.date) or datetime.fromisoformat(result.date) > datetime.now(UTC) + timedelta(days=1):
+        raise ResultError(f"{RESULT}: its date is {clean(ascii(result.date))}, which is none, or is still to come")
+    _check_texts(asdict(result))
 
 
 def _check_texts(value: Any) -> None:

@@ -25,8 +25,8 @@ from .result import Result, ResultError
 RESULT, SAMPLES, EMBEDDINGS = "result.json", "samples.parquet", "embeddings.parquet"
 VERIFICATION = "verification.json"
 
-RESULT_LIMIT, SAMPLES_LIMIT, EMBEDDINGS_LIMIT, VERIFICATION_LIMIT = 1_000_000, 16_000_000, 64_000_000, 1_000_000
-"""Bytes of a file, at most."""
+RESULT_LIMIT, SAMPLES_LIMIT, EMBEDDINGS_LIMIT, VERIFICATION_LIMIT = 100_000, 16_000_000, 64_000_000, 1_000_000
+"""Bytes of a file, at most. A result has a few kB; what makes one large, clips that are left out, no submission has."""
 
 LIMITS: Mapping[str, int] = MappingProxyType(
     {

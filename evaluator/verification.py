@@ -7,6 +7,7 @@ with, cannot be seen in them: it stays the word of whoever submits.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,7 +59,8 @@ class Verification:
         id: of the submission; None of a local result.
         result: what is claimed.
         digests: SHA-256 of the submission's files, by their names; empty of a local result.
-        recomputed: the result that was computed; None where it could not be.
+        recomputed: the result that was computed; None where it could not be. What it says of encoder, options and date
+            is the claim's.
         samples: its samples, as `load_result` returns them; None likewise.
         differences: the numbers of both.
         problems: why the claim does not hold, in words; empty where it does.
@@ -195,16 +197,25 @@ def _compared(
     fit_device: str,
     progress: bool,
 ) -> Verification:
+    from .evaluation import library_versions
     from .samples import describe_samples
 
     result, samples = claim
     if samples["id"].to_pylist() != task.sample_ids:
         return _refused(id, result, digests, "its samples are not those of the data, in their order")
+    started = time.perf_counter()
     try:
         scored = score_result(task, embeddings, fit_device, progress)
     except (FloatingPointError, ValueError) as error:
         return _refused(id, result, digests, f"its embeddings cannot be scored: {clean(error)}")
-    recomputed = replace(result, **scored.fields, device=device_text(result, fit_device))
+    # The rest is what the claim says of the encoder.
+    recomputed = replace(
+        result,
+        **scored.fields,
+        device=device_text(result, fit_device),
+        versions=library_versions(),
+        seconds={"score": time.perf_counter() - started},
+    )
     table = samples_table(recomputed, task.sample_ids, scored.columns)
     differences = (*_differences(result, recomputed), *_sample_differences(result, samples, table))
     problems = [_told(difference) for difference in differences if not difference.holds]
@@ -254,17 +265,15 @@ def _fit_tolerance(recomputed: Result, spread: str) -> float:
 def _sample_differences(result: Result, claimed: pa.Table, recomputed: pa.Table) -> Iterator[Difference]:
     """Of each column of samples the one that is farthest off.
 
-    Those of A-TRE are only told: where an embedding has nothing to be learnt, other fits score other scenes high.
+    Those of A-TRE are only told: where an embedding has nothing to be learnt, other fits score other scenes high. So
+    are the steps on their principal axes, which may be any where the variances along them nearly coincide.
     """
     for name in recomputed.column_names[1:]:
         if name not in claimed.column_names:
             continue
         theirs, own = (table[name].to_numpy() for table in (claimed, recomputed))
         worst = int(np.argmax(np.abs(theirs - own)))
-        tolerance = None if result.task == "a_tre" else TOLERANCE
-        if name in STEP_COLUMNS:
-            # In units of the embeddings.
-            tolerance = TOLERANCE * float(np.abs(own).max())
+        tolerance = None if result.task == "a_tre" or name in STEP_COLUMNS else TOLERANCE
         yield Difference(
             f"{name} of {recomputed['id'][worst].as_py()}", float(theirs[worst]), float(own[worst]), tolerance
         )

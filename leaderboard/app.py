@@ -9,5 +9,5 @@ from audio_compositionality.leaderboard.space import launch
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
-    # ORG/NAME; Spaces set it.
-    launch(os.environ.get("SPACE_ID", ""), checks="HF_TOKEN" in os.environ)
+    # ORG/NAME; Spaces set it. A secret may be there and empty.
+    launch(os.environ.get("SPACE_ID", ""), checks=bool(os.environ.get("HF_TOKEN")))

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from audio_compositionality.evaluator.parquet_reader import ParquetReader
 from audio_compositionality.hub import Hub, HubError
 
-from .pull_requests import Outcome, check_pull_requests, verify_merged
+from .pull_requests import Checks, Outcome
 from .table import shortened
 
 INTERVAL = 300.0
@@ -33,7 +33,7 @@ class Checker:
         Args:
             hub: as a user who may write to the repository of results.
             org: whose results.
-            changed: called after a round that has merged or verified something.
+            changed: called after a round that has added or verified something.
             interval: seconds between two rounds.
         """
         self._changed = changed
@@ -43,7 +43,7 @@ class Checker:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pull-requests", daemon=True)
         self._state = "No round has ended yet."
-        self._refused: dict[str, Outcome] = {}
+        self._not_verified: dict[str, Outcome] = {}
 
     def start(self) -> None:
         """Begin; the first round is now."""
@@ -59,22 +59,27 @@ class Checker:
         """When the last round was, and what it found."""
         return self._state
 
-    def round(self, reader: ParquetReader) -> list[Outcome]:
-        """One round: what was merged without a verification, then the open pull requests.
+    def round(self, checks: Checks) -> list[Outcome]:
+        """One round: what main has without a verification, then the open pull requests.
 
         Raises:
             HubError: the Hub cannot be read or written.
         """
-        merged = verify_merged(self._hub, self._org, reader, known=self._refused)
-        self._refused |= {outcome.subject: outcome for outcome in merged if outcome.action == "refused"}
-        return [*merged, *check_pull_requests(self._hub, self._org, reader)]
+        try:
+            merged = checks.verify_merged()
+        except HubError as error:
+            # No reason to let the pull requests wait.
+            merged = [Outcome("main", "failed", (str(error),))]
+        self._not_verified |= {outcome.subject: outcome for outcome in merged if outcome.action in ("refused", "left")}
+        return [*merged, *checks.check_pull_requests()]
 
     def _run(self) -> None:
         with ParquetReader() as reader:
+            checks = Checks(self._hub, self._org, reader)
             while not self._stop.is_set():
                 try:
-                    outcomes = self.round(reader)
-                    if any(outcome.action in ("merged", "verified") for outcome in outcomes):
+                    outcomes = self.round(checks)
+                    if any(outcome.action in ("added", "verified") for outcome in outcomes):
                         self._changed()
                     lines = [shortened(str(outcome), 300) for outcome in outcomes] or ["no pull request is open"]
                 except HubError as error:
@@ -85,7 +90,7 @@ class Checker:
                 for line in lines:
                     _log.info("%s", line)
                 kept = "\n".join([*lines[:MOST_TOLD], *(["…"] if len(lines) > MOST_TOLD else [])])
-                refused = [shortened(str(outcome), 300) for outcome in self._refused.values()][:MOST_TOLD]
-                not_verified = "\n".join(["", "Merged, and not verified:", *refused]) if refused else ""
+                left = [shortened(str(outcome), 300) for outcome in self._not_verified.values()][:MOST_TOLD]
+                not_verified = "\n".join(["", "On main, and not verified:", *left]) if left else ""
                 self._state = f"Last round {datetime.now(UTC):%Y-%m-%d %H:%M} UTC:\n{kept}{not_verified}"
                 self._stop.wait(self._interval)

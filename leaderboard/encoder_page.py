@@ -16,12 +16,13 @@ from audio_compositionality.evaluator.table import TITLES
 from audio_compositionality.hub import Repository
 
 from .entries import Board, Entry, Interval
-from .table import notes, shortened
+from .table import NOT_KNOWN, notes, shortened
 
 ENTRY_HEADINGS = (
     "task",
     "data",
     "status",
+    "submitted by",
     "score",
     "95 % interval",
     "date",
@@ -58,6 +59,7 @@ def entry_rows(board: Board, encoder_id: str) -> list[list[str]]:
             TITLES[entry.result.task],
             data_name(entry.result.fingerprint),
             entry.status,
+            shortened(entry.submitter or NOT_KNOWN),
             f"{entry.result.score:z.3f}",
             interval_text(entry.interval, entry.interval_kind),
             entry.result.date[:10],
@@ -87,7 +89,12 @@ def origin_rows(entry: Entry) -> list[list[str]]:
     values = asdict(result)
     for name in ("score", "std", "interval", "controls", "skipped", "task"):
         del values[name]
-    rows = [["status", entry.status], ["verified on", entry.verified_on or "not verified"], ["folder", entry.folder]]
+    rows = [
+        ["status", entry.status],
+        ["verified on", entry.verified_on or "not verified"],
+        ["submitted by", shortened(entry.submitter or NOT_KNOWN)],
+        ["folder", entry.folder],
+    ]
     rows += [[name, shortened(_text(value), _MOST_WORDS)] for name, value in values.items()]
     return [*rows, ["clips left out", _skipped(result.skipped)]]
 

@@ -28,6 +28,7 @@ class Entry:
         verified_on: when the checker computed `result`, ISO 8601; None of a reported entry.
         samples: path in the repository of the samples of `result`.
         has_embeddings: whether the submission can be verified.
+        submitter: who submitted it, by the record of the checker; None where that is not known.
     """
 
     folder: str
@@ -38,6 +39,7 @@ class Entry:
     verified_on: str | None
     samples: str
     has_embeddings: bool
+    submitter: str | None
 
     @property
     def id(self) -> str:
@@ -50,16 +52,19 @@ class Entry:
         return REPORTED if self.verified_on is None else VERIFIED
 
     @property
-    def same(self) -> tuple[str, ...]:
-        """Equal for entries of which the table shows one: task, data, encoder, revision and options."""
+    def same(self) -> tuple[str | None, ...]:
+        """Equal for entries of which the table shows one: task, data, encoder, revision, options and submitter.
+
+        So nobody's entry takes the place of another's.
+        """
         result = self.result
         options = json.dumps(dict(result.options), sort_keys=True)
-        return (result.task, result.fingerprint, result.encoder_id, result.encoder_revision, options)
+        return (result.task, result.fingerprint, result.encoder_id, result.encoder_revision, options, self.submitter)
 
     @property
     def precedence(self) -> tuple[bool, str, str]:
         """The greater, the sooner it is shown of entries that are the `same`: a verified one before reported ones,
-        whatever dates these state; then the newer."""
+        whatever dates these state; then the newer, of verified ones that which the checker saw last."""
         return (self.verified_on is not None, self.verified_on or self.result.date, self.id)
 
 
@@ -149,7 +154,7 @@ EMPTY = Board("", (), ())
 
 def newest(entries: Iterable[Entry]) -> list[Shown]:
     """Of entries that are the same, the one with the highest precedence."""
-    groups: dict[tuple[str, ...], list[Entry]] = {}
+    groups: dict[tuple[str | None, ...], list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.same, []).append(entry)
     return [Shown(max(group, key=lambda entry: entry.precedence), len(group)) for group in groups.values()]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,11 +24,17 @@ from . import encoder_page, texts
 from .entries import VERIFIED, Board, Shown
 from .plots import MOST, Plots
 from .source import MAX_AGE, Reading, Source
-from .table import Column, Filters, choices, columns, ordered, shortened, write_csv
+from .table import SORTED_BY, Column, Filters, choices, columns, ordered, shortened, write_csv
 from .tabs import EncoderTab, TableTab, looks
 
 PICKED_AT_FIRST = 5
 """Rows that are plotted before the visitor has picked any."""
+
+SOON = 2.0
+"""Seconds after which an open page looks again while the board is being read."""
+
+AT_ONCE, DRAWN_AT_ONCE, WAITING = 16, 4, 500
+"""Events that are answered at the same time, drawings among them, and events that wait: more are turned away."""
 
 _FILES_KEPT = 50
 
@@ -124,18 +131,23 @@ class Page:
                         elem_id="rejected",
                     )
                     checks = gr.Textbox(label="Checks of pull requests", interactive=False, elem_id="checks")
-            filled = [state, rejected, checks, encoder.chosen, *shown.filled]
+            timer = gr.Timer(MAX_AGE)
+            filled = [state, rejected, checks, timer, encoder.chosen, *shown.filled]
             filters = shown.filters
 
             def refresh(*values: Any) -> list[Any]:
-                return self._refresh(self._source.reading(), Chosen.of(*values))
+                return self._refresh(Chosen.of(*values))
 
             def refresh_now(*values: Any) -> list[Any]:
-                return self._refresh(self._source.reading(now=True), Chosen.of(*values))
+                self._source.expire()
+                return self._refresh(Chosen.of(*values))
+
+            def change_task(*values: Any) -> list[Any]:
+                return self._refresh(replace(Chosen.of(*values), sort=""))
 
             def open_page(request: gr.Request, *values: Any) -> list[Any]:
                 wanted = request.query_params.get("encoder", "")
-                found = self._refresh(self._source.reading(), Chosen.of(*values))
+                found = self._refresh(Chosen.of(*values))
                 if wanted in self._board.encoders:
                     found[filled.index(encoder.chosen)] = gr.update(choices=self._encoders(), value=wanted)
                     return [*found, gr.Tabs(selected="encoder")]
@@ -149,8 +161,9 @@ class Page:
             options: dict[str, Any] = {"preprocess": False, "show_progress": "hidden", "trigger_mode": "always_last"}
             blocks.load(open_page, filters, [*filled, tabs], **options)
             again.click(refresh_now, filters, filled, preprocess=False)
-            gr.Timer(MAX_AGE).tick(refresh, filters, filled, **options)
-            gr.on([shown.task.input, shown.data.input], refresh, filters, filled, **options)
+            timer.tick(refresh, filters, filled, **options)
+            shown.task.input(change_task, filters, filled, **options)
+            shown.data.input(refresh, filters, filled, **options)
             gr.on(shown.narrowed, narrow, filters, [shown.table, shown.csv], **options)
             shown.table.select(self._toggled, [shown.picked], [shown.picked, encoder.chosen], **options)
             gr.on(
@@ -160,6 +173,7 @@ class Page:
                 [shown.boxes, shown.diversity, shown.notes],
                 preprocess=False,
                 trigger_mode="always_last",
+                concurrency_limit=DRAWN_AT_ONCE,
             )
             encoder.chosen.change(
                 self._of_encoder, encoder.chosen, [encoder.entries, encoder.link, encoder.entry], **options
@@ -170,7 +184,7 @@ class Page:
                 [encoder.numbers, encoder.origin, encoder.files, encoder.model],
                 **options,
             )
-        page: gr.Blocks = blocks
+        page: gr.Blocks = blocks.queue(max_size=WAITING, default_concurrency_limit=AT_ONCE)
         return page
 
     @property
@@ -180,29 +194,33 @@ class Page:
     def _encoders(self) -> list[tuple[str, str]]:
         return [(shortened(id), id) for id in self._board.encoders]
 
-    def _refresh(self, reading: Reading, chosen: Chosen) -> list[Any]:
+    def _refresh(self, chosen: Chosen) -> list[Any]:
         """All that depends on the board, of the task and data that are chosen, or others where they are gone."""
+        # In this order: what is no longer pending has been read.
+        pending = self._source.pending
+        reading = self._source.last
         board, task = reading.board, chosen.task
         known = board.data[task]
         data = chosen.data if chosen.data in known else next(iter(known), "")
         rows = board.rows(task, data)
         headings = [column.heading for column in columns(task)]
         paradigms, licences = choices(rows, "paradigm"), choices(rows, "licence")
-        best = ordered(rows, _column(task, TITLES[task]))
+        best = ordered(rows, _column(task, SORTED_BY[task]))
         ids = [row.entry.id for row in best]
         kept = replace(
             chosen,
             data=data,
             paradigms=[value for value in chosen.paradigms if value in paradigms],
             licences=[value for value in chosen.licences if value in licences],
-            sort=chosen.sort if chosen.sort in headings else TITLES[task],
+            sort=chosen.sort if chosen.sort in headings else SORTED_BY[task],
             picked=[id for id in chosen.picked if id in ids] or ids[:PICKED_AT_FIRST],
         )
         table, csv = self._filtered(kept)
         return [
-            _state(reading),
+            _state(reading, pending),
             [[shortened(item.path, 300), shortened(item.reason, 300)] for item in board.rejected],
             self._checks(),
+            gr.Timer(SOON if pending else MAX_AGE),
             gr.update(choices=self._encoders()),
             gr.update(choices=[(encoder_page.data_name(one), one) for one in known], value=data or None),
             gr.update(choices=paradigms, value=kept.paradigms),
@@ -281,6 +299,7 @@ class _Files:
     """Files for download, the newest `_FILES_KEPT` of them; Gradio has copied a file before others take its place."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._folder = tempfile.TemporaryDirectory(prefix="audio-compositionality-")
         self._written: list[Path] = []
 
@@ -288,17 +307,19 @@ class _Files:
         """A file with this name and content."""
         content = text.encode()
         path = Path(self._folder.name) / hashlib.sha256(content).hexdigest()[:16] / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content)
-        self._written = [*(one for one in self._written if one != path), path]
-        for old in self._written[:-_FILES_KEPT]:
-            old.unlink(missing_ok=True)
-        self._written = self._written[-_FILES_KEPT:]
+        with self._lock:
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+            self._written = [*(one for one in self._written if one != path), path]
+            for old in self._written[:-_FILES_KEPT]:
+                old.unlink(missing_ok=True)
+            self._written = self._written[-_FILES_KEPT:]
         return path
 
 
 def _column(task: str, heading: str) -> Column:
-    return next((column for column in columns(task) if column.heading == heading), columns(task)[2])
+    found = {column.heading: column for column in columns(task)}
+    return found.get(heading, found[SORTED_BY[task]])
 
 
 def _table(task: str, rows: Sequence[Shown]) -> Table:
@@ -317,11 +338,11 @@ def _label(row: Shown) -> str:
     return f"{shortened(row.entry.result.encoder_id)} ({row.entry.status}, {row.entry.id[-16:][:8]})"
 
 
-def _state(reading: Reading) -> str:
+def _state(reading: Reading, pending: bool) -> str:
     """Commit, age and size of the board, and trouble with the Hub."""
     board = reading.board
     if reading.at is None:
-        return f"The results could not be read yet: {reading.trouble}"
+        return f"The results could not be read yet: {reading.trouble}" if reading.trouble else "Reading the results…"
     verified = sum(entry.status == VERIFIED for entry in board.entries)
     text = (
         f"{len(board.entries)} entries ({verified} verified, {len(board.entries) - verified} reported), "
@@ -331,4 +352,4 @@ def _state(reading: Reading) -> str:
         text += (
             f" Since {reading.since:%Y-%m-%d %H:%M} UTC the Hub cannot be read, so this may be old: {reading.trouble}"
         )
-    return text
+    return f"{text} It is being read again…" if pending else text

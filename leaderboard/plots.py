@@ -23,7 +23,7 @@ from audio_compositionality.evaluator.parquet_reader import ParquetReader
 from audio_compositionality.evaluator.result import ResultError
 from audio_compositionality.evaluator.submission import read_samples
 from audio_compositionality.evaluator.submission_files import SAMPLES_LIMIT
-from audio_compositionality.hub import Hub, HubError, Repository
+from audio_compositionality.hub import Hub, Repository
 
 from .entries import Entry
 from .table import shortened
@@ -71,8 +71,8 @@ class Plots:
         self._hub = hub
         self._repository = repository
         self._reader = reader
-        # Matplotlib's settings are those of the whole process.
-        self._lock = threading.Lock()
+        # Matplotlib's settings are those of the whole process. Nothing is fetched while one holds it.
+        self._drawing = threading.Lock()
         self._samples: _Kept[tuple[str, str], compared.Entry] = _Kept(_SAMPLES_KEPT)
         self._drawings: _Kept[tuple[str, frozenset[tuple[str, str]]], Drawing] = _Kept(_DRAWINGS_KEPT)
         self._data: _Kept[tuple[str, str], OpenedData] = _Kept(8)
@@ -87,13 +87,12 @@ class Plots:
         """
         if not entries:
             return Drawing(None, None, ())
-        with self._lock:
-            key = (measure, frozenset((entry.id, entry.status) for entry in entries))
-            drawing = self._drawings.get(key, lambda: self._draw(commit, entries, measure))
-            if drawing.lacks_files:
-                # The next visitor may have more luck with the Hub.
-                self._drawings.drop(key)
-            return drawing
+        key = (measure, frozenset((entry.id, entry.status) for entry in entries))
+        drawing = self._drawings.get(key, lambda: self._draw(commit, entries, measure))
+        if drawing.lacks_files:
+            # The next visitor may have more luck with the Hub.
+            self._drawings.drop(key)
+        return drawing
 
     def _draw(self, commit: str, entries: Sequence[Entry], measure: str) -> Drawing:
         result = entries[0].result
@@ -106,8 +105,8 @@ class Plots:
                 samples = self._samples.get((entry.id, entry.status), partial(self._load, commit, entry))
                 if known is not None and not known.issuperset(samples.ids):
                     raise ResultError("it has samples that the data do not have")
-            except (HubError, ResultError) as error:
-                trouble = trouble or isinstance(error, HubError)
+            except (OSError, ResultError) as error:
+                trouble = trouble or isinstance(error, OSError)
                 notes.append(f"Not drawn: {shortened(label)}: {shortened(str(error), 300)}")
                 continue
             loaded.append(_relabelled(samples, label))
@@ -121,7 +120,8 @@ class Plots:
         images: list[Image.Image | None] = []
         for draw in (score_boxes, diversity_panels):
             try:
-                images.append(_image(draw(comparison, measure)))
+                with self._drawing:
+                    images.append(_image(draw(comparison, measure)))
             except FigureError as error:
                 images.append(None)
                 notes.append(f"Not drawn: {shortened(str(error), 300)}.")
@@ -169,21 +169,28 @@ def _image(figure: Figure) -> Image.Image:
 
 
 class _Kept(Generic[Key, Value]):
-    """So many values at most, those used last."""
+    """So many values at most, those used last, for any number of threads."""
 
     def __init__(self, most: int) -> None:
         self._most = most
+        self._lock = threading.Lock()
         self._values: OrderedDict[Key, Value] = OrderedDict()
 
     def get(self, key: Key, make: Callable[[], Value]) -> Value:
-        """The value of a key, made where it is not there."""
-        if key not in self._values:
-            self._values[key] = make()
-        self._values.move_to_end(key)
-        while len(self._values) > self._most:
-            self._values.popitem(last=False)
-        return self._values[key]
+        """The value of a key, made where it is not there; nobody waits for what another thread makes."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+        made = make()
+        with self._lock:
+            value = self._values.setdefault(key, made)
+            self._values.move_to_end(key)
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+            return value
 
     def drop(self, key: Key) -> None:
         """Keep a value no longer."""
-        self._values.pop(key, None)
+        with self._lock:
+            self._values.pop(key, None)

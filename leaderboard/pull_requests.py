@@ -1,49 +1,59 @@
-"""The check of pull requests on the results repository: recompute, merge what holds, say what is wrong with the rest.
+"""The check of pull requests on the results repository: recompute, add what holds, say what is wrong with the rest.
 
 A pull request is a stranger's. It may only add whole entries, under the names that their content gives them; sizes are
-known before anything is fetched, and what is fetched is read by the code of `audio-compositionality verify`. The
-checker says what it found in a comment, whose last line names the commit, so that no commit is checked twice. A folder
-below ``verified/`` is only ever written here.
+known before anything is fetched, and what is fetched is read by the code of `audio-compositionality verify`. It is
+never merged, since it could change in that moment: the bytes that were checked are committed together with what was
+found, and the pull request is closed. The checker says what it found in a comment, whose last line names the commit, so
+that no commit is checked twice. A folder below ``verified/`` is only ever written here.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from audio_compositionality.dataset_builder import DatasetError
 from audio_compositionality.evaluator.parquet_reader import ParquetReader, clean
 from audio_compositionality.evaluator.record import verification_files, verification_folder
-from audio_compositionality.evaluator.submission import parse_submission
-from audio_compositionality.evaluator.submission_files import EMBEDDINGS, LIMITS, parse_path
+from audio_compositionality.evaluator.result import Result
+from audio_compositionality.evaluator.submission import Submission
+from audio_compositionality.evaluator.submission_files import EMBEDDINGS, parse_path
 from audio_compositionality.evaluator.table import TITLES
-from audio_compositionality.evaluator.verification import Verification, verify
-from audio_compositionality.hub import Content, Hub, HubError, PullRequest, Repository
-from audio_compositionality.hub.names import dataset_of, results_of
+from audio_compositionality.evaluator.verification import Verification
+from audio_compositionality.hub import Commit, Hub, HubError, PullRequest
+from audio_compositionality.hub.names import results_of
 
-from .encoder_page import presets
+from .examination import Examiner, LeftError, quoted
 from .reading import Files, Folder, folders_of
 
-MAX_ENTRIES = 20
+MAX_ENTRIES = 10
 """Entries of a pull request: more can be in a second one."""
+
+MAX_CHECKS = 20
+"""Pull requests that are checked in a round, each of another author."""
+
+MAX_LOOKS = 200
+"""Pull requests that are looked at in a round: the Hub allows so many calls."""
 
 MAX_REASONS = 20
 """Reasons that a comment lists."""
 
 _MARKER = "<!-- audio-compositionality: checked {head} -->"
+_ADDED = "Added to main"
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a pull request, or of a merged entry.
+    """What became of a pull request, or of an entry that main has.
 
     Attributes:
         subject: ``#3``, or the folder of an entry.
-        action: ``merged``, ``verified``, ``refused``, ``left`` to the maintainers, ``checked`` before, ``waiting``
-            since it is a draft or has moved on meanwhile, or ``failed`` for reasons that are not its own.
+        action: ``added``, ``verified``, ``refused``, ``left`` to the maintainers, ``checked`` before, ``waiting``
+            since it is a draft, has changed meanwhile or has its turn later, or ``failed`` for reasons that are not
+            its own.
         reasons: in words; empty where it says all.
     """
 
@@ -55,79 +65,189 @@ class Outcome:
         return f"{self.subject}: {self.action}" + "".join(f"; {reason}" for reason in self.reasons)
 
 
-def check_pull_requests(hub: Hub, org: str, reader: ParquetReader, device: str | None = None) -> list[Outcome]:
-    """Check every open pull request on the results of an organisation whose head was not checked yet.
+class Checks:
+    """The checks of the results of an organisation. What is settled is remembered, and not asked for again."""
 
-    Args:
-        hub: as a user who may write to the repository of results.
-        org: whose results.
-        reader: of Parquet files.
-        device: torch device of A-TRE's fits.
+    def __init__(self, hub: Hub, org: str, reader: ParquetReader, device: str | None = None) -> None:
+        """Nothing is checked yet.
 
-    Returns:
-        one an open pull request, the oldest first. Trouble with one ends in its outcome, and the next is checked.
+        Args:
+            hub: as a user who may write to the repository of results.
+            org: whose results.
+            reader: of Parquet files.
+            device: torch device of A-TRE's fits.
+        """
+        self._hub = hub
+        self._repository = results_of(org)
+        self._examiner = Examiner(hub, self._repository, reader, device)
+        # Of open pull requests the commit that was checked, or none; those looked at longest ago come first.
+        self._heads: dict[int, str] = {}
+        self._settled: set[str] = set()
 
-    Raises:
-        HubError: the pull requests cannot be listed.
-    """
-    repository = results_of(org)
-    outcomes = []
-    user = hub.user()
-    for request in hub.pull_requests(repository):
+    def check_pull_requests(self) -> list[Outcome]:
+        """Check open pull requests whose head was not checked yet: of each author one, and `MAX_CHECKS` in all.
+
+        Returns:
+            one an open pull request, the oldest first. Trouble with one ends in its outcome, and the next is checked.
+
+        Raises:
+            HubError: the pull requests, or the commits of main, cannot be listed.
+        """
+        requests = {request.number: request for request in self._hub.pull_requests(self._repository)}
+        user = self._hub.user()
+        history = set(self._hub.commits(self._repository)) if requests else set()
+        self._heads = {number: head for number, head in self._heads.items() if number in requests}
+        outcomes: dict[int, Outcome] = {}
+        busy: set[str] = set()
+        for number in [*(number for number in requests if number not in self._heads), *self._heads]:
+            request, subject = requests[number], f"#{number}"
+            if len(outcomes) >= MAX_LOOKS or len(busy) >= MAX_CHECKS or request.author in busy:
+                continue
+            outcomes[number] = _guarded(subject, partial(self._look, request, user, history, busy))
+        later = "its turn is in a later round"
+        return [outcomes.get(number, Outcome(f"#{number}", "waiting", (later,))) for number in requests]
+
+    def verify_merged(self) -> list[Outcome]:
+        """Verify the entries of main that have embeddings and no valid verification: those that maintainers add.
+
+        Returns:
+            one an entry that was not settled before. Trouble with one ends in its outcome, and the next is verified.
+
+        Raises:
+            HubError: the files of main cannot be listed.
+        """
+        commit = self._hub.head(self._repository)
+        results, verified, _ = folders_of(self._hub.files(self._repository, commit))
+        outcomes = []
+        for key, entry in sorted(results.items()):
+            if EMBEDDINGS in entry.files and entry.path not in self._settled:
+                outcome = _guarded(entry.path, partial(self._merged, commit, entry, verified.get(key)))
+                if outcome.action != "failed":
+                    self._settled.add(entry.path)
+                if outcome.action != "checked":
+                    outcomes.append(outcome)
+        return outcomes
+
+    def _look(self, request: PullRequest, user: str, history: Collection[str], busy: set[str]) -> Outcome:
+        """See whether a pull request is to be checked; its author is busy then."""
+        subject, number = f"#{request.number}", request.number
+        self._heads[number] = self._heads.pop(number, "")
+        head = self._hub.head(self._repository, request.revision)
+        if self._heads[number] == head:
+            return Outcome(subject, "checked")
+        marker = f"\n{_MARKER.format(head=head)}"
+        said = [comment.text for comment in self._hub.comments(self._repository, number) if comment.author == user]
+        said = [text for text in said if text.rstrip().endswith(marker)]
+        if any(text.startswith(_ADDED) for text in said):
+            # The checker was killed before it could.
+            self._hub.close(self._repository, number)
+            return Outcome(subject, "added")
+        if said:
+            outcome = Outcome(subject, "checked")
+        elif self._hub.status(self._repository, number) != "open":
+            return Outcome(subject, "waiting", ("it is a draft",))
+        else:
+            busy.add(request.author)
+            outcome = self._check(request, head, history)
+        if outcome.action != "waiting":
+            self._heads[number] = head
+        return outcome
+
+    def _check(self, request: PullRequest, head: str, history: Collection[str]) -> Outcome:
+        hub, repository, subject = self._hub, self._repository, f"#{request.number}"
+        marker = _MARKER.format(head=head)
+
+        def say(*parts: str) -> None:
+            hub.comment(repository, request.number, "\n\n".join([part for part in parts if part] + [marker]))
+
+        def refuse(reasons: Sequence[str]) -> Outcome:
+            advice = "Push a commit that mends it: it is checked again by itself."
+            say("This cannot be added as it is:", _listed(reasons), advice)
+            return Outcome(subject, "refused", tuple(reasons))
+
+        base = next((commit for commit in hub.commits(repository, request.revision) if commit in history), None)
+        if base is None:
+            return refuse(["its history has no commit in common with main"])
+        before = hub.head(repository)
+        main = hub.files(repository, before)
+        entries, reasons = new_entries(hub.files(repository, base), hub.files(repository, head), main)
+        if reasons:
+            return refuse(reasons)
+        others = [(before, folder) for folder in folders_of(main)[0].values()]
+        there = {folder.path for _, folder in others}
+        others += [(head, entry) for entry in entries]
+        found: list[tuple[Submission, Verification]] = []
+        left = []
+        for entry in entries:
+            if entry.path in there:
+                continue
+            try:
+                found.append(self._examiner.examine(head, entry, others))
+                reasons += [f"{quoted(entry.path)}: {quoted(problem)}" for problem in found[-1][1].problems]
+            except LeftError as error:
+                left.append(f"{quoted(entry.path)}: {error}")
+            except ValueError as error:
+                reasons.append(f"{quoted(entry.path)}: {quoted(error)}")
+        if reasons:
+            return refuse(reasons)
+        numbers = figures(verification for _, verification in found)
+        if left:
+            text = "Maintainers decide about this. Entries with embeddings that they merge are verified by the checker."
+            say(text, _listed(left), numbers)
+            return Outcome(subject, "left", tuple(left))
+        if hub.head(repository, request.revision) != head or hub.status(repository, request.number) != "open":
+            return Outcome(subject, "waiting", ("it has changed while it was checked",))
+        by = f"(#{request.number} by {clean(request.author)})"
+        commits = [self._add(f"Add {_named(one.result)} {by}", verified, one, request) for one, verified in found]
+        links = ", ".join(f"[{commit.oid[:8]}]({commit.url})" for commit in commits)
+        say(
+            f"{_ADDED} in {links}." if commits else f"{_ADDED} before.",
+            numbers,
+            _listed([f"{quoted(entry.path)} was there already" for entry in entries if entry.path in there]),
+            "Entries are committed as they were checked; the pull request is closed, not merged.",
+        )
+        hub.close(repository, request.number)
+        return Outcome(subject, "added")
+
+    def _merged(self, commit: str, entry: Folder, verified: Folder | None) -> Outcome:
+        """Verify an entry of main."""
+        if verified is not None and self._examiner.is_verified(commit, entry, verified):
+            return Outcome(entry.path, "checked")
         try:
-            outcome = _check(hub, repository, request, user, reader, device)
-        except HubError as error:
-            outcome = Outcome(f"#{request.number}", "failed", (str(error),))
-        except Exception:
-            # Nothing of a stranger's may keep the others from being checked.
-            _log.exception("the check of #%d failed", request.number)
-            outcome = Outcome(f"#{request.number}", "failed", ("an unexpected error, which the log has",))
-        outcomes.append(outcome)
-    return outcomes
-
-
-def verify_merged(
-    hub: Hub, org: str, reader: ParquetReader, device: str | None = None, known: Iterable[str] = ()
-) -> list[Outcome]:
-    """Verify the entries of the branch main that have embeddings and no verification.
-
-    They are there when a checker was killed after it had merged, and when maintainers merge by hand.
-
-    Args:
-        hub, org, reader, device: see `check_pull_requests`.
-        known: folders of entries that were refused before; they are left out.
-
-    Raises:
-        HubError: the Hub cannot be read or written.
-    """
-    repository = results_of(org)
-    head = hub.head(repository)
-    main = hub.files(repository, head)
-    results, verified, _ = folders_of(main)
-    outcomes = []
-    for key, folder in sorted(results.items()):
-        if key in verified or EMBEDDINGS not in folder.files or folder.path in set(known):
-            continue
-        try:
-            folder.digests()
-            reasons = _twins([folder], main)
-            found = None if reasons else _verify(hub, repository, head, folder, reader, device)
-            reasons += [] if found is None else list(found.problems)
+            entry.digests()
+            _, verification = self._examiner.examine(commit, entry)
+        except LeftError as error:
+            return Outcome(entry.path, "left", (str(error),))
         except ValueError as error:
-            found, reasons = None, [clean(error)]
-        if found is not None and not reasons:
-            _write(hub, repository, [found])
-        outcomes.append(Outcome(folder.path, "refused" if reasons else "verified", tuple(reasons)))
-    return outcomes
+            return Outcome(entry.path, "refused", (clean(error),))
+        if verification.problems:
+            return Outcome(entry.path, "refused", tuple(map(clean, verification.problems)))
+        self._add(f"Verify {_named(verification.result)}", verification)
+        return Outcome(entry.path, "verified")
+
+    def _add(
+        self,
+        message: str,
+        verification: Verification,
+        submission: Submission | None = None,
+        request: PullRequest | None = None,
+    ) -> Commit:
+        """Commit what was found, with the files of the entry where main does not have them."""
+        submitter = None if request is None else request.author
+        folders = {verification_folder(verification): verification_files(verification, submitter=submitter)}
+        if submission is not None:
+            folders[submission.folder] = dict(submission.files)
+        files = {f"{folder}/{name}": content for folder, held in folders.items() for name, content in held.items()}
+        return self._hub.commit(self._repository, files, message)
 
 
 def new_entries(base: Files, head: Files, main: Files) -> tuple[list[Folder], list[str]]:
-    """What a pull request adds, and why it cannot be merged, from the names, sizes and hashes of files alone.
+    """What a pull request adds, and why that cannot be, from the names, sizes and hashes of files alone.
 
     Args:
         base: files of the commit that it began at.
         head: files of its last commit.
-        main: files of the branch main as it is now.
+        main: files of the branch main as it is now; entries that it has with the same files are no obstacle.
 
     Returns:
         the entries, and the reasons; without a reason the entries may be fetched.
@@ -144,89 +264,29 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[Folder], li
             reasons.append(f"{quoted(path)} is no file of an entry, results/<encoder>/<revision>/<task>-<id>/…")
         elif parts.kind != "results":
             reasons.append(f"it adds {quoted(path)}; only the checker writes to verified/")
-    entries = list(folders_of(added)[0].values())
+    entries = folders_of(added)[0]
     if len(entries) > MAX_ENTRIES:
         reasons.append(f"it adds {len(entries):,} entries; at most {MAX_ENTRIES} can be in one pull request")
         return [], reasons
-    there = {parts.folder for parts in map(parse_path, [*base, *main]) if parts is not None}
-    for entry in entries:
-        if entry.path in there:
+    before, there = folders_of(base)[0], folders_of(main)[0]
+    for key, entry in entries.items():
+        if key in before or (key in there and _digests(there[key]) != _digests(entry)):
             reasons.append(f"{quoted(entry.path)} is there already")
         try:
             entry.digests()
         except ValueError as error:
-            reasons.append(f"{quoted(entry.path)}: {clean(error)}")
+            reasons.append(f"{quoted(entry.path)}: {quoted(error)}")
     if not entries and not reasons:
         reasons.append("it adds nothing")
-    return entries, reasons + _twins(entries, {**main, **added})
-
-
-def quoted(text: str) -> str:
-    """Strangers' text as code in a comment: it is neither formatted nor does it call anybody."""
-    return f"`{clean(text).replace('`', chr(0x2018))}`"
-
-
-def _check(
-    hub: Hub, repository: Repository, request: PullRequest, user: str, reader: ParquetReader, device: str | None
-) -> Outcome:
-    subject, number = f"#{request.number}", request.number
-    head = hub.head(repository, request.revision)
-    marker = _MARKER.format(head=head)
-    said = [comment.text for comment in hub.comments(repository, number) if comment.author == user]
-    if any(text.rstrip().endswith(f"\n{marker}") for text in said):
-        return Outcome(subject, "checked")
-    if hub.status(repository, number) != "open":
-        return Outcome(subject, "waiting", ("it is a draft",))
-
-    def refuse(reasons: list[str]) -> Outcome:
-        more = [f"and {len(reasons) - MAX_REASONS:,} more"] if len(reasons) > MAX_REASONS else []
-        listed = "\n".join(f"- {reason}" for reason in [*reasons[:MAX_REASONS], *more])
-        advice = "Push a commit that mends it: it is checked again by itself."
-        hub.comment(repository, number, f"This cannot be merged as it is:\n\n{listed}\n\n{advice}\n\n{marker}")
-        return Outcome(subject, "refused", tuple(reasons))
-
-    before = hub.head(repository)
-    history = set(hub.commits(repository))
-    base = next((commit for commit in hub.commits(repository, request.revision) if commit in history), None)
-    if base is None:
-        return refuse(["its history has no commit in common with main"])
-    trees = {commit: hub.files(repository, commit) for commit in {base, head, before}}
-    entries, reasons = new_entries(trees[base], trees[head], trees[before])
-    found: list[Verification] = []
-    without: list[Folder] = []
-    for entry in entries if not reasons else ():
-        try:
-            one = _verify(hub, repository, head, entry, reader, device)
-        except ValueError as error:
-            reasons.append(f"{quoted(entry.path)}: {clean(error)}")
-            continue
-        if one is None:
-            without.append(entry)
-        else:
-            found.append(one)
-            reasons += [f"{quoted(entry.path)}: {clean(problem)}" for problem in one.problems]
-    if reasons:
-        return refuse(reasons)
-    if without:
-        listed = "\n".join(f"- {quoted(entry.path)}" for entry in without)
-        text = "Without embeddings this cannot be verified; maintainers decide whether to show it as *reported*:"
-        hub.comment(repository, number, f"{text}\n\n{listed}\n\n{figures(found)}\n\n{marker}")
-        return Outcome(subject, "left", tuple(f"{entry.path} has no embeddings" for entry in without))
-    if hub.head(repository, request.revision) != head:
-        return Outcome(subject, "waiting", ("it has moved on while it was checked",))
-    hub.merge(repository, number)
-    undone = _undo(hub, repository, request, trees[base], head, before)
-    _write(hub, repository, found)
-    rest = f"\n\nWhat was pushed after the check was undone: {', '.join(map(quoted, undone[:5]))}." if undone else ""
-    hub.comment(repository, number, f"Verified and merged.\n\n{figures(found)}{rest}\n\n{marker}")
-    return Outcome(subject, "merged", tuple(f"undone: {clean(path)}" for path in undone))
+    return list(entries.values()), reasons
 
 
 def figures(found: Iterable[Verification]) -> str:
     """The recomputed scores beside those that were reported, as a list in Markdown."""
     lines = []
     for one in found:
-        assert one.recomputed is not None
+        if one.recomputed is None:
+            continue
         interval = "" if one.interval is None else f", 95 % interval {one.interval[0]:.4f} to {one.interval[1]:.4f}"
         lines.append(
             f"- {TITLES[one.task]} of {quoted(one.result.encoder_id)}, revision {quoted(one.result.encoder_revision)}: "
@@ -235,94 +295,25 @@ def figures(found: Iterable[Verification]) -> str:
     return "\n".join(lines)
 
 
-def _twins(entries: Iterable[Folder], files: Files) -> list[str]:
-    """Why entries cannot be: their embeddings are those of another encoder among the files, byte for byte."""
-    owners: dict[str, set[str]] = {}
-    for path, file in files.items():
-        parts = parse_path(path)
-        if parts is not None and parts.file == EMBEDDINGS:
-            owners.setdefault(file.digest, set()).add(parts.encoder)
-    reasons = []
-    for entry in entries:
-        parts, own = parse_path(entry.path), entry.files.get(EMBEDDINGS)
-        others = set() if parts is None or own is None else owners.get(own.digest, set()) - {parts.encoder}
-        if others:
-            reasons.append(f"{quoted(entry.path)} has the same embeddings as {quoted(min(others))}, another encoder")
-    return reasons
+def _listed(reasons: Sequence[str]) -> str:
+    more = [f"and {len(reasons) - MAX_REASONS:,} more"] if len(reasons) > MAX_REASONS else []
+    return "\n".join(f"- {reason}" for reason in [*reasons[:MAX_REASONS], *more])
 
 
-def _verify(
-    hub: Hub, repository: Repository, commit: str, entry: Folder, reader: ParquetReader, device: str | None
-) -> Verification | None:
-    """What recomputing an entry finds; None of one without embeddings, of which all else is right.
+def _named(result: Result) -> str:
+    return f"{result.task} of {clean(result.encoder_id)}"
 
-    Its data are a preset's or those that the organisation has published.
 
-    Raises:
-        ValueError: it is no valid submission, or its data are not known.
-        HubError: files or data cannot be fetched.
-    """
-    contents: dict[str, bytes] = {}
-    for name, file in entry.files.items():
-        path = hub.download(repository, file.path, commit, limit=LIMITS[name])
-        contents[name] = path.read_bytes()
-        if name == EMBEDDINGS:
-            # Nobody needs them again, and the disk of a Space is small: the file, and the link to it.
-            path.resolve().unlink(missing_ok=True)
-            path.unlink(missing_ok=True)
-    submission = parse_submission(contents, entry.path, reader)
-    if submission.embeddings is None:
-        return None
-    data = None
-    if submission.result.fingerprint not in presets():
-        own = dataset_of(repository.namespace)
-        data = own.id if hub.exists(own) else None
+def _digests(folder: Folder) -> dict[str, str]:
+    return {name: file.digest for name, file in folder.files.items()}
+
+
+def _guarded(subject: str, check: Callable[[], Outcome]) -> Outcome:
     try:
-        return verify(submission, data=data, device=device)
-    except DatasetError as error:
-        # No fault of the submission's: it is checked again in the next round.
-        raise HubError(f"the data {data} cannot be opened: {error}") from error
-
-
-def _write(hub: Hub, repository: Repository, found: Iterable[Verification]) -> None:
-    """Commit what was computed. What is there is left: a verification is never replaced."""
-    files: dict[str, bytes] = {}
-    there = hub.files(repository)
-    for one in found:
-        folder = verification_folder(one)
-        if not any(path.startswith(f"{folder}/") for path in there):
-            files |= {f"{folder}/{name}": content for name, content in verification_files(one).items()}
-    if files:
-        count = len({path.rsplit("/", 1)[0] for path in files})
-        hub.commit(repository, files, f"Verify {count} {'entry' if count == 1 else 'entries'}")
-
-
-def _undo(hub: Hub, repository: Repository, request: PullRequest, base: Files, head: str, before: str) -> list[str]:
-    """Undo what a merge brought in beside what was checked: the Hub merges whatever the head is at that moment.
-
-    Args:
-        hub, repository, request: what was merged.
-        base: files of the commit that the pull request began at.
-        head: commit that was checked.
-        before: commit of main before the merge.
-
-    Returns:
-        the paths that were undone.
-    """
-    if hub.head(repository, request.revision) == head:
-        return []
-    checked, merged, main = (hub.files(repository, commit) for commit in (head, request.revision, before))
-    others = sorted(path for path in {*merged, *checked} if _digest(merged, path) != _digest(checked, path))
-    content: dict[str, Content] = {}
-    for path in others:
-        if path in checked and path not in base:
-            content[path] = hub.download(repository, path, head, limit=checked[path].size)
-        elif path in main:
-            content[path] = hub.download(repository, path, before, limit=main[path].size)
-    gone = [path for path in others if path not in content]
-    hub.commit(repository, content, f"Undo what was pushed to #{request.number} after its check", delete=gone)
-    return others
-
-
-def _digest(files: Files, path: str) -> str | None:
-    return files[path].digest if path in files else None
+        return check()
+    except HubError as error:
+        return Outcome(subject, "failed", (str(error),))
+    except Exception:
+        # Nothing of a stranger's may keep the others from being checked.
+        _log.exception("the check of %s failed", subject)
+        return Outcome(subject, "failed", ("an unexpected error, which the log has",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -112,6 +112,25 @@ def folders_of(tree: Files) -> tuple[dict[str, Folder], dict[str, Folder], list[
     return results, verified, others
 
 
+Place = tuple[Folder, Folder | None]
+"""An entry and its verification, if it has one."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What reading an entry gave.
+
+    Attributes:
+        place: that was read; None where the Hub did not give all of it, so that it is read again.
+        entry: as it is shown; None of one that is not.
+        rejected: what is not shown of it.
+    """
+
+    place: Place | None
+    entry: Entry | None
+    rejected: tuple[Rejected, ...]
+
+
 class BoardReader:
     """Reads the board again and again, fetching only what is new."""
 
@@ -120,13 +139,13 @@ class BoardReader:
         self._hub = hub
         self._repository = repository
         self._last = Board("", (), ())
-        self._contents: Contents = {}
+        self._read: dict[str, _Read] = {}
 
     def __call__(self) -> Board:
         """The board at the newest commit.
 
         Raises:
-            HubError: the Hub cannot be read.
+            HubError: the Hub cannot be read. What it gave until then is not fetched again the next time.
         """
         commit = self._hub.head(self._repository)
         if commit == self._last.commit:
@@ -136,51 +155,65 @@ class BoardReader:
         rejected = [Rejected(clean(path), "it is no file of a result, in no place for one") for path in others]
         for key in verified.keys() - results.keys():
             rejected.append(Rejected(verified[key].path, "it verifies an entry that is not there"))
-        contents = self._fetch(commit, [*results.values(), *verified.values()])
-        entries = []
-        for key, folder in results.items():
-            try:
-                digests, reported = read_entry(folder, contents)
-            except ResultError as error:
-                rejected.append(Rejected(folder.path, clean(error)))
-                continue
-            found = None
-            if key in verified:
-                try:
-                    found = read_verified(verified[key], contents, digests)
-                except ResultError as error:
-                    rejected.append(Rejected(verified[key].path, f"the entry counts as reported: {clean(error)}"))
-            entries.append(_entry(folder, reported, found))
+        places = {key: (folder, verified.get(key)) for key, folder in results.items()}
+        self._read_new(commit, places)
+        found = [self._read[key] for key in places]
+        rejected += [item for read in found for item in read.rejected]
         rejected.sort(key=lambda item: item.path)
         if len(rejected) > MOST_LISTED:
             rejected[MOST_LISTED:] = [Rejected("…", f"and {len(rejected) - MOST_LISTED:,} more")]
-        self._contents = contents
-        self._last = Board(commit, tuple(entries), tuple(rejected))
+        entries = tuple(read.entry for read in found if read.entry is not None)
+        self._last = Board(commit, entries, tuple(rejected))
         return self._last
 
-    def _fetch(self, commit: str, folders: Iterable[Folder]) -> Contents:
-        """The content of all JSON files that are not too large."""
-        wanted = {
-            (file.path, file.digest): LIMITS[name]
-            for folder in folders
-            for name, file in folder.files.items()
-            if name in (RESULT, VERIFICATION) and file.size <= LIMITS[name]
-        }
-        known = {
-            key: content for key, content in self._contents.items() if key in wanted and isinstance(content, bytes)
-        }
+    def _read_new(self, commit: str, places: Mapping[str, Place]) -> None:
+        """Read the places that are not what they were when they were last read."""
+        self._read = {key: read for key, read in self._read.items() if places.get(key) == read.place}
+        troubles: list[HubError] = []
 
-        def fetch(key: FileKey) -> bytes | str:
-            try:
-                return self._hub.download(self._repository, key[0], commit, limit=wanted[key]).read_bytes()
-            except HubError as error:
-                if is_of_file(error):
-                    return str(error)
-                raise
+        def read(key: str) -> None:
+            if not troubles:
+                try:
+                    self._read[key] = self._read_place(commit, places[key])
+                except HubError as error:
+                    troubles.append(error)
 
-        missing = [key for key in wanted if key not in known]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return {**known, **dict(zip(missing, pool.map(fetch, missing), strict=True))}
+            list(pool.map(read, [key for key in places if key not in self._read]))
+        if troubles:
+            raise troubles[0]
+
+    def _read_place(self, commit: str, place: Place) -> _Read:
+        contents = {}
+        for folder in filter(None, place):
+            for name, file in folder.files.items():
+                if name in (RESULT, VERIFICATION) and file.size <= LIMITS[name]:
+                    contents[file.path, file.digest] = self._fetch(commit, file.path, LIMITS[name])
+        folder, verification = place
+        read = None if any(isinstance(content, str) for content in contents.values()) else place
+        try:
+            digests, reported = read_entry(folder, contents)
+        except ResultError as error:
+            return _Read(read, None, (Rejected(folder.path, clean(error)),))
+        if verification is not None:
+            try:
+                return _Read(read, _entry(folder, reported, read_verified(verification, contents, digests)), ())
+            except ResultError as error:
+                why = Rejected(verification.path, f"the entry counts as reported: {clean(error)}")
+                return _Read(read, _entry(folder, reported, None), (why,))
+        return _Read(read, _entry(folder, reported, None), ())
+
+    def _fetch(self, commit: str, path: str, limit: int) -> bytes | str:
+        """The content of a file, or why the Hub does not give it."""
+        try:
+            return self._hub.download(self._repository, path, commit, limit=limit).read_bytes()
+        except HubError as error:
+            if is_of_file(error):
+                return str(error)
+            raise
+        except OSError as error:
+            # The checker, which clears up what it has fetched, was faster.
+            raise HubError(f"could not read {path!r} from the cache: {error.strerror}") from error
 
 
 def read_entry(folder: Folder, contents: Contents) -> tuple[dict[str, str], Result]:
@@ -228,6 +261,7 @@ def _entry(folder: Folder, reported: Result, found: tuple[Record, Result] | None
             verified_on=None,
             samples=folder.files[SAMPLES].path,
             has_embeddings=EMBEDDINGS in folder.files,
+            submitter=None,
         )
     record, result = found
     return Entry(
@@ -239,6 +273,7 @@ def _entry(folder: Folder, reported: Result, found: tuple[Record, Result] | None
         verified_on=record.date,
         samples=f"verified/{folder.path.removeprefix('results/')}/{SAMPLES}",
         has_embeddings=True,
+        submitter=record.submitter,
     )
 
 

@@ -1,10 +1,9 @@
-"""The board that is shown: read again when it is old, kept when the Hub cannot be read."""
+"""The board that is shown: one thread reads it, visitors look at what it read last."""
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,10 +13,10 @@ from audio_compositionality.hub import HubError
 from .entries import EMPTY, Board
 
 MAX_AGE = 300.0
-"""Seconds after which a visit has the repository read again."""
+"""Seconds after which the repository is read again."""
 
 MIN_AGE = 20.0
-"""Seconds before which not even the button has it read again, so that nobody hammers the Hub."""
+"""Seconds before which it is not, whoever asks for it, so that nobody hammers the Hub."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,46 +39,67 @@ class Reading:
 
 
 class Source:
-    """Gives the board to any number of visitors, and reads it for one of them at a time."""
+    """Reads the board again and again, in a thread of its own; nobody who looks at it waits."""
 
-    def __init__(self, read: Callable[[], Board], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, read: Callable[[], Board], max_age: float = MAX_AGE, min_age: float = MIN_AGE) -> None:
         """Nothing is read yet.
 
         Args:
             read: reads the board.
-            clock: seconds.
+            max_age, min_age: see `MAX_AGE` and `MIN_AGE`.
         """
         self._read = read
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._asked: float | None = None
+        self._max_age = max_age
+        self._min_age = min_age
         self._last = Reading()
+        self._reads = False
+        self._expired = threading.Event()
+        self._expired.set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="board", daemon=True)
+
+    def start(self) -> None:
+        """Begin; the first reading is now."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the reading that is going on."""
+        self._stop.set()
+        self._expired.set()
+        if self._thread.is_alive():
+            self._thread.join()
 
     @property
     def last(self) -> Reading:
         """What was read last."""
         return self._last
 
-    def reading(self, *, now: bool = False) -> Reading:
-        """The board, read again where it is older than `MAX_AGE`, or with `now` than `MIN_AGE`.
-
-        Never raises: trouble with the Hub is told of in the reading, and the last board stays. While one thread reads,
-        others get what there was; only the first ever is waited for.
-        """
-        if not self._lock.acquire(blocking=self._last.at is None):
-            return self._last
-        try:
-            age = None if self._asked is None else self._clock() - self._asked
-            if age is None or age >= (MIN_AGE if now else MAX_AGE):
-                self._last = self._next()
-                self._asked = self._clock()
-            return self._last
-        finally:
-            self._lock.release()
+    @property
+    def pending(self) -> bool:
+        """Whether the board is being read, or will be as soon as it may."""
+        return self._reads or self._expired.is_set()
 
     def expire(self) -> None:
-        """Have the next visit read the board again: something was merged."""
-        self._asked = None
+        """Have the board read again: something was added, or somebody wants to know."""
+        self._expired.set()
+
+    def update(self) -> Reading:
+        """Read the board now.
+
+        Never raises: trouble with the Hub is told of in the reading, and the last board stays.
+        """
+        self._reads = True
+        # What is added from here on is for the next reading.
+        self._expired.clear()
+        self._last = self._next()
+        self._reads = False
+        return self._last
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self.update()
+            self._stop.wait(self._min_age)
+            self._expired.wait(self._max_age - self._min_age)
 
     def _next(self) -> Reading:
         try:

@@ -37,8 +37,7 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
         raise HubError("set SPACE_ID to ORG/NAME, as Spaces do: the results of ORG are shown")
     results, hub = results_of(org), Hub()
     source = Source(BoardReader(hub, results))
-    # Read before the first visitor comes; a Hub in trouble is no reason not to start.
-    source.reading()
+    source.start()
     checker = Checker(hub, org, source.expire) if checks else None
     if checker is not None:
         checker.start()
@@ -57,4 +56,4 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
 
 
 def _no_checks() -> str:
-    return "This Space has no token with write access: maintainers check and merge pull requests."
+    return "This Space has no token with write access: maintainers check pull requests and add what is right."

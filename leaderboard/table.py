@@ -20,6 +20,9 @@ LONGEST = 80
 NOT_STATED = "not stated"
 """In place of a paradigm or licence that a result does not state."""
 
+NOT_KNOWN = "not known"
+"""In place of a submitter that is not known; no user of the Hub has a name with a blank."""
+
 CONTROLS: Mapping[str, Mapping[str, str]] = {
     "a_coat": {
         "null": "null",
@@ -40,6 +43,10 @@ CONTROLS: Mapping[str, Mapping[str, str]] = {
 }
 """Of each task, the controls in the table: heading -> the metric's name. They are those of `audio-compositionality
 evaluate`, a number a column."""
+
+SORTED_BY: Mapping[str, str] = {"a_coat": TITLES["a_coat"], "a_tre": "centred"}
+"""Heading of the column that sorts a task's table at first. A raw A-TRE can be had by adding a constant to all
+embeddings; the centred one cannot."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,7 @@ def columns(task: str) -> tuple[Column, ...]:
     return (
         Column("encoder", lambda row: row.entry.result.encoder_id, width=200),
         Column("status", lambda row: row.entry.status, width=88),
+        Column("submitted by", lambda row: row.entry.submitter or NOT_KNOWN, width=130),
         Column(TITLES[task], lambda row: row.entry.result.score, 3),
         Column("95 % low", lambda row: row.entry.interval and row.entry.interval[0], 3),
         Column("95 % high", lambda row: row.entry.interval and row.entry.interval[1], 3, 100),
@@ -124,7 +132,8 @@ class Filters:
     """What rows are to be left.
 
     Attributes:
-        search: words that a row must all have in its encoder's id, revision, paradigm or licence, whatever their case.
+        search: words that a row must all have in its encoder's id, revision, paradigm or licence or in its submitter's
+            name, whatever their case.
         statuses: the statuses to keep; empty for all.
         paradigms: likewise.
         licences: likewise.
@@ -139,7 +148,8 @@ class Filters:
         """Whether a row is left."""
         result = row.entry.result
         paradigm, licence = result.paradigm or NOT_STATED, result.licence or NOT_STATED
-        text = "\n".join((result.encoder_id, result.encoder_revision, paradigm, licence)).casefold()
+        submitter = row.entry.submitter or NOT_KNOWN
+        text = "\n".join((result.encoder_id, result.encoder_revision, paradigm, licence, submitter)).casefold()
         return (
             all(word in text for word in self.search.casefold().split())
             and (not self.statuses or row.entry.status in self.statuses)

@@ -44,9 +44,7 @@ class TableTab:
             self.sort = gr.Dropdown([], label="Sort by", interactive=True, elem_id="sort")
             self.ascending = gr.Checkbox(label="smallest first", elem_id="ascending")
         with gr.Row():
-            self.search = gr.Textbox(
-                label="Search", placeholder="encoder, revision, paradigm, licence", elem_id="search"
-            )
+            self.search = gr.Textbox(label="Search", placeholder="encoder, licence, submitter…", elem_id="search")
             self.statuses = gr.CheckboxGroup([VERIFIED, REPORTED], value=[], label="Status", elem_id="status")
             self.paradigms = gr.Dropdown([], multiselect=True, label="Paradigm", interactive=True, elem_id="paradigm")
             self.licences = gr.Dropdown([], multiselect=True, label="Licence", interactive=True, elem_id="licence")
@@ -124,7 +122,7 @@ class EncoderTab:
             headers=list(encoder_page.ENTRY_HEADINGS),
             label="All entries of this encoder; none is ever replaced",
             elem_id="entries",
-            column_widths=[80, 80, 88, 76, 190, 104, 150, 200, 190, 210],
+            column_widths=[80, 80, 88, 130, 76, 190, 104, 150, 200, 190, 210],
             **options,
         )
         self.entry = gr.Dropdown([], label="Details of the entry", interactive=True, elem_id="entry")
@@ -147,7 +145,7 @@ class EncoderTab:
             )
             self.origin = gr.Dataframe(
                 headers=["what it was run with", "value"],
-                label="What it was run with, as stated",
+                label="What it was run with, as stated; versions and seconds of a verified entry are the checker's",
                 elem_id="origin",
                 wrap=True,
                 max_height=900,

@@ -30,17 +30,19 @@ the score after the mean step is taken away; *top-1* how often an encoder's own 
 training embedding scores for every scene. *gain* is (score − constant) / (1 − constant); *centred* is the score of a
 second fit, to what differs from that mean; *seed sd* is the spread of several fits; *ridge R²* is the variance that
 counts of attributes alone explain, *null* the same with metadata permuted; *top-1* is how often a scene's own
-embedding is the nearest to its prediction. Compare each encoder with its untrained twin (`untrained:…`) and with
-`log-mel-statistics`.
+embedding is the nearest to its prediction. The table begins sorted by *centred*: a constant that is added to all
+embeddings brings a raw A-TRE as near to 1 as one likes. Compare each encoder with its untrained twin (`untrained:…`)
+and with `log-mel-statistics`.
 """,
 }
 
 _STATUSES = """\
 **verified**: recomputed from the submitted embeddings by this leaderboard, which shows what it computed.
 **reported**: the submitter's numbers, which nobody has recomputed. That embeddings come from the encoder that is
-named is the submitter's word in both. Intervals are of 95 %: *BCa* from a bootstrap over samples, *t, reported* as
-the submitter states it. *entries* counts all results of the same encoder, revision and options; the page of the
-encoder has each of them.
+named is the submitter's word in both, and so are parameters, paradigm, licence, options and date. *submitted by* is
+who opened the pull request of a verified entry. Intervals are of 95 %: *BCa* from a bootstrap over samples, *t,
+reported* as the submitter states it. *entries* counts all results of the same encoder, revision, options and
+submitter; the page of the encoder has each of them.
 """
 
 _SUBMIT = Template("""\
@@ -60,23 +62,27 @@ audio-compositionality submit results --org $org
 3. `submit` opens a pull request on [$results]($url): result, scores of all samples, and the embeddings as 16-bit
    numbers, at most 64 MB. It needs a token of the Hub that may open pull requests (`hf auth login`).
 
-A pull request that only adds new entries is checked by itself and merged when all of it is right; else a comment says
-what is wrong. One without embeddings is left to the maintainers, and can only ever be *reported*.
+A pull request that only adds new entries is checked by itself. When all of it is right, the checker adds the entries
+to main, and closes the pull request; else a comment says what is wrong. One without embeddings is left to the
+maintainers, and can only ever be *reported*.
 
 ## What verified means, and what not
 
-Both scores were **computed again from the submitted embeddings**, against the fingerprint of the data: A-COAT and its
-controls agree to 1e-6, A-TRE to the spread of its fits. So the numbers are those of these embeddings, on these data,
-with these settings.
+The score was **computed again from the submitted embeddings**, against the fingerprint of the data: A-COAT and its
+controls agree to 1e-6, A-TRE to the spread of its fits. A verified entry shows what was computed. So the numbers are
+those of these embeddings, on these data, with these settings.
 
 It does **not** show that the embeddings come from the encoder that is named, in the revision and with the options
-that are stated. That is the submitter's word. Whoever doubts it runs `audio-compositionality evaluate` on the encoder
-and compares. The same embeddings under two names are refused.
+that are stated. That is the submitter's word, like everything that is not computed from embeddings: parameters,
+paradigm, licence, options, and the date of the result. Whoever doubts it runs `audio-compositionality evaluate` on the
+encoder and compares. The same embeddings under two names are noticed where they are equal byte for byte, and left to
+the maintainers.
 
 ## Nothing is replaced
 
 A result is kept under a name made of its content. A new result of the same encoder stands beside the old one: the
-table shows the newest, a verified one before a reported one, and the page of the encoder shows all.
+table shows the newest, a verified one before a reported one, and the page of the encoder shows all. Results of another
+submitter have rows of their own: nobody takes the place of anybody else's.
 """)
 
 

@@ -257,6 +257,7 @@ def test_records_with_other_fields():
         differences=(Difference("score", 0.15, 0.15, 1e-6),),
         versions={"numpy": "2"},
         date="2026-01-01T00:00:00+00:00",
+        submitter="eve",
     )
 
     def check(content):

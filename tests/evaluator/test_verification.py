@@ -141,7 +141,11 @@ def test_the_interval_is_of_clusters_of_the_same_added_sources(verified, small_b
 
 def test_the_tolerances_are_those_of_the_issue(verified):
     coat, tre = numbers(verified["a_coat"]), verified["a_tre"]
-    assert {difference.tolerance for name, difference in coat.items() if not name.startswith(("ab_", "cd_"))} == {1e-6}
+    steps = {name for name in coat if name.startswith(("ab_", "cd_"))}
+    assert len(steps) == 4
+    # Axes of steps that vary alike in two directions are any in their plane.
+    assert {coat[name].tolerance for name in steps} == {None}
+    assert {difference.tolerance for name, difference in coat.items() if name not in steps} == {1e-6}
     controls = tre.recomputed.controls
     # 99 % of the difference of two means of three: t with two degrees of freedom is 9.924843.
     for name, spread in (("score", "seed_std"), ("a_tre_centred", "a_tre_centred_seed_std")):
@@ -209,6 +213,26 @@ def test_changed_samples_with_the_same_mean_are_found(made, verify):
         ["score of a_coat-test-00000"],
         ["score of a_coat-test-00001"],
     )
+
+
+def test_other_axes_of_the_steps_are_told_and_no_reason_against_it(made, verify):
+    table = made["a_coat"].samples
+    found = verify(with_samples(made["a_coat"].files, ab_1=-table["ab_1"].to_numpy()))
+    assert found.verified
+    assert found.samples.equals(table)
+    (told,) = (difference for name, difference in numbers(found).items() if name.startswith("ab_1"))
+    assert told.claimed == -told.recomputed != 0
+
+
+def test_what_was_computed_says_with_what_and_the_rest_is_the_claim_s(made, verify):
+    stated = {"versions": {"numpy": "999"}, "seconds": {"embed": 1e9}, "paradigm": "magic"}
+    found = verify(with_json(made["a_coat"].files, **stated))
+    assert found.verified
+    assert found.recomputed.versions["numpy"] == np.__version__
+    assert set(found.recomputed.seconds) == {"score"}
+    assert 0 < found.recomputed.seconds["score"] < 600
+    assert found.recomputed.paradigm == "magic"
+    assert found.result.versions == {"numpy": "999"}
 
 
 def test_changed_and_missing_controls_are_found(made, verify):
@@ -330,7 +354,8 @@ def test_embeddings_that_are_all_zero_are_scored_or_refused_and_nothing_else(mad
 
 @pytest.fixture(scope="module")
 def written(verified):
-    return verification_files(verified["a_coat"], date=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    return verification_files(verified["a_coat"], submitter="eve", date=moment)
 
 
 def test_what_the_checker_writes_is_read_again(verified, written, tmp_path, reader):
@@ -345,6 +370,8 @@ def test_what_the_checker_writes_is_read_again(verified, written, tmp_path, read
     assert entry.samples.equals(found.samples)
     assert (entry.record.interval, entry.record.differences) == (found.interval, found.differences)
     assert entry.record.date == "2026-01-02T03:04:05+00:00"
+    assert entry.record.submitter == "eve"
+    assert Record.loads(verification_files(found)["verification.json"]).submitter is None
     assert {"numpy", "torch", "audio-compositionality"} <= set(entry.record.versions)
     assert read_verification(folder).record == entry.record
 
@@ -382,6 +409,11 @@ def test_the_record_proves_which_files_were_checked(made, written):
         {"versions": {"numpy": 2}},
         {"versions": {"num\npy": "2"}},
         {"date": "yesterday"},
+        {"date": "9999-99-99T99:99:99+00:00"},
+        {"submitter": ""},
+        {"submitter": 1},
+        {"submitter": "x" * 101},
+        {"submitter": "e\u202eve"},
         {"schema_version": 2},
         {"more": 1},
     ],
@@ -395,7 +427,18 @@ def test_a_record_that_is_wrong_is_refused(written, reader, changes):
 
 
 def test_what_is_no_record_is_refused(written, reader):
-    for content in (b"", b"[", b"null", b"\xff", b"[" * 900_000, b"9" * 10_000, b" " * 1_000_001):
+    values = json.loads(written["verification.json"])
+    del values["submitter"]
+    for content in (
+        json.dumps(values).encode(),
+        b"",
+        b"[",
+        b"null",
+        b"\xff",
+        b"[" * 900_000,
+        b"9" * 10_000,
+        b" " * 1_000_001,
+    ):
         with pytest.raises(ResultError, match=r"verification\.json"):
             Record.loads(content)
     with pytest.raises(ResultError, match=r"it has no samples\.parquet"):

@@ -12,20 +12,13 @@ from audio_compositionality.hub import Hub
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.leaderboard.plots import Plots
 from audio_compositionality.leaderboard.reading import BoardReader
-from audio_compositionality.leaderboard.source import MAX_AGE, Source
+from audio_compositionality.leaderboard.source import Source
 
 from .faults import CutDownload, Drop, Fault, Status
 from .server import LoopbackHub
 from .storage import Repository
 
 RESULTS = "lab/audio-compositionality-results"
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -37,9 +30,8 @@ def results(hub: LoopbackHub) -> Repository:
 
 
 @pytest.fixture
-def source(results: Repository) -> tuple[Source, Clock]:
-    clock = Clock()
-    return Source(BoardReader(Hub(), results_of("lab")), clock), clock
+def source(results: Repository) -> Source:
+    return Source(BoardReader(Hub(), results_of("lab")))
 
 
 @pytest.fixture(scope="module")
@@ -60,45 +52,42 @@ FAULTS: dict[str, tuple[str, Fault]] = {
 @pytest.mark.usefixtures("waits")
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_last_board_stays_until_the_hub_is_back(
-    hub: LoopbackHub, results: Repository, source: tuple[Source, Clock], name: str
+    hub: LoopbackHub, results: Repository, source: Source, name: str
 ) -> None:
-    board, clock = source
-    assert len(board.reading().board.entries) == 1
+    assert len(source.update().board.entries) == 1
     results.commit(entry("org/two", 1))
     pattern, fault = FAULTS[name]
     order = hub.faults.order("GET", pattern, fault, times=None)
-    clock.now += MAX_AGE
-    reading = board.reading()
+    reading = source.update()
     assert [found.result.encoder_id for found in reading.board.entries] == ["org/one"]
     assert reading.trouble is not None
     assert reading.since is not None
     assert order.fired
     order.times = 0
-    clock.now += MAX_AGE
-    reading = board.reading()
+    reading = source.update()
     assert {found.result.encoder_id for found in reading.board.entries} == {"org/one", "org/two"}
     assert reading.trouble is None
 
 
 @pytest.mark.usefixtures("waits")
-def test_a_fault_that_passes_is_not_seen(hub: LoopbackHub, results: Repository, source: tuple[Source, Clock]) -> None:
+def test_a_fault_that_passes_is_not_seen(hub: LoopbackHub, results: Repository, source: Source) -> None:
     hub.faults.order("GET", "/tree/", Status(503))
     hub.faults.order("GET", "/resolve/.*json", CutDownload(10))
-    reading = source[0].reading()
+    reading = source.update()
     assert reading.trouble is None
     assert [found.status for found in reading.board.entries] == ["verified"]
 
 
 def test_without_a_repository_it_says_so(hub: LoopbackHub) -> None:
-    reading = Source(BoardReader(Hub(), results_of("lab"))).reading()
+    reading = Source(BoardReader(Hub(), results_of("lab"))).update()
     assert reading.board.entries == ()
     assert "does not exist" in str(reading.trouble)
 
 
 def test_what_is_drawn_of_a_verified_entry_is_what_the_checker_computed(
-    results: Repository, source: tuple[Source, Clock], reader: ParquetReader, hub: LoopbackHub
+    results: Repository, source: Source, reader: ParquetReader, hub: LoopbackHub
 ) -> None:
-    board = source[0].reading().board
+    board = source.update().board
     (found,) = board.entries
     drawing = Plots(Hub(), results_of("lab"), reader).draw(board.commit, [found])
     assert drawing.boxes is not None

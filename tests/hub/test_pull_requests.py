@@ -1,4 +1,4 @@
-"""The check of pull requests: what is merged, what is refused, and what happens when it is disturbed."""
+"""The check of pull requests: what is added, what is refused, and what happens when it is disturbed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 from board_entries import below, entry, folder
-from huggingface_hub import HfApi
-from submissions import ShortEncoder, read_embeddings, with_embeddings, with_json
+from huggingface_hub import HfApi, constants
+from submissions import ShortEncoder, read_embeddings, with_embeddings, with_json, with_samples
 
 from audio_compositionality.dataset_builder import Benchmark, DatasetError, open_benchmark
 from audio_compositionality.evaluator import submission
@@ -20,9 +20,9 @@ from audio_compositionality.evaluator.parquet_reader import ParquetReader
 from audio_compositionality.evaluator.submission import make_submission
 from audio_compositionality.hub import Hub, HubError
 from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard import pull_requests as module
+from audio_compositionality.leaderboard import examination, pull_requests
 from audio_compositionality.leaderboard.checker import Checker
-from audio_compositionality.leaderboard.pull_requests import Outcome, check_pull_requests, verify_merged
+from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
 from audio_compositionality.leaderboard.reading import BoardReader
 
 from .discussions import open_pull_request
@@ -34,7 +34,7 @@ from .test_push import PASSING
 RESULTS = "lab/audio-compositionality-results"
 
 Files = Mapping[str, bytes]
-Check = Callable[..., list[Outcome]]
+Check = Callable[[], list[Outcome]]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -60,10 +60,11 @@ def data(built: Path) -> Benchmark:
 def known_data(data: Benchmark, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The small data stand for a preset; what `open_data` was asked for."""
     asked: list[Any] = []
-    monkeypatch.setattr(
-        "audio_compositionality.evaluator.verification.open_data",
-        lambda fingerprint, data_id=None: asked.append(data_id) or data,
-    )
+    for place in ("evaluator.verification", "leaderboard.examination"):
+        monkeypatch.setattr(
+            f"audio_compositionality.{place}.open_data",
+            lambda fingerprint, data_id=None: asked.append(data_id) or data,
+        )
     monkeypatch.setattr("audio_compositionality.evaluator.tasks.FEW_STEPS", 10)
     return asked
 
@@ -96,8 +97,14 @@ def results(hub: LoopbackHub) -> Repository:
 
 @pytest.fixture
 def check(results: Repository, reader: ParquetReader) -> Check:
-    """Checks every open pull request, as `ada`."""
-    return lambda: check_pull_requests(Hub(), "lab", reader, "cpu")
+    """Checks open pull requests, as `ada` and as a checker that was just started."""
+    return lambda: Checks(Hub(), "lab", reader, "cpu").check_pull_requests()
+
+
+@pytest.fixture
+def verify_merged(results: Repository, reader: ParquetReader) -> Check:
+    """Verifies what main has, likewise."""
+    return lambda: Checks(Hub(), "lab", reader, "cpu").verify_merged()
 
 
 def placed(*entries: Files) -> dict[str, bytes]:
@@ -105,10 +112,10 @@ def placed(*entries: Files) -> dict[str, bytes]:
     return {path: content for files in entries for path, content in below(folder(files), files).items()}
 
 
-def request(results: Repository, files: Mapping[str, bytes | None], title: str = "A result") -> int:
+def request(results: Repository, files: Mapping[str, bytes | None], author: str = "eve") -> int:
     """Somebody opens a pull request with these files; its number."""
-    opened = open_pull_request(results, title, "", "eve")
-    results.commit(files, title, revision=opened.ref, author="eve")
+    opened = open_pull_request(results, "A result", "", author)
+    results.commit(files, "A result", revision=opened.ref, author=author)
     return opened.number
 
 
@@ -123,33 +130,59 @@ def paths(results: Repository, kind: str = "") -> set[str]:
 
 
 class TestGood:
-    def test_it_is_merged_and_what_was_computed_is_shown(
-        self, results: Repository, check: Check, submitted: dict[str, Files]
+    def test_it_is_added_and_what_was_computed_is_shown(
+        self, hub: LoopbackHub, results: Repository, check: Check, submitted: dict[str, Files]
     ) -> None:
         files = placed(*submitted.values())
         number = request(results, files)
-        assert [(found.subject, found.action) for found in check()] == [(f"#{number}", "merged")]
-        assert results.discussions[0].status == "merged"
-        assert paths(results, "results/") == set(files)
+        before = results.at().oid
+        assert [(found.subject, found.action) for found in check()] == [(f"#{number}", "added")]
+        assert results.discussions[0].status == "closed"
+        assert {path: results.read(path) for path in paths(results, "results/")} == files
         assert {path.rsplit("/", 1)[1] for path in paths(results, "verified/")} == {
             "verification.json",
             "result.json",
             "samples.parquet",
         }
+        history = list(results.history())
+        made = history[: [commit.oid for commit in history].index(before)]
+        assert {commit.title for commit in made} == {
+            f"Add {task} of org/short (#{number} by eve)" for task in ("a_coat", "a_tre")
+        }
         (comment,) = said(results)
+        for commit in made:
+            assert f"[{commit.oid[:8]}]({hub.url}/datasets/{RESULTS}/commit/{commit.oid})" in comment
         for task, title in (("a_coat", "A-COAT"), ("a_tre", "A-TRE")):
             score = json.loads(submitted[task]["result.json"])["score"]
             assert f"- {title} of `org/short`, revision `1`: recomputed" in comment
             assert f"reported {score:.6f}" in comment
         board = BoardReader(Hub(), results_of("lab"))()
-        assert [found.status for found in board.entries] == ["verified", "verified"]
+        assert [(found.status, found.submitter) for found in board.entries] == [("verified", "eve")] * 2
         assert board.rejected == ()
         assert check() == []
+
+    def test_what_the_pull_request_has_uploaded_is_not_sent_again(
+        self, hub: LoopbackHub, results: Repository, check: Check, submitted: dict[str, Files]
+    ) -> None:
+        request(results, placed(submitted["a_coat"]))
+        hub.requests.clear()
+        assert check()[0].action == "added"
+        assert not hub.made("PUT")
+
+    def test_nothing_that_was_fetched_stays(
+        self, hub: LoopbackHub, results: Repository, check: Check, submitted: dict[str, Files]
+    ) -> None:
+        request(results, placed({**submitted["a_coat"], "samples.parquet": b"PAR1"}))
+        request(results, placed(submitted["a_tre"]), "mallory")
+        assert [found.action for found in check()] == ["refused", "added"]
+        cache = Path(constants.HF_HUB_CACHE)
+        assert (cache / f"datasets--{RESULTS.replace('/', '--')}").is_dir()
+        assert [path for path in cache.rglob("*") if path.is_file() and path.parent.name == "blobs"] == []
 
     def test_an_old_base_is_no_obstacle(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
         number = request(results, placed(submitted["a_coat"]))
         results.commit({"README.md": b"a new card", **entry("org/other")}, "meanwhile")
-        assert check()[0].action == "merged"
+        assert check()[0].action == "added"
         assert results.read("README.md") == b"a new card"
         assert len(said(results, number)) == 1
 
@@ -172,7 +205,7 @@ class TestGood:
             patch.setattr("audio_compositionality.evaluator.verification.open_data", broken)
             assert check()[0].action == "failed"
         assert said(results) == []
-        assert check()[0].action == "merged"
+        assert check()[0].action == "added"
         assert known_data == ["lab/audio-compositionality"]
 
 
@@ -225,11 +258,6 @@ class TestRefused:
         forged = below(folder(submitted["a_coat"], "verified"), {"verification.json": b"{}"})
         self.refused(results, check, {**placed(submitted["a_coat"]), **forged}, "only the checker writes to verified/")
 
-    def test_a_copy_under_another_name(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
-        results.commit(placed(submitted["a_coat"]))
-        copy = with_json(submitted["a_coat"], encoder_id="eve/mine")
-        self.refused(results, check, placed(copy), "has the same embeddings as `org__short`, another encoder")
-
     def test_hostile_names_cannot_format_the_comment(
         self, results: Repository, check: Check, submitted: dict[str, Files]
     ) -> None:
@@ -240,12 +268,92 @@ class TestRefused:
         assert comment.count("`") % 2 == 0
         assert f"\n<!-- audio-compositionality: checked {head} -->" not in comment
 
+    def test_hostile_settings_cannot_format_the_comment(
+        self, results: Repository, check: Check, submitted: dict[str, Files]
+    ) -> None:
+        forged = with_json(submitted["a_coat"], settings={"@octocat [Verified](https://evil.example)": 1})
+        self.refused(results, check, placed(forged), "@octocat")
+        (comment,) = said(results)
+        assert comment.count("`") % 2 == 0
+        # What is not code is formatted.
+        assert "octocat" not in "".join(comment.split("`")[::2])
+
     def test_mended_it_is_checked_again(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
         self.refused(results, check, {"run.sh": b"", **placed(submitted["a_coat"])}, "is no file of an entry")
         assert [found.action for found in check()] == ["checked"]
         assert len(said(results)) == 1
         results.commit({"run.sh": None}, revision="refs/pr/1", author="eve")
-        assert check()[0].action == "merged"
+        assert check()[0].action == "added"
+
+
+class TestLeft:
+    """What the checker does not decide."""
+
+    def left(self, results: Repository, check: Check, files: Mapping[str, bytes | None], reason: str) -> None:
+        before = results.at().oid
+        number = request(results, files)
+        outcome = next(found for found in check() if found.subject == f"#{number}")
+        assert outcome.action == "left"
+        assert any(reason in found for found in outcome.reasons), outcome.reasons
+        assert results.at().oid == before
+        assert results.discussions[number - 1].status == "open"
+        (comment,) = said(results, number)
+        assert reason in comment
+        assert "\n\n\n" not in comment
+        assert [found.action for found in check() if found.subject == f"#{number}"] == ["checked"]
+
+    def test_without_embeddings(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
+        bare = {name: submitted["a_coat"][name] for name in ("result.json", "samples.parquet")}
+        self.left(results, check, placed(bare, submitted["a_tre"]), "it has no embeddings")
+        assert "- A-TRE of `org/short`" in said(results)[0]
+
+    @pytest.mark.parametrize("field", ["settings", "ids"])
+    def test_without_embeddings_the_rest_is_checked(
+        self, results: Repository, check: Check, submitted: dict[str, Files], field: str
+    ) -> None:
+        bare = {name: submitted["a_coat"][name] for name in ("result.json", "samples.parquet")}
+        if field == "settings":
+            forged, reason = with_json(bare, settings={"other": 1}), "its settings are"
+        else:
+            count = json.loads(bare["result.json"])["n"]
+            forged, reason = with_samples(bare, id=[f"q{k}" for k in range(count)]), "its samples are not those"
+        request(results, placed(forged))
+        (outcome,) = check()
+        assert outcome.action == "refused"
+        assert reason in outcome.reasons[0]
+
+    def test_a_copy_under_another_name(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
+        results.commit(placed(submitted["a_coat"]))
+        copy = with_json(submitted["a_coat"], encoder_id="eve/mine")
+        self.left(results, check, placed(copy), "those of `org/short`, another encoder")
+
+    def test_a_copy_whose_folder_has_the_same_name(
+        self, results: Repository, check: Check, submitted: dict[str, Files]
+    ) -> None:
+        copy = with_json(submitted["a_coat"], encoder_id="org__short")
+        self.left(results, check, placed(submitted["a_coat"], copy), "those of `org/short`, another encoder")
+
+    def test_another_result_of_the_same_encoder_is_no_copy(
+        self, results: Repository, check: Check, submitted: dict[str, Files]
+    ) -> None:
+        results.commit(placed(submitted["a_coat"]))
+        request(results, placed(with_json(submitted["a_coat"], encoder_revision="2")))
+        assert check()[0].action == "added"
+
+    def test_what_takes_too_long_is_not_fetched(
+        self, hub: LoopbackHub, results: Repository, check: Check, verify_merged: Check, submitted: dict[str, Files]
+    ) -> None:
+        large = placed(with_json(submitted["a_tre"], output_dim=examination.MAX_FIT_DIM + 1))
+        self.left(results, check, large, "embeddings of 2,049 numbers take too long to fit here")
+        results.commit(large, author="ada")
+        assert [found.action for found in verify_merged()] == ["left"]
+        assert not [call for call in hub.requests if call.target.endswith(".parquet")]
+
+    def test_a_large_one_without_fits_is_checked(
+        self, results: Repository, check: Check, submitted: dict[str, Files]
+    ) -> None:
+        request(results, placed(with_json(submitted["a_coat"], output_dim=examination.MAX_FIT_DIM + 1)))
+        assert "they have 12 numbers each" in check()[0].reasons[0]
 
 
 class TestMarkers:
@@ -257,14 +365,14 @@ class TestMarkers:
         HfApi(token=hub.token("eve")).comment_discussion(
             results_of("lab").id, 1, f"ok\n\n<!-- audio-compositionality: checked {head} -->", repo_type="dataset"
         )
-        assert check()[0].action == "merged"
+        assert check()[0].action == "added"
 
     def test_they_outlast_the_checker(
         self, hub: LoopbackHub, results: Repository, check: Check, submitted: dict[str, Files]
     ) -> None:
         request(results, placed({name: submitted["a_coat"][name] for name in ("result.json", "samples.parquet")}))
         assert check()[0].action == "left"
-        assert "maintainers decide" in said(results)[0]
+        assert "Maintainers decide" in said(results)[0]
         assert results.discussions[0].status == "open"
         hub.requests.clear()
         assert check()[0].action == "checked"
@@ -283,50 +391,72 @@ class TestMoving:
 
     FORGED = "verified/eve__mine/1/a_coat-0123456789abcdef/verification.json"
 
-    def meanwhile(self, monkeypatch: pytest.MonkeyPatch, name: str, action: Callable[[], object]) -> None:
-        original = getattr(Hub, name)
+    def pushed_during_the_check(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
+        original, done = examination.verify, []
 
-        def done(hub: Hub, *arguments: Any, **options: Any) -> Any:
-            action()
-            return original(hub, *arguments, **options)
+        def verify(*arguments: Any, **options: Any) -> Any:
+            if not done:
+                done.append(action())
+            return original(*arguments, **options)
 
-        monkeypatch.setattr(Hub, name, done)
+        monkeypatch.setattr(examination, "verify", verify)
 
-    def test_before_the_merge(
+    def test_during_the_check(
         self, results: Repository, check: Check, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         request(results, placed(submitted["a_coat"]))
-        pushed = []
-        original = module.verify
-
-        def verify(*arguments: Any, **options: Any) -> Any:
-            if not pushed:
-                pushed.append(results.commit({self.FORGED: b"{}"}, revision="refs/pr/1", author="eve"))
-            return original(*arguments, **options)
-
-        monkeypatch.setattr(module, "verify", verify)
+        self.pushed_during_the_check(
+            monkeypatch, lambda: results.commit({self.FORGED: b"{}"}, revision="refs/pr/1", author="eve")
+        )
         before = results.at().oid
         assert check()[0].action == "waiting"
         assert results.at().oid == before
         assert check()[0].action == "refused"
         assert results.at().oid == before
 
-    def test_in_the_very_moment_of_the_merge(
+    def test_withdrawn_during_the_check(
         self, results: Repository, check: Check, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        results.commit(entry("org/rival"))
-        rival = next(path for path in paths(results) if path.endswith("result.json"))
-        theirs = results.read(rival)
         request(results, placed(submitted["a_coat"]))
-        own = next(path for path in placed(submitted["a_coat"]) if path.endswith("result.json"))
+        self.pushed_during_the_check(monkeypatch, lambda: setattr(results.discussions[0], "status", "closed"))
+        before = results.at().oid
+        assert check()[0].action == "waiting"
+        assert results.at().oid == before
+        assert said(results) == []
+
+    @pytest.mark.parametrize("moment", ["commit", "comment", "close"])
+    def test_in_the_very_moment(
+        self,
+        results: Repository,
+        check: Check,
+        verify_merged: Check,
+        submitted: dict[str, Files],
+        monkeypatch: pytest.MonkeyPatch,
+        moment: str,
+    ) -> None:
+        results.commit(entry("org/rival"))
+        there = {path: results.read(path) for path in paths(results)}
+        rival = next(path for path in there if path.endswith("result.json"))
+        files = placed(submitted["a_coat"])
+        request(results, files)
+        own = next(path for path in files if path.endswith("result.json"))
         push = {self.FORGED: b"{}", rival: None, own: b'{"score": 1}', "README.md": b"mine"}
-        self.meanwhile(monkeypatch, "merge", lambda: results.commit(push, revision="refs/pr/1", author="eve"))
-        assert check()[0].action == "merged"
-        assert self.FORGED not in results.at().files
+        original = getattr(Hub, moment)
+
+        def done(hub: Hub, *arguments: Any, **options: Any) -> Any:
+            results.commit(push, revision="refs/pr/1", author="eve")
+            return original(hub, *arguments, **options)
+
+        monkeypatch.setattr(Hub, moment, done)
+        assert check()[0].action == "added"
+        assert results.discussions[0].status == "closed"
+        assert check() == []
+        assert verify_merged() == []
         assert "README.md" not in results.at().files
-        assert results.read(rival) == theirs
-        assert results.read(own) == submitted["a_coat"]["result.json"]
-        assert "was undone" in said(results)[-1]
+        assert {path: results.read(path) for path in paths(results, "results/")} == {**there, **files}
+        assert {path.rsplit("/", 1)[0] for path in paths(results, "verified/")} == {
+            folder(submitted["a_coat"], "verified")
+        }
         statuses = {found.result.encoder_id: found.status for found in BoardReader(Hub(), results_of("lab"))().entries}
         assert statuses == {"org/rival": "reported", "org/short": "verified"}
 
@@ -334,49 +464,157 @@ class TestMoving:
 class TestKilled:
     """Whatever is left undone, the next round does."""
 
-    @pytest.mark.parametrize("place", ["merge", "commit", "comment"])
+    @pytest.mark.parametrize("done", [False, True])
+    @pytest.mark.parametrize(("place", "k"), [("commit", 1), ("commit", 2), ("comment", 1), ("close", 1)])
     def test_at_each_step(
         self,
         results: Repository,
         check: Check,
-        reader: ParquetReader,
+        verify_merged: Check,
         submitted: dict[str, Files],
         monkeypatch: pytest.MonkeyPatch,
         place: str,
+        k: int,
+        done: bool,
     ) -> None:
-        request(results, placed(submitted["a_coat"]))
+        request(results, placed(*submitted.values()))
+        original = getattr(Hub, place)
+        calls = []
 
         def killed(*arguments: Any, **options: Any) -> Any:
-            raise KeyboardInterrupt
+            calls.append(place)
+            if len(calls) < k or done:
+                answer = original(*arguments, **options)
+            if len(calls) == k:
+                raise KeyboardInterrupt
+            return answer
 
         with monkeypatch.context() as patch:
             patch.setattr(Hub, place, killed)
             with pytest.raises(KeyboardInterrupt):
                 check()
-        verify_merged(Hub(), "lab", reader, "cpu")
-        check()
+        # An entry and its verification come together.
+        assert verify_merged() == []
+        assert [found.action for found in check()] == ([] if (place, done) == ("close", True) else ["added"])
+        assert results.discussions[0].status == "closed"
         board = BoardReader(Hub(), results_of("lab"))()
-        assert [found.status for found in board.entries] == ["verified"]
+        assert [(found.status, found.submitter) for found in board.entries] == [("verified", "eve")] * 2
         assert board.rejected == ()
+        assert sum("(#1 by eve)" in commit.title for commit in results.history()) == 2
+        assert len(said(results)) == 1
         after = results.at().oid
-        assert verify_merged(Hub(), "lab", reader, "cpu") == []
+        assert verify_merged() == []
         assert check() == []
         assert results.at().oid == after
 
-    def test_what_maintainers_merged(
+
+class TestMerged:
+    """What maintainers have added to main by hand."""
+
+    def test_it_is_verified(self, results: Repository, reader: ParquetReader, submitted: dict[str, Files]) -> None:
+        copy = with_json(submitted["a_coat"], encoder_id="org/copy")
+        worse = {**with_json(submitted["a_tre"], encoder_id="org/worse"), "embeddings.parquet": b"PAR1"}
+        results.commit({**placed(*submitted.values(), copy, worse), **entry("org/bare")})
+        checks = Checks(Hub(), "lab", reader, "cpu")
+        # Of two encoders with the same embeddings both: that was the maintainers' decision.
+        assert sorted((found.subject.split("/")[1], found.action) for found in checks.verify_merged()) == [
+            ("org__copy", "verified"),
+            ("org__short", "verified"),
+            ("org__short", "verified"),
+            ("org__worse", "refused"),
+        ]
+        assert checks.verify_merged() == []
+        board = BoardReader(Hub(), results_of("lab"))()
+        assert {(found.result.encoder_id, found.status, found.submitter) for found in board.entries} == {
+            ("org/short", "verified", None),
+            ("org/copy", "verified", None),
+            ("org/worse", "reported", None),
+            ("org/bare", "reported", None),
+        }
+
+    def test_what_is_no_record_does_not_count(
+        self, results: Repository, verify_merged: Check, submitted: dict[str, Files]
+    ) -> None:
+        files = submitted["a_coat"]
+        forged = below(folder(files, "verified"), {"verification.json": b"{}", "result.json": files["result.json"]})
+        results.commit({**placed(files), **forged})
+        assert [found.action for found in verify_merged()] == ["verified"]
+        board = BoardReader(Hub(), results_of("lab"))()
+        assert [found.status for found in board.entries] == ["verified"]
+        assert board.rejected == ()
+        assert verify_merged() == []
+
+    @pytest.mark.usefixtures("waits")
+    def test_trouble_with_one_is_no_end(
+        self, hub: LoopbackHub, results: Repository, verify_merged: Check, submitted: dict[str, Files]
+    ) -> None:
+        results.commit(placed(*submitted.values()))
+        hub.faults.order("GET", "/resolve/.*/a_coat-.*/samples.parquet", Status(500), times=5)
+        assert [found.action for found in verify_merged()] == ["failed", "verified"]
+        assert [found.action for found in verify_merged()] == ["verified"]
+
+    def test_the_pull_requests_do_not_wait_for_it(
+        self, hub: LoopbackHub, results: Repository, reader: ParquetReader, submitted: dict[str, Files]
+    ) -> None:
+        request(results, placed(submitted["a_coat"]))
+        hub.faults.order("GET", f"{API}/tree/", Status(403))
+        checker = Checker(Hub(), "lab")
+        found = checker.round(Checks(Hub(), "lab", reader, "cpu"))
+        assert [(outcome.subject, outcome.action) for outcome in found] == [("main", "failed"), ("#1", "added")]
+
+
+class TestMany:
+    def test_one_of_an_author_in_a_round(
         self, results: Repository, reader: ParquetReader, submitted: dict[str, Files]
     ) -> None:
-        bad = with_json(submitted["a_coat"], encoder_id="org/copy")
-        worse = {**with_json(submitted["a_tre"], encoder_id="org/worse"), "embeddings.parquet": b"PAR1"}
-        results.commit({**placed(submitted["a_tre"], bad, worse), **entry("org/bare")})
-        first = verify_merged(Hub(), "lab", reader, "cpu")
-        assert {found.subject.split("/")[1]: found.action for found in first} == {
-            "org__short": "verified",
-            "org__copy": "verified",
-            "org__worse": "refused",
-        }
-        known = [found.subject for found in first if found.action == "refused"]
-        assert verify_merged(Hub(), "lab", reader, "cpu", known) == []
+        for author in ("eve", "eve", "mallory"):
+            request(results, placed({**submitted["a_coat"], "samples.parquet": author.encode()}), author)
+        checks = Checks(Hub(), "lab", reader, "cpu")
+        assert [found.action for found in checks.check_pull_requests()] == ["refused", "waiting", "refused"]
+        assert [found.action for found in checks.check_pull_requests()] == ["waiting", "refused", "checked"]
+        assert [found.action for found in checks.check_pull_requests()] == ["checked"] * 3
+
+    def test_the_limit_of_a_round(
+        self, results: Repository, reader: ParquetReader, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(pull_requests, "MAX_CHECKS", 2)
+        for number in range(5):
+            request(results, {"run.sh": b""}, f"user{number}")
+        checks = Checks(Hub(), "lab", reader, "cpu")
+        rounds = [[found.action for found in checks.check_pull_requests()] for _ in range(3)]
+        assert rounds[0] == ["refused", "refused", "waiting", "waiting", "waiting"]
+        assert rounds[1][2:] == ["refused", "refused", "waiting"]
+        assert rounds[2][4] == "refused"
+
+    def test_all_have_their_turn(
+        self, results: Repository, reader: ParquetReader, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(pull_requests, "MAX_LOOKS", 2)
+        for number in range(5):
+            request(results, {"run.sh": b""}, f"user{number}")
+        # Drafts are looked at again and again, and must not keep others from it.
+        for discussion in results.discussions[:2]:
+            discussion.status = "draft"
+        checks = Checks(Hub(), "lab", reader, "cpu")
+        for _ in range(3):
+            checks.check_pull_requests()
+        assert [len(said(results, number)) for number in range(1, 6)] == [0, 0, 1, 1, 1]
+        results.commit({"other.sh": b""}, revision="refs/pr/5", author="user4")
+        for _ in range(3):
+            checks.check_pull_requests()
+        assert [len(said(results, number)) for number in range(1, 6)] == [0, 0, 1, 1, 2]
+
+    def test_what_was_checked_costs_one_call(
+        self, hub: LoopbackHub, results: Repository, reader: ParquetReader
+    ) -> None:
+        for number in range(3):
+            request(results, {"run.sh": b""}, f"user{number}")
+        checks = Checks(Hub(), "lab", reader, "cpu")
+        checks.check_pull_requests()
+        hub.requests.clear()
+        assert [found.action for found in checks.check_pull_requests()] == ["checked"] * 3
+        # The list, the commits of main, and each head.
+        assert len(hub.requests) == 5
 
 
 class TestTrouble:
@@ -384,27 +622,27 @@ class TestTrouble:
     def test_with_one_the_next_is_checked(
         self, hub: LoopbackHub, results: Repository, check: Check, submitted: dict[str, Files]
     ) -> None:
-        request(results, placed(submitted["a_coat"]), "One")
-        request(results, placed(submitted["a_tre"]), "Two")
+        request(results, placed(submitted["a_coat"]))
+        request(results, placed(submitted["a_tre"]), "mallory")
         hub.faults.order("GET", r"/discussions/1\b", Status(500), times=5)
-        assert [found.action for found in check()] == ["failed", "merged"]
+        assert [found.action for found in check()] == ["failed", "added"]
         assert said(results) == []
-        assert check()[0].action == "merged"
+        assert check()[0].action == "added"
 
     def test_a_mistake_of_ours_is_no_end(
         self, results: Repository, check: Check, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        request(results, placed(submitted["a_coat"]), "One")
-        request(results, placed(submitted["a_tre"]), "Two")
-        original = module.verify
+        request(results, placed(submitted["a_coat"]))
+        request(results, placed(submitted["a_tre"]), "mallory")
+        original = examination.verify
 
         def verify(submission: Any, **options: Any) -> Any:
             if submission.result.task == "a_coat":
                 raise RuntimeError("a mistake")
             return original(submission, **options)
 
-        monkeypatch.setattr(module, "verify", verify)
-        assert [found.action for found in check()] == ["failed", "merged"]
+        monkeypatch.setattr(examination, "verify", verify)
+        assert [found.action for found in check()] == ["failed", "added"]
         assert said(results) == []
 
     def test_the_thread_goes_on_and_tells(
@@ -413,11 +651,11 @@ class TestTrouble:
         rounds: list[BaseException | list[Outcome]] = [
             HubError("no answer"),
             RuntimeError("a mistake"),
-            [Outcome("#1", "merged")],
+            [Outcome("#1", "added")],
         ]
         told = []
 
-        def one(self: Checker, reader: ParquetReader) -> list[Outcome]:
+        def one(self: Checker, checks: Checks) -> list[Outcome]:
             told.append(self.state())
             if not rounds:
                 self._stop.set()
@@ -436,7 +674,7 @@ class TestTrouble:
         assert "no answer" in told[1]
         assert "the round failed" in told[2]
         assert "a mistake" not in told[2]
-        assert "#1: merged" in told[3]
+        assert "#1: added" in told[3]
 
 
 API = f"/api/datasets/{RESULTS}"
@@ -448,18 +686,18 @@ STEPS = {
     "tree": ("GET", f"{API}/tree/"),
     "look-up": ("HEAD", "/resolve/"),
     "download": ("GET", "/resolve/"),
-    "merge": ("POST", f"{API}/discussions/1/merge"),
     "preupload": ("POST", f"{API}/preupload/"),
     "batch": ("POST", f"{RESULTS}.git/info/lfs/objects/batch"),
     "commit": ("POST", f"{API}/commit/"),
     "comment": ("POST", f"{API}/discussions/1/comment"),
+    "close": ("POST", f"{API}/discussions/1/status"),
 }
-"""The requests of a check that ends in a merge. The samples that it computes are the submitted ones, byte for byte, so
+"""The requests of a check whose entry is added. The samples that it computes are the submitted ones, byte for byte, so
 that nothing is uploaded."""
 
 
 class TestFaults:
-    """Whatever happens to a check, the entry is in the end merged and verified once, and said so once."""
+    """Whatever happens to a check, the entry is in the end added and verified once, and said so once."""
 
     @pytest.mark.parametrize("fault", [*PASSING, "401", "403", "stays"])
     @pytest.mark.parametrize("step", STEPS)
@@ -468,7 +706,7 @@ class TestFaults:
         hub: LoopbackHub,
         results: Repository,
         check: Check,
-        reader: ParquetReader,
+        verify_merged: Check,
         submitted: dict[str, Files],
         waits: list[float],
         step: str,
@@ -486,15 +724,15 @@ class TestFaults:
             # Only what concerns all of them ends a round.
             assert fault not in PASSING
         if fault in PASSING:
-            assert outcome == "merged"
+            assert outcome == "added"
         assert order.fired
         hub.faults.orders.clear()
-        verify_merged(Hub(), "lab", reader, "cpu")
+        # An entry and its verification come together.
+        assert verify_merged() == []
         check()
+        assert results.discussions[0].status == "closed"
         board = BoardReader(Hub(), results_of("lab"))()
-        assert [found.status for found in board.entries] == ["verified"]
+        assert [(found.status, found.submitter) for found in board.entries] == [("verified", "eve")]
         assert board.rejected == ()
-        titles = [commit.title for commit in results.history()]
-        assert [title.split(" ")[0] for title in titles].count("Verify") == 1
-        assert sum("(#1)" in title for title in titles) == 1
-        assert len(said(results)) <= 1
+        assert sum("(#1 by eve)" in commit.title for commit in results.history()) == 1
+        assert len(said(results)) == 1

@@ -16,10 +16,15 @@ MakeEntry = Callable[..., Entry]
 
 @pytest.fixture(scope="session")
 def make_entry() -> MakeEntry:
-    """`make_entry(encoder_id, number=0, task="a_coat", verified_on=None, **changes of the result)` -> Entry."""
+    """`make_entry(encoder_id, number=0, task="a_coat", verified_on=None, submitter=None, **changes of the result)`."""
 
     def make(
-        encoder: str, number: int = 0, task: str = "a_coat", verified_on: str | None = None, **changes: Any
+        encoder: str,
+        number: int = 0,
+        task: str = "a_coat",
+        verified_on: str | None = None,
+        submitter: str | None = None,
+        **changes: Any,
     ) -> Entry:
         files = made_up(encoder, number, task, **changes)
         result = Result.loads(files["result.json"].decode())
@@ -32,6 +37,7 @@ def make_entry() -> MakeEntry:
             verified_on=verified_on,
             samples=f"{folder(files)}/samples.parquet",
             has_embeddings=False,
+            submitter=submitter,
         )
 
     return make

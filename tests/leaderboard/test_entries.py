@@ -25,6 +25,14 @@ def test_a_reported_one_never_takes_the_place_of_a_verified_one(make_entry):
     assert shown([verified, later, again]) == {(again.id, 3)}
 
 
+def test_nobody_takes_the_place_of_another_s_entry(make_entry):
+    eve = make_entry("org/one", 0, verified_on=OLD, submitter="eve")
+    bob = make_entry("org/one", 1, verified_on=NEW, submitter="bob")
+    again = make_entry("org/one", 2, verified_on=NEW, submitter="eve")
+    reported = make_entry("org/one", 3, date=NEW)
+    assert shown([eve, bob, again, reported]) == {(again.id, 2), (bob.id, 1), (reported.id, 1)}
+
+
 def test_other_revisions_options_tasks_and_data_have_rows_of_their_own(make_entry):
     one = make_entry("org/one")
     options = {"layer": 3, "pooling": None, "precision": "float32", "compile": False}

@@ -1,3 +1,5 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -39,7 +41,7 @@ class Board:
         path.write_bytes(files["samples.parquet"])
         result = Result.loads(files["result.json"].decode())
         on = "2026-01-01T00:00:00+00:00" if verified else None
-        return Entry(folder(files), result, result, result.interval, "BCa", on, str(path), False)
+        return Entry(folder(files), result, result, result.interval, "BCa", on, str(path), False, None)
 
     def download(self, repository, path, revision, *, limit):
         self.asked.append(path)
@@ -95,6 +97,36 @@ def test_nothing_is_fetched_or_drawn_twice(board, plots, drawn, of_mini):
     assert len(board.asked) == 2
     assert len(drawn) == 4
     assert plots.draw("c", [one, two], "centred") is not first
+
+
+def test_a_slow_download_of_one_visitor_s_is_waited_for_by_nobody_else(board, plots, of_mini):
+    slow, quick = board.add("org/slow", 0, **of_mini), board.add("org/quick", 2, **of_mini)
+    begun, given = threading.Event(), threading.Event()
+    download = board.download
+
+    def waiting(repository, path, revision, *, limit):
+        if path == slow.samples:
+            begun.set()
+            assert given.wait(60)
+        return download(repository, path, revision, limit=limit)
+
+    board.download = waiting
+    with ThreadPoolExecutor(1) as pool:
+        drawn = pool.submit(plots.draw, "c", [slow])
+        assert begun.wait(60)
+        try:
+            assert plots.draw("c", [quick]).boxes is not None
+            assert not drawn.done()
+        finally:
+            given.set()
+        assert drawn.result(60).boxes is not None
+
+
+def test_visitors_may_draw_at_the_same_time(board, plots, of_mini):
+    entries = [board.add(f"org/e{number}", number, **of_mini) for number in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        drawings = list(pool.map(lambda number: plots.draw("c", entries[: number + 1]), range(6)))
+    assert all(drawing.boxes is not None and drawing.diversity is not None for drawing in drawings)
 
 
 def test_of_data_that_are_no_preset_there_is_no_diversity(board, plots):

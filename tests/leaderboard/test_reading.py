@@ -75,13 +75,15 @@ class TestGood:
         assert found.result.score == stated["score"]
         assert found.interval == tuple(stated["interval"])
         assert found.interval_kind == "t, reported"
+        assert found.submitter is None
         assert found.samples == f"{folder(files)}/samples.parquet"
         assert board.rejected == ()
 
     def test_a_verified_entry_shows_what_the_checker_computed(self, read):
         files = made_up("org/one", embeddings=EMBEDDINGS)
-        board, _, _ = read({**below(folder(files), files), **verification(files, score=0.25)})
+        board, _, _ = read({**below(folder(files), files), **verification(files, score=0.25, submitter="eve")})
         found = only(board.entries)
+        assert found.submitter == "eve"
         assert (found.status, found.result.score, found.interval_kind) == ("verified", 0.25, "BCa")
         assert found.interval == (0.24, 0.26)
         assert found.reported.score == json.loads(files["result.json"])["score"]
@@ -121,6 +123,23 @@ class TestFetching:
         hub.broken.clear()
         assert len(reader().entries) == 2
 
+    def test_what_was_fetched_before_a_rate_limit_is_not_fetched_again(self, read):
+        files = {path: content for number in range(40) for path, content in entry(f"org/e{number}", number).items()}
+        _, hub, reader = read({})
+        wanted = [path for path in files if path.endswith("json")]
+        hub.contents |= files
+        hub.broken = {path: HubError("too many requests", 429) for path in wanted[20:]}
+        hub.asked.clear()
+        with pytest.raises(HubError):
+            reader()
+        # Those that were under way when the first was refused were asked for; no more are.
+        assert set(wanted[:20]) <= set(hub.asked)
+        assert len(set(wanted[20:]) & set(hub.asked)) <= 8
+        hub.broken.clear()
+        hub.asked.clear()
+        assert len(reader().entries) == 40
+        assert sorted(path for path in hub.asked if "/" in path) == sorted(wanted[20:])
+
     def test_a_file_that_the_hub_does_not_give(self, read):
         _, hub, reader = read(entry("org/one"))
         other = entry("org/two", 1)
@@ -145,11 +164,14 @@ BAD = {
     "no JSON": (_other_json(b"{"), "not JSON"),
     "nested deep": (_other_json(b"[" * 100_000), "nested too deep"),
     "not UTF-8": (_other_json(b"\xff\xfe"), "utf-8"),
-    "too large": (_other_json(b" " * 1_000_001), r"1,000,001 bytes; at most 1,000,000"),
+    "too large": (_other_json(b" " * 100_001), r"100,001 bytes; at most 100,000"),
     "NaN": (entry("org/bad", score=float("nan")), "score is nan"),
     "a score of 2": (entry("org/bad", score=2.0), "score is 2.0"),
     "hostile name": (entry("<img src=x onerror=alert(1)>"), "encoder_id is .<img src=x"),
     "hidden characters": (entry("org/bad", paradigm="a\u202eb"), "cannot be seen"),
+    "no date": (entry("org/bad", date="9999-99-99T99:99:99+00:00"), "its date is .9999-99-99T"),
+    "a date of other digits": (entry("org/bad", date="２026-01-01T00:00:00+00:00"), "its date is .+uff12026"),
+    "a date to come": (entry("org/bad", date="9999-12-31T23:59:59+00:00"), "still to come"),
     "long text": (entry("org/bad", licence="x" * 501), "longer than 500"),
     "clips left out": (entry("org/bad", skipped=[{"id": "q/A", "reason": "hard"}]), "leaves out 1 clips"),
     "another's folder": (

@@ -1,118 +1,140 @@
 import threading
+import time
 
 import pytest
 
 from audio_compositionality.hub import HubError
 from audio_compositionality.leaderboard.entries import EMPTY, Board
-from audio_compositionality.leaderboard.source import MAX_AGE, MIN_AGE, Source
+from audio_compositionality.leaderboard.source import Source
 
 BOARD, NEXT = Board("1", (), ()), Board("2", (), ())
 
 
-class Clock:
-    now = 0.0
+class Answers:
+    """Gives one after the other, or raises it, then the last for ever; and when it was asked."""
+
+    def __init__(self, *given):
+        self.left = list(given)
+        self.asked = []
 
     def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-def answers(*given):
-    """A function that gives one after the other, or raises it, and the number of its calls."""
-    left, calls = list(given), []
-
-    def read():
-        calls.append(1)
-        found = left.pop(0)
+        self.asked.append(time.monotonic())
+        found = self.left.pop(0) if len(self.left) > 1 else self.left[0]
         if isinstance(found, Exception):
             raise found
         return found
 
-    return read, calls
+
+@pytest.fixture
+def started():
+    """`started(read, max_age, min_age)` -> a source whose thread runs until the test is over."""
+    sources = []
+
+    def start(*arguments):
+        source = Source(*arguments)
+        sources.append(source)
+        source.start()
+        return source
+
+    yield start
+    for source in sources:
+        source.stop()
 
 
-def test_it_is_read_again_when_it_is_old(clock):
-    read, calls = answers(BOARD, NEXT)
-    source = Source(read, clock)
+def soon(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.005)
+
+
+def test_visitors_see_what_there_is_before_and_while_it_is_read(started):
+    begun, done = threading.Semaphore(0), threading.Semaphore(0)
+    boards = [BOARD, NEXT]
+
+    def read():
+        begun.release()
+        assert done.acquire(timeout=30)
+        return boards.pop(0)
+
+    source = Source(read)
     assert source.last.board is EMPTY
-    assert source.reading().board is BOARD
-    clock.now = MAX_AGE - 1
-    assert source.reading().board is BOARD
-    assert len(calls) == 1
-    clock.now = MAX_AGE
-    assert source.reading().board is NEXT
+    assert source.pending
+    source = started(read, 600, 0)
+    assert begun.acquire(timeout=30)
+    assert (source.last.board, source.last.at) == (EMPTY, None)
+    assert source.pending
+    done.release()
+    soon(lambda: not source.pending)
+    assert source.last.board is BOARD
+    source.expire()
+    assert begun.acquire(timeout=30)
+    assert source.last.board is BOARD
+    assert source.pending
+    done.release()
+    soon(lambda: not source.pending)
     assert source.last.board is NEXT
 
 
-def test_the_button_does_not_wait_for_that_but_does_not_hammer(clock):
-    read, calls = answers(BOARD, NEXT)
-    source = Source(read, clock)
-    source.reading()
+def test_it_is_read_again_when_it_is_old(started):
+    read = Answers(BOARD, NEXT)
+    source = started(read, 0.2, 0.1)
+    soon(lambda: len(read.asked) >= 4)
+    assert source.last.board is NEXT
+    assert min(second - first for first, second in zip(read.asked, read.asked[1:], strict=False)) >= 0.19
+
+
+def test_it_is_not_read_again_before(started):
+    read = Answers(BOARD)
+    started(read, 600, 0)
+    soon(lambda: read.asked)
+    time.sleep(0.2)
+    assert len(read.asked) == 1
+
+
+def test_whoever_asks_does_not_wait_for_that_but_cannot_hammer(started):
+    read = Answers(BOARD, NEXT)
+    source = started(read, 600, 0.3)
+    soon(lambda: source.last.board is BOARD)
     for _ in range(10):
-        source.reading(now=True)
-    assert len(calls) == 1
-    clock.now = MIN_AGE
-    assert source.reading(now=True).board is NEXT
+        source.expire()
+    assert source.pending
+    soon(lambda: source.last.board is NEXT)
+    assert read.asked[1] - read.asked[0] >= 0.29
+    time.sleep(0.4)
+    assert len(read.asked) == 2
+    assert not source.pending
+
+
+def test_what_is_added_while_it_is_read_is_read_next(started):
+    def read():
+        if not boards:
+            return NEXT
+        source.expire()
+        return boards.pop()
+
+    boards = [BOARD]
+    source = Source(read, 600, 0)
+    assert source.update().board is BOARD
+    assert source.pending
+    assert source.update().board is NEXT
+    assert not source.pending
 
 
 @pytest.mark.parametrize("error", [HubError("no answer"), RuntimeError("a mistake")])
-def test_trouble_leaves_the_last_board_with_a_note_of_since_when(clock, error):
-    read, calls = answers(BOARD, error, error, NEXT)
-    source = Source(read, clock)
-    first = source.reading()
-    clock.now = MAX_AGE
-    second = source.reading()
+def test_trouble_leaves_the_last_board_with_a_note_of_since_when(error):
+    source = Source(Answers(BOARD, error, error, NEXT))
+    first, second, third, healed = (source.update() for _ in range(4))
     assert second.board is BOARD
     assert second.at == first.at
     assert ("no answer" in second.trouble) == isinstance(error, HubError)
     assert "a mistake" not in second.trouble
-    assert source.reading() is second  # and it is not asked at once again
-    clock.now = 2 * MAX_AGE
-    assert source.reading().since == second.since
-    clock.now = 3 * MAX_AGE
-    healed = source.reading()
+    assert third.since == second.since
     assert (healed.board, healed.trouble, healed.since) == (NEXT, None, None)
-    assert len(calls) == 4
 
 
-def test_it_starts_without_the_hub(clock):
-    read, _ = answers(HubError("no answer"), BOARD)
-    source = Source(read, clock)
-    assert source.reading().board is EMPTY
-    assert source.reading().at is None
-    clock.now = MAX_AGE
-    assert source.reading().board is BOARD
-
-
-def test_while_one_visitor_reads_the_others_see_what_there_was(clock):
-    begun, done = threading.Event(), threading.Event()
-    boards = [BOARD, NEXT]
-
-    def read():
-        if len(boards) == 1:
-            begun.set()
-            assert done.wait(30)
-        return boards.pop(0)
-
-    source = Source(read, clock)
-    source.reading()
-    clock.now = MAX_AGE
-    thread = threading.Thread(target=source.reading)
-    thread.start()
-    assert begun.wait(30)
-    assert source.reading().board is BOARD
-    done.set()
-    thread.join()
-    assert source.reading().board is NEXT
-
-
-def test_what_was_merged_is_shown_to_the_next_visitor(clock):
-    read, _ = answers(BOARD, NEXT)
-    source = Source(read, clock)
-    assert source.reading().board is BOARD
-    source.expire()
-    assert source.reading().board is NEXT
+def test_it_starts_without_the_hub():
+    source = Source(Answers(HubError("no answer"), BOARD))
+    assert source.update().board is EMPTY
+    assert source.last.at is None
+    assert source.update().board is BOARD

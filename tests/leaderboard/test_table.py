@@ -23,7 +23,12 @@ def rows(make_entry):
     verified = "2026-02-01T00:00:00+00:00"
     return [
         Shown(make_entry("org/one", 1, paradigm="supervised", licence="MIT", parameters=5), 1),
-        Shown(make_entry("Org/Two", 3, verified_on=verified, paradigm="masked prediction", licence="MIT"), 2),
+        Shown(
+            make_entry(
+                "Org/Two", 3, verified_on=verified, submitter="eve", paradigm="masked prediction", licence="MIT"
+            ),
+            2,
+        ),
         Shown(make_entry("untrained:org/one", 0, verified_on=verified, interval=None), 1),
     ]
 
@@ -50,6 +55,7 @@ class TestFiltering:
         assert ids(filter(Filters("mit org/").keep, rows)) == ["org/one", "Org/Two"]
         assert ids(filter(Filters("prediction").keep, rows)) == ["Org/Two"]
         assert ids(filter(Filters("not stated").keep, rows)) == ["untrained:org/one"]
+        assert ids(filter(Filters("EVE").keep, rows)) == ["Org/Two"]
         assert ids(filter(Filters("org/one absent").keep, rows)) == []
 
     def test_by_status_paradigm_and_licence(self, rows):
@@ -103,6 +109,7 @@ class TestCsv:
         lines = list(csv.DictReader(io.StringIO(write_csv("a_coat", rows, "commit-1"))))
         assert [line["encoder"] for line in lines] == ["org/one", "Org/Two", "untrained:org/one"]
         assert [line["status"] for line in lines] == ["reported", "verified", "verified"]
+        assert [line["submitted by"] for line in lines] == ["not known", "eve", "not known"]
         assert [line["interval"] for line in lines] == ["t, reported", "BCa", "BCa"]
         assert float(lines[0]["A-COAT"]) == rows[0].entry.result.score
         assert [line["parameters"] for line in lines] == ["5", "", ""]
@@ -115,6 +122,8 @@ class TestCsv:
         row = Shown(make_entry("org/one", licence=text), 1)
         line = next(csv.DictReader(io.StringIO(write_csv("a_coat", [row], "c"))))
         assert line["licence"] == f"'{text}"
+        row = Shown(make_entry("org/one", submitter=text), 1)
+        assert next(csv.DictReader(io.StringIO(write_csv("a_coat", [row], "c"))))["submitted by"] == f"'{text}"
 
     def test_numbers_stay_numbers(self, make_entry):
         row = Shown(make_entry("org/one", 0, interval=[-0.5, -0.25], parameters=7), 1)

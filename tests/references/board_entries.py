@@ -107,7 +107,9 @@ def entry(*arguments: Any, **changes: Any) -> dict[str, bytes]:
     return below(folder(files), files)
 
 
-def verification(files: Mapping[str, bytes], score: float | None = None) -> dict[str, bytes]:
+def verification(
+    files: Mapping[str, bytes], score: float | None = None, submitter: str | None = None
+) -> dict[str, bytes]:
     """What a checker that found this score, or the reported one, writes for the files of an entry, by path."""
     result = Result.loads(files["result.json"].decode())
     found = result if score is None else Result(**{**vars(result), "score": score})
@@ -122,4 +124,4 @@ def verification(files: Mapping[str, bytes], score: float | None = None) -> dict
         problems=(),
         interval=(found.score - 0.01, found.score + 0.01),
     )
-    return below(folder(files, "verified"), verification_files(checked))
+    return below(folder(files, "verified"), verification_files(checked, submitter=submitter))
