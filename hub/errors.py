@@ -174,11 +174,13 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
             advice = f"it asks to wait {wait:.0f} s; {advice}"
     elif _has(error, GatedRepoError) and action.repository is not None:
         reason, advice = f"it is gated ({_said(error)})", f"ask for access at {action.repository.url}"
-    elif get_token() is None and (status == 401 or action.right != "read"):
+    elif get_token() is None and action.right != "read":
         reason, advice = _NO_TOKEN, _make_token()
     elif is_repository_absent(error):
         seen = f"the token of {user['name']} does not see it" if user else "it is private and no token is set"
         reason, advice = f"the {action.repository} does not exist, or {seen}", "check the name and the token"
+    elif status == 401 and get_token() is None:
+        reason, advice = _NO_TOKEN, _make_token()
     elif status == 401 and user is None:
         reason = f"the Hub does not accept the token ({_said(error)})"
         advice = f"it is wrong, expired or revoked: {_make_token()}"

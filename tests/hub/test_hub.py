@@ -198,6 +198,15 @@ def test_without_a_token(
     assert waits == []
 
 
+def test_what_is_not_there_for_who_has_no_token(
+    hub: LoopbackHub, scenes: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_TOKEN")
+    assert Hub().head(scenes)
+    with pytest.raises(HubError, match="lab/nothing does not exist, or it is private and no token is set"):
+        Hub().head(Repository("dataset", "lab/nothing"))
+
+
 def test_offline_is_no_fault_that_passes(
     scenes: Repository, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
