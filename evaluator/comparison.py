@@ -273,11 +273,11 @@ def compare_results(paths: Sequence[str | Path], *, data: str | None = None) -> 
             opened[fingerprint] = benchmark
         elif fingerprint not in opened:
             opened[fingerprint] = _reopen(sorted({entry.result.dataset for entry in entries}), fingerprint)
-        comparisons.append(compare_entries(entries, open_data(opened[fingerprint], task)))
+        comparisons.append(compare_entries(entries, describe_data(opened[fingerprint], task)))
     return comparisons
 
 
-def open_data(opened: Benchmark | str, task: str) -> OpenedData:
+def describe_data(opened: Benchmark | str, task: str) -> OpenedData:
     """What data tell of the samples of a task.
 
     Args:

@@ -344,8 +344,9 @@ def _state(reading: Reading, pending: bool) -> str:
     if reading.at is None:
         return f"The results could not be read yet: {reading.trouble}" if reading.trouble else "Reading the results…"
     verified = sum(entry.status == VERIFIED for entry in board.entries)
+    noun = "entry" if len(board.entries) == 1 else "entries"
     text = (
-        f"{len(board.entries)} entries ({verified} verified, {len(board.entries) - verified} reported), "
+        f"{len(board.entries)} {noun} ({verified} verified, {len(board.entries) - verified} reported), "
         f"{len(board.rejected)} not shown; commit {board.commit[:8]}, read {reading.at:%Y-%m-%d %H:%M} UTC."
     )
     if reading.trouble and reading.since:

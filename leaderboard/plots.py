@@ -16,7 +16,7 @@ from PIL import Image
 
 from audio_compositionality.dataset_builder import PRESETS, open_benchmark
 from audio_compositionality.evaluator import comparison as compared
-from audio_compositionality.evaluator.comparison import OpenedData, compare_entries, open_data
+from audio_compositionality.evaluator.comparison import OpenedData, compare_entries, describe_data
 from audio_compositionality.evaluator.figure_files import figure_style
 from audio_compositionality.evaluator.figures import FigureError, diversity_panels, score_boxes
 from audio_compositionality.evaluator.parquet_reader import ParquetReader
@@ -139,8 +139,8 @@ class Plots:
             for name in PRESETS:
                 benchmark = open_benchmark(name)
                 if benchmark.fingerprint == fingerprint:
-                    return open_data(benchmark, task)
-            return open_data(f"the data {fingerprint[:8]} are none of the presets {', '.join(PRESETS)}", task)
+                    return describe_data(benchmark, task)
+            return describe_data(f"the data {fingerprint[:8]} are none of the presets {', '.join(PRESETS)}", task)
 
         return self._data.get((task, fingerprint), opened)
 

@@ -22,6 +22,7 @@ CSS = """
 /* Below Gradio's buttons, which would cover it. */
 .plot img { padding-top: 40px; object-fit: contain; max-height: 900px; }
 @media (max-width: 700px) {
+  #state textarea { min-height: 6em; }
   .plot .image-frame { display: block; overflow-x: auto; }
   .plot img { min-width: 640px; max-width: none; }
 }
