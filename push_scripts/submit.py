@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,7 +147,7 @@ def _description(submissions: Sequence[Submission]) -> str:
 
 
 def _check_new(there: Mapping[str, RemoteFile], submissions: Sequence[Submission]) -> None:
-    """Refuse what the leaderboard has: the same entry, or the same embeddings of another encoder."""
+    """Refuse an entry that the leaderboard has, and warn of embeddings that it has of another encoder."""
     known = [file for path, file in there.items() if path.endswith(f"/{EMBEDDINGS}")]
     for made in submissions:
         if f"{made.folder}/{RESULT}" in there:
@@ -156,7 +157,11 @@ def _check_new(there: Mapping[str, RemoteFile], submissions: Sequence[Submission
         for file in known:
             folder, _, _ = file.path.rpartition("/")
             if file.digest in own and folder.split("/")[1] != encoder:
-                raise ResultError(f"{made.folder} has the same embeddings as {folder}, which is another encoder")
+                warnings.warn(
+                    f"{made.folder} has the same embeddings as {folder}, which is another encoder: the maintainers will "
+                    "have to decide",
+                    stacklevel=3,
+                )
 
 
 def _on_models(
