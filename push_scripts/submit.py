@@ -158,8 +158,8 @@ def _check_new(there: Mapping[str, RemoteFile], submissions: Sequence[Submission
             folder, _, _ = file.path.rpartition("/")
             if file.digest in own and folder.split("/")[1] != encoder:
                 warnings.warn(
-                    f"{made.folder} has the same embeddings as {folder}, which is another encoder: the maintainers will "
-                    "have to decide",
+                    f"{made.folder} has the same embeddings as {folder}, which is another encoder: maintainers decide "
+                    "about it",
                     stacklevel=3,
                 )
 
