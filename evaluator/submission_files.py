@@ -43,6 +43,9 @@ FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """Files of the folders of either kind; a submission may be without embeddings."""
 
+MAX_ENTRIES = 10
+"""Submissions in one pull request: more can be in a second one."""
+
 MAX_NAME = 150
 """Characters of an encoder's id or revision."""
 

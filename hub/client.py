@@ -136,7 +136,7 @@ class Hub:
 
         ``private`` is for a new one; who sees one that exists is left as it is.
         """
-        if self._head(repository, "main") is not None:
+        if self.exists(repository):
             return
         self._call(
             Action(f"make the {repository}", "write", repository),

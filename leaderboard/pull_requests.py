@@ -18,7 +18,7 @@ from audio_compositionality.evaluator.parquet_reader import ParquetReader, clean
 from audio_compositionality.evaluator.record import verification_files, verification_folder
 from audio_compositionality.evaluator.result import Result
 from audio_compositionality.evaluator.submission import Submission
-from audio_compositionality.evaluator.submission_files import EMBEDDINGS, parse_path
+from audio_compositionality.evaluator.submission_files import EMBEDDINGS, MAX_ENTRIES, parse_path
 from audio_compositionality.evaluator.table import TITLES
 from audio_compositionality.evaluator.verification import Verification
 from audio_compositionality.hub import Commit, Hub, HubError, PullRequest
@@ -26,9 +26,6 @@ from audio_compositionality.hub.names import results_of
 
 from .examination import Examiner, LeftError, quoted
 from .reading import Files, Folder, folders_of
-
-MAX_ENTRIES = 10
-"""Entries of a pull request: more can be in a second one."""
 
 MAX_CHECKS = 20
 """Pull requests that are checked in a round, each of another author."""

@@ -12,14 +12,11 @@ from audio_compositionality.dataset_builder import Benchmark
 from audio_compositionality.evaluator.comparison import load_results
 from audio_compositionality.evaluator.result import Result, ResultError
 from audio_compositionality.evaluator.submission import Submission, make_submission, open_data
-from audio_compositionality.evaluator.submission_files import EMBEDDINGS, RESULT
+from audio_compositionality.evaluator.submission_files import EMBEDDINGS, MAX_ENTRIES, RESULT
 from audio_compositionality.hub import Commit, Hub, HubError, RemoteFile, Repository, digest_of
 from audio_compositionality.hub.names import results_of
 
 from .model_results import check_data, model_of, submit_model_results
-
-MAX_ENTRIES = 10
-"""Results in one pull request; the check of the leaderboard takes no more at once."""
 
 
 @dataclass(frozen=True)
