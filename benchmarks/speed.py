@@ -25,14 +25,8 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder import BenchmarkConfig, RenderedBenchmark, open_benchmark, preset_config
-from audio_compositionality.dataset_builder.scenes import sample_scenes
-from audio_compositionality.dataset_builder.selection import (
-    entropy_bins,
-    objective,
-    scene_entropy,
-    select_balanced,
-    uniform_targets,
-)
+from audio_compositionality.dataset_builder.synthesis.scenes import sample_scenes
+from audio_compositionality.dataset_builder.synthesis.selection import entropy_bins, objective, scene_entropy, select_balanced, uniform_targets
 
 
 def shortest(run: Callable[[], Any], times: int = 3) -> float:
@@ -53,8 +47,8 @@ def tones(_: argparse.Namespace) -> None:
     """The 512 tones: ours on all cores and on one, against dexed-py (one core) for the same notes."""
     import dexed
 
-    from audio_compositionality.dataset_builder.dx7 import render
-    from audio_compositionality.dataset_builder.sound import render_tone_bank
+    from audio_compositionality.dataset_builder.synthesis.dx7 import render
+    from audio_compositionality.dataset_builder.synthesis.sound import render_tone_bank
 
     config = BenchmarkConfig()
     render_tone_bank(config)
@@ -303,7 +297,7 @@ def report(_: argparse.Namespace) -> None:
 
 def _make_up_results(folder: Path, encoders: int) -> None:
     from audio_compositionality.evaluator import Result, save_result
-    from audio_compositionality.evaluator.result import STEP_COLUMNS, mean_interval
+    from audio_compositionality.evaluator.results.result import STEP_COLUMNS, mean_interval
 
     benchmark = open_benchmark("full")
     controls = {

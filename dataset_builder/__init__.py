@@ -1,12 +1,12 @@
 """Scenes, their sound, their selection, and the published data set."""
 
-from .benchmark import AUDIO_COLUMNS, Benchmark, ClipBatch, RenderedBenchmark, check_task, open_benchmark
+from .benchmark import (AUDIO_COLUMNS, Benchmark, ClipBatch, RenderedBenchmark, check_task, open_benchmark)
 from .build import build_dataset
-from .config import PRESETS, BenchmarkConfig, preset_config
-from .draw import draw_quadruples, draw_scenes
+from .synthesis.config import PRESETS, BenchmarkConfig, preset_config
+from .synthesis.draw import draw_quadruples, draw_scenes
 from .messages import DatasetError
-from .scenes import Quadruple, Scene, Source
-from .sound import ToneBank, render_tone_bank
+from .synthesis.scenes import Quadruple, Scene, Source
+from .synthesis.sound import ToneBank, render_tone_bank
 
 __all__ = [
     "AUDIO_COLUMNS",

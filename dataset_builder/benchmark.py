@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .config import PRESETS, BenchmarkConfig, preset_config
-from .draw import draw_quadruples, draw_scenes, quadruple_row, scene_row
+from .synthesis.config import PRESETS, BenchmarkConfig, preset_config
+from .synthesis.draw import draw_quadruples, draw_scenes, quadruple_row, scene_row
 from .messages import DatasetError, nearest
-from .scenes import Quadruple, Scene
-from .sound import Samples, ToneBank, Waveform, render_tone_bank, to_waveforms
+from .synthesis.scenes import Quadruple, Scene
+from .synthesis.sound import Samples, ToneBank, Waveform, render_tone_bank, to_waveforms
 
 AUDIO_COLUMNS: Mapping[str, tuple[str, ...]] = {"a_coat": ("A", "B", "C", "D"), "a_tre": ("audio",)}
 """The tasks, and the columns of a row that hold its clips."""

@@ -9,7 +9,7 @@ from string import Template
 import yaml
 from datasets import Features
 
-from .config import BenchmarkConfig
+from .synthesis.config import BenchmarkConfig
 from .manifest import Shard
 
 _ONSET = {

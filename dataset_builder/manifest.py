@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .config import fingerprint_of
+from .synthesis.config import fingerprint_of
 from .messages import DatasetError
 
 MANIFEST_NAME = "benchmark.json"

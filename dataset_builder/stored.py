@@ -24,11 +24,11 @@ import yaml
 from audio_compositionality.hub import Action, Hub, HubError, Repository, call
 
 from .benchmark import AUDIO_COLUMNS, Clip, ClipBatch, check_rows, check_task, in_batches
-from .config import SPLITS
+from .synthesis.config import SPLITS
 from .manifest import MANIFEST_NAME, Manifest, sha256_of
 from .messages import DatasetError
-from .scenes import ATTRIBUTES
-from .sound import Waveform
+from .synthesis.scenes import ATTRIBUTES
+from .synthesis.sound import Waveform
 
 SAMPLE_RATE = 32_000
 """Hz of the published data, taken where no manifest says otherwise; a clip at another rate is resampled to it."""

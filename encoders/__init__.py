@@ -4,7 +4,7 @@ from .base import ClipError, Encoder, StagedEncoder
 from .model_encoder import Hidden, ModelEncoder
 from .options import EncoderOptions
 from .pipeline import ClipBatch, embed_dataset
-from .registry import EncoderInfo, has_untrained_twin, list_encoders, load_encoder
+from .loading.registry import EncoderInfo, has_untrained_twin, list_encoders, load_encoder
 
 __all__ = [
     "ClipBatch",

@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .coral import CoralCheck, coral_check
-    from .embedding import embed_benchmark
-    from .evaluation import evaluate_encoder
-    from .report import write_report
-    from .result import Result, ResultError, load_result, save_result
-    from .table import print_results
+    from audio_compositionality.studies.coral import CoralCheck, coral_check
+    from .run.embedding import embed_benchmark
+    from .run.evaluation import evaluate_encoder
+    from .report.report import write_report
+    from .results.result import Result, ResultError, load_result, save_result
+    from .compare.table import print_results
 
 _MODULES = {
     "CoralCheck": "coral",

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from audio_compositionality.evaluator.parquet_reader import ParquetReader
+from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
 from audio_compositionality.hub import Hub, HubError
 
 from .pull_requests import Checks, Outcome

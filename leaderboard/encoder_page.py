@@ -11,8 +11,8 @@ from urllib.parse import quote
 from huggingface_hub import constants
 
 from audio_compositionality.dataset_builder import PRESETS, preset_config
-from audio_compositionality.encoders.registry import HUB_ID, UNTRAINED
-from audio_compositionality.evaluator.table import TITLES
+from audio_compositionality.encoders.loading.registry import HUB_ID, UNTRAINED
+from audio_compositionality.evaluator.compare.table import TITLES
 from audio_compositionality.hub import Repository
 
 from .entries import Board, Entry, Interval

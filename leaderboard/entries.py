@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from audio_compositionality.evaluator.result import TASKS, Result
+from audio_compositionality.evaluator.results.result import TASKS, Result
 
 VERIFIED, REPORTED = "verified", "reported"
 """The statuses: recomputed from the submitted embeddings by the checker, or the submitter's word."""

@@ -6,19 +6,12 @@ from collections.abc import Iterable
 from functools import partial
 
 from audio_compositionality.dataset_builder import DatasetError
-from audio_compositionality.evaluator.parquet_reader import ParquetReader, clean
-from audio_compositionality.evaluator.result import Result, ResultError
-from audio_compositionality.evaluator.submission import (
-    SEEDS,
-    Submission,
-    open_data,
-    parse_submission,
-    policy_problem,
-    read_result,
-)
-from audio_compositionality.evaluator.submission_files import EMBEDDINGS, LIMITS, RESULT, VERIFICATION
-from audio_compositionality.evaluator.tasks import open_task
-from audio_compositionality.evaluator.verification import Verification, verify
+from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader, clean
+from audio_compositionality.evaluator.results.result import Result, ResultError
+from audio_compositionality.evaluator.submissions.submission import SEEDS, Submission, open_data, parse_submission, policy_problem, read_result
+from audio_compositionality.evaluator.submissions.submission_files import EMBEDDINGS, LIMITS, RESULT, VERIFICATION
+from audio_compositionality.tasks.scoring import open_task
+from audio_compositionality.evaluator.submissions.verification import Verification, verify
 from audio_compositionality.hub import Hub, HubError, Repository
 from audio_compositionality.hub.names import dataset_of
 

@@ -15,12 +15,13 @@ from typing import Any
 
 import gradio as gr
 
-from audio_compositionality.evaluator.comparison import MEASURES
-from audio_compositionality.evaluator.result import TASKS
-from audio_compositionality.evaluator.table import TITLES
+from audio_compositionality.evaluator.compare.comparison import MEASURES
+from audio_compositionality.evaluator.results.result import TASKS
+from audio_compositionality.evaluator.compare.table import TITLES
 from audio_compositionality.hub import Repository
 
-from . import encoder_page, texts
+from . import encoder_page
+from . import texts
 from .entries import VERIFIED, Board, Shown
 from .plots import MOST, Plots
 from .source import MAX_AGE, Reading, Source

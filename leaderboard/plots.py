@@ -15,14 +15,14 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from audio_compositionality.dataset_builder import PRESETS, open_benchmark
-from audio_compositionality.evaluator import comparison as compared
-from audio_compositionality.evaluator.comparison import OpenedData, compare_entries, describe_data
-from audio_compositionality.evaluator.figure_files import figure_style
-from audio_compositionality.evaluator.figures import FigureError, diversity_panels, score_boxes
-from audio_compositionality.evaluator.parquet_reader import ParquetReader
-from audio_compositionality.evaluator.result import ResultError
-from audio_compositionality.evaluator.submission import read_samples
-from audio_compositionality.evaluator.submission_files import SAMPLES_LIMIT
+from audio_compositionality.evaluator.compare import comparison as compared
+from audio_compositionality.evaluator.compare.comparison import OpenedData, compare_entries, describe_data
+from audio_compositionality.evaluator.figures.figures.figure_files import figure_style
+from audio_compositionality.evaluator.figures.figures.figures import FigureError, diversity_panels, score_boxes
+from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
+from audio_compositionality.evaluator.results.result import ResultError
+from audio_compositionality.evaluator.submissions.submission import read_samples
+from audio_compositionality.evaluator.submissions.submission_files import SAMPLES_LIMIT
 from audio_compositionality.hub import Hub, Repository
 
 from .entries import Entry

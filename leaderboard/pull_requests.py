@@ -14,13 +14,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from audio_compositionality.evaluator.parquet_reader import ParquetReader, clean
-from audio_compositionality.evaluator.record import verification_files, verification_folder
-from audio_compositionality.evaluator.result import Result
-from audio_compositionality.evaluator.submission import Submission
-from audio_compositionality.evaluator.submission_files import EMBEDDINGS, MAX_ENTRIES, parse_path
-from audio_compositionality.evaluator.table import TITLES
-from audio_compositionality.evaluator.verification import Verification
+from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader, clean
+from audio_compositionality.evaluator.submissions.record import verification_files, verification_folder
+from audio_compositionality.evaluator.results.result import Result
+from audio_compositionality.evaluator.submissions.submission import Submission
+from audio_compositionality.evaluator.submissions.submission_files import EMBEDDINGS, MAX_ENTRIES, parse_path
+from audio_compositionality.evaluator.compare.table import TITLES
+from audio_compositionality.evaluator.submissions.verification import Verification
 from audio_compositionality.hub import Commit, Hub, HubError, PullRequest
 from audio_compositionality.hub.names import results_of
 

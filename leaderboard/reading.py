@@ -6,23 +6,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from audio_compositionality.evaluator.parquet_reader import clean
-from audio_compositionality.evaluator.record import Record, check_recomputed
-from audio_compositionality.evaluator.result import Result, ResultError
-from audio_compositionality.evaluator.submission import read_result
-from audio_compositionality.evaluator.submission_files import (
-    EMBEDDINGS,
-    FILES,
-    LIMITS,
-    RESULT,
-    SAMPLES,
-    VERIFICATION,
-    check_names,
-    digests_of,
-    folder_of,
-    id_of,
-    parse_path,
-)
+from audio_compositionality.evaluator.submissions.parquet_reader import clean
+from audio_compositionality.evaluator.submissions.record import Record, check_recomputed
+from audio_compositionality.evaluator.results.result import Result, ResultError
+from audio_compositionality.evaluator.submissions.submission import read_result
+from audio_compositionality.evaluator.submissions.submission_files import (EMBEDDINGS, FILES, LIMITS, RESULT, SAMPLES, VERIFICATION, check_names, digests_of, folder_of, id_of, parse_path)
 from audio_compositionality.hub import Hub, HubError, RemoteFile, Repository
 
 from .entries import Board, Entry, Rejected

@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from audio_compositionality.evaluator.parquet_reader import ParquetReader
+from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
 from audio_compositionality.hub import Hub, HubError
 from audio_compositionality.hub.names import results_of
 

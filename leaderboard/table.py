@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from audio_compositionality.evaluator.table import TITLES, plain
+from audio_compositionality.evaluator.compare.table import TITLES, plain
 
 from .entries import Entry, Shown
 

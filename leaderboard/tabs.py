@@ -6,9 +6,9 @@ from typing import Any
 
 import gradio as gr
 
-from audio_compositionality.evaluator.comparison import MEASURES
-from audio_compositionality.evaluator.result import TASKS
-from audio_compositionality.evaluator.table import TITLES
+from audio_compositionality.evaluator.compare.comparison import MEASURES
+from audio_compositionality.evaluator.results.result import TASKS
+from audio_compositionality.evaluator.compare.table import TITLES
 
 from . import encoder_page
 from .entries import REPORTED, VERIFIED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping
 
-from audio_compositionality.evaluator.table import TITLES, number, plain
+from audio_compositionality.evaluator.compare.table import TITLES, number, plain
 from audio_compositionality.hub import Changes, Commit
 from audio_compositionality.hub.names import leaderboard_of, results_of
 

@@ -13,9 +13,9 @@ import yaml
 from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
 from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
-from audio_compositionality.encoders.registry import hub_id_of
-from audio_compositionality.evaluator.result import Result, ResultError
-from audio_compositionality.evaluator.table import TITLES, number
+from audio_compositionality.encoders.loading.registry import hub_id_of
+from audio_compositionality.evaluator.results.result import Result, ResultError
+from audio_compositionality.evaluator.compare.table import TITLES, number
 from audio_compositionality.hub import Commit, Hub, Repository
 from audio_compositionality.hub.names import dataset_of, leaderboard_of
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audio_compositionality.dataset_builder import Benchmark
-from audio_compositionality.evaluator.comparison import load_results
-from audio_compositionality.evaluator.result import Result, ResultError
-from audio_compositionality.evaluator.submission import Submission, make_submission, open_data
-from audio_compositionality.evaluator.submission_files import EMBEDDINGS, MAX_ENTRIES, RESULT
+from audio_compositionality.evaluator.compare.comparison import load_results
+from audio_compositionality.evaluator.results.result import Result, ResultError
+from audio_compositionality.evaluator.submissions.submission import Submission, make_submission, open_data
+from audio_compositionality.evaluator.submissions.submission_files import EMBEDDINGS, MAX_ENTRIES, RESULT
 from audio_compositionality.hub import Commit, Hub, HubError, RemoteFile, Repository, digest_of
 from audio_compositionality.hub.names import results_of
 

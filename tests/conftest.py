@@ -10,7 +10,7 @@ import pytest
 os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="hub-cache-")
 
 from audio_compositionality.dataset_builder import BenchmarkConfig, RenderedBenchmark
-from audio_compositionality.dataset_builder.timbres import default_voices
+from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
 
 
 def pytest_unconfigure() -> None:

@@ -7,7 +7,7 @@ not, or GENERATOR_VERSION has to rise and these figures with it.
 import hashlib
 
 from audio_compositionality.dataset_builder import RenderedBenchmark, preset_config
-from audio_compositionality.dataset_builder.config import GENERATOR_VERSION
+from audio_compositionality.dataset_builder.synthesis.config import GENERATOR_VERSION
 
 
 def test_the_mini_preset_keeps_its_rows_and_samples():

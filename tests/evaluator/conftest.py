@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder import Benchmark, open_benchmark
-from audio_compositionality.evaluator.result import Result, mean_interval, save_result
+from audio_compositionality.evaluator.results.result import Result, mean_interval, save_result
 
 WriteResults = Callable[..., Path]
 

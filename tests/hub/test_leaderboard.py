@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from board_entries import below, entry, folder, made_up, verification
 
-from audio_compositionality.evaluator.parquet_reader import ParquetReader
+from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
 from audio_compositionality.hub import Hub
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.leaderboard.plots import Plots

@@ -23,8 +23,8 @@ from board_entries import below, entry, folder, made_up, verification
 from submissions import ShortEncoder
 
 from audio_compositionality.dataset_builder import open_benchmark
-from audio_compositionality.evaluator.evaluation import evaluate_encoder
-from audio_compositionality.evaluator.submission import make_submission
+from audio_compositionality.evaluator.run.evaluation import evaluate_encoder
+from audio_compositionality.evaluator.submissions.submission import make_submission
 
 from .clients import process_environment
 from .discussions import open_pull_request

@@ -14,13 +14,14 @@ from huggingface_hub import HfApi, constants
 from submissions import ShortEncoder, read_embeddings, with_embeddings, with_json, with_samples
 
 from audio_compositionality.dataset_builder import Benchmark, DatasetError, open_benchmark
-from audio_compositionality.evaluator import submission
-from audio_compositionality.evaluator.evaluation import evaluate_encoder
-from audio_compositionality.evaluator.parquet_reader import ParquetReader
-from audio_compositionality.evaluator.submission import make_submission
+from audio_compositionality.evaluator.submissions import submission
+from audio_compositionality.evaluator.run.evaluation import evaluate_encoder
+from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
+from audio_compositionality.evaluator.submissions.submission import make_submission
 from audio_compositionality.hub import Hub, HubError
 from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard import examination, pull_requests
+from audio_compositionality.leaderboard import examination
+from audio_compositionality.leaderboard import pull_requests
 from audio_compositionality.leaderboard.checker import Checker
 from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
 from audio_compositionality.leaderboard.reading import BoardReader
@@ -65,7 +66,7 @@ def known_data(data: Benchmark, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             f"audio_compositionality.{place}.open_data",
             lambda fingerprint, data_id=None: asked.append(data_id) or data,
         )
-    monkeypatch.setattr("audio_compositionality.evaluator.tasks.FEW_STEPS", 10)
+    monkeypatch.setattr("audio_compositionality.tasks.scoring.FEW_STEPS", 10)
     return asked
 
 
@@ -75,7 +76,7 @@ def submitted(built: Path, data: Benchmark, tmp_path_factory: pytest.TempPathFac
     root = tmp_path_factory.mktemp("submitted")
     places = {"out": root / "results", "embeddings": root / "embeddings"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("audio_compositionality.evaluator.tasks.FEW_STEPS", 10)
+        patch.setattr("audio_compositionality.tasks.scoring.FEW_STEPS", 10)
         encoder: Any = ShortEncoder()
         evaluate_encoder(encoder, built, device="cpu", progress=False, **places)
         return {
@@ -202,7 +203,7 @@ class TestGood:
             raise DatasetError("the Hub does not answer")
 
         with monkeypatch.context() as patch:
-            patch.setattr("audio_compositionality.evaluator.verification.open_data", broken)
+            patch.setattr("audio_compositionality.evaluator.submissions.verification.open_data", broken)
             assert check()[0].action == "failed"
         assert said(results) == []
         assert check()[0].action == "added"
@@ -243,7 +244,7 @@ class TestRefused:
     def test_unknown_data(
         self, results: Repository, check: Check, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("audio_compositionality.evaluator.verification.open_data", submission.open_data)
+        monkeypatch.setattr("audio_compositionality.evaluator.submissions.verification.open_data", submission.open_data)
         self.refused(results, check, placed(submitted["a_coat"]), "which are those of no preset")
 
     def test_a_change_of_what_is_there(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:

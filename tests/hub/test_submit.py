@@ -16,9 +16,9 @@ import yaml
 from huggingface_hub import HfApi
 
 from audio_compositionality.dataset_builder import Benchmark, open_benchmark
-from audio_compositionality.evaluator.command_line import main
-from audio_compositionality.evaluator.evaluation import evaluate_encoder
-from audio_compositionality.evaluator.result import Result, ResultError, load_result
+from audio_compositionality.cli.command_line import main
+from audio_compositionality.evaluator.run.evaluation import evaluate_encoder
+from audio_compositionality.evaluator.results.result import Result, ResultError, load_result
 from audio_compositionality.hub import HubError
 from audio_compositionality.push_scripts.dataset import push_dataset
 from audio_compositionality.push_scripts.model_results import model_entries, model_of, variant_of
@@ -53,7 +53,7 @@ def evaluated(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `results` of both tasks on the built data, and their `embeddings`. Not to be changed."""
     folder = tmp_path_factory.mktemp("evaluated")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("audio_compositionality.evaluator.tasks.FEW_STEPS", 20)
+        patch.setattr("audio_compositionality.tasks.scoring.FEW_STEPS", 20)
         evaluate_encoder(
             Energies(),  # type: ignore[arg-type]
             built,
@@ -79,7 +79,7 @@ def same_data(opened_data: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """How well A-TRE is fitted matters elsewhere."""
-    monkeypatch.setattr("audio_compositionality.evaluator.tasks.FEW_STEPS", 20)
+    monkeypatch.setattr("audio_compositionality.tasks.scoring.FEW_STEPS", 20)
 
 
 @pytest.fixture

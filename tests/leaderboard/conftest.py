@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from board_entries import folder, made_up
 
-from audio_compositionality.evaluator.result import Result
+from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.leaderboard.entries import Entry
 
 MakeEntry = Callable[..., Entry]

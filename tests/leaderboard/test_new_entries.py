@@ -5,7 +5,7 @@ import hashlib
 import pytest
 from board_entries import below, entry, folder, made_up
 
-from audio_compositionality.evaluator.submission_files import MAX_ENTRIES
+from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES
 from audio_compositionality.hub import RemoteFile
 from audio_compositionality.leaderboard.examination import quoted
 from audio_compositionality.leaderboard.pull_requests import new_entries

@@ -7,9 +7,9 @@ import pytest
 from board_entries import folder, made_up
 
 from audio_compositionality.dataset_builder import open_benchmark
-from audio_compositionality.evaluator.figures import diversity_panels, score_boxes
-from audio_compositionality.evaluator.parquet_reader import ParquetReader
-from audio_compositionality.evaluator.result import Result
+from audio_compositionality.evaluator.figures.figures.figures import diversity_panels, score_boxes
+from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
+from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.hub import HubError, Repository
 from audio_compositionality.leaderboard import plots as module
 from audio_compositionality.leaderboard.entries import Entry

@@ -3,19 +3,9 @@ import io
 
 import pytest
 
-from audio_compositionality.evaluator.table import control_headings
+from audio_compositionality.evaluator.compare.table import control_headings
 from audio_compositionality.leaderboard.entries import Shown
-from audio_compositionality.leaderboard.table import (
-    CONTROLS,
-    Filters,
-    choices,
-    columns,
-    defused,
-    notes,
-    ordered,
-    shortened,
-    write_csv,
-)
+from audio_compositionality.leaderboard.table import (CONTROLS, Filters, choices, columns, defused, notes, ordered, shortened, write_csv)
 
 
 @pytest.fixture(scope="module")

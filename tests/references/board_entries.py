@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from scipy import stats
 from submissions import sha256sum
 
-from audio_compositionality.evaluator.record import verification_files
-from audio_compositionality.evaluator.result import Result
-from audio_compositionality.evaluator.verification import Difference, Verification
+from audio_compositionality.evaluator.submissions.record import verification_files
+from audio_compositionality.evaluator.results.result import Result
+from audio_compositionality.evaluator.submissions.verification import Difference, Verification
 
 FINGERPRINT = "ab" * 32
 

@@ -18,7 +18,7 @@ import numpy as np
 import soxr
 
 from audio_compositionality.encoders import load_encoder
-from audio_compositionality.evaluator.check import check_encoder, print_checks
+from audio_compositionality.encoders.check import check_encoder, print_checks
 
 EXAMPLE = f"{Path(__file__).resolve().parents[1] / 'examples' / 'speaker_embedding.py'}:SpeakerEmbedding"
 

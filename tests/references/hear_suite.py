@@ -24,7 +24,7 @@ import torch
 from tiny_whisper import save_tiny_whisper
 
 from audio_compositionality.encoders import load_encoder
-from audio_compositionality.evaluator.check import check_loaded
+from audio_compositionality.encoders.check import check_loaded
 
 
 def import_validator() -> types.ModuleType:
@@ -47,7 +47,7 @@ def ours_in_theirs(folder: str) -> None:
     validate = import_validator()
     for id in (save_tiny_whisper(folder, window_seconds=5), "log-mel-statistics", "downsample"):
         # It raises where the API is not kept.
-        validate.ValidateModel("audio_compositionality.encoders.hear", id, device="cpu")()
+        validate.ValidateModel("audio_compositionality.encoders.adapters.hear", id, device="cpu")()
 
 
 def theirs_in_ours() -> None:

@@ -26,7 +26,7 @@ from datasets import Dataset, DatasetDict
 from tiny_whisper import save_tiny_whisper
 
 from audio_compositionality.encoders import load_encoder
-from audio_compositionality.encoders.mteb import MtebModel
+from audio_compositionality.encoders.adapters.mteb import MtebModel
 
 FREQUENCIES = (180, 700, 1_400)
 

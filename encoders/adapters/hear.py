@@ -1,0 +1,237 @@
+"""HEAR modules as encoders, and every encoder as a HEAR module (Turian et al., 2022, arXiv 2203.03022).
+
+The common API of HEAR: a module with
+
+- ``load_model(model_file_path="")``, whose model has `sample_rate`, `scene_embedding_size` and
+  `timestamp_embedding_size`;
+- ``get_scene_embeddings(audio, model)``: [n, samples] -> [n, scene_embedding_size];
+- ``get_timestamp_embeddings(audio, model)``: [n, timestamps, timestamp_embedding_size], and the times [n, timestamps]
+  in milliseconds.
+
+This module is such a module itself; its model path is an encoder's id:
+
+    hear-validator audio_compositionality.encoders.adapters.hear --model whisper-base
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from audio_compositionality.encoders.base import FloatArray, StagedEncoder, check_embeddings, check_sample_rate
+from .custom import (check_module, count_parameters, source_digest, source_revision, to_array, weights_digest)
+from audio_compositionality.encoders.inference import inference, resolve_device
+from audio_compositionality.encoders.model_encoder import ModelEncoder
+from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
+from audio_compositionality.encoders.loading.registry import load_encoder
+from audio_compositionality.encoders.loading.weights import file_digest
+
+RATES = (16_000, 22_050, 44_100, 48_000)
+"""Sample rates that HEAR provides audio in."""
+
+HOP_SECONDS = 0.05
+"""Distance of timestamps of an encoder without frames: the longest that HEAR suggests for its tasks in time."""
+
+WINDOW_SECONDS = 1.0
+"""What is embedded around a timestamp by an encoder without frames."""
+
+WINDOWS_AT_A_TIME = 64
+
+PREFIX = "hear:"
+
+
+class HearEncoder(StagedEncoder[FloatArray]):
+    """A HEAR module run as an encoder: the embedding of a clip is its scene embedding."""
+
+    def __init__(self, module: ModuleType, weights: Path | None, device: torch.device) -> None:
+        """Load the module's model.
+
+        Args:
+            module: a HEAR module of PyTorch.
+            weights: what its ``load_model`` is given; None for nothing.
+            device: device of the model.
+
+        Raises:
+            ValueError: if the module lacks a function, or the model an attribute, or it is no torch module.
+        """
+        for function in ("load_model", "get_scene_embeddings"):
+            if not callable(getattr(module, function, None)):
+                raise ValueError(f"'{module.__name__}' has no {function}(); it is no HEAR module")
+        self.id = PREFIX + module.__name__
+        model = _load(module, weights)
+        self._model = check_module(model, ("sample_rate", "scene_embedding_size"), module.__name__, "HEAR")
+        self._model.to(device).eval()
+        self._module = module
+        self.device = str(device)
+        self.sample_rate = check_sample_rate(self._model.sample_rate)
+        self.output_dim = int(self._model.scene_embedding_size)
+        self.num_parameters = count_parameters(model)
+        digest = weights_digest(model)
+        self.weights_sha256 = file_digest(weights) if digest is None and weights is not None else digest
+        self.revision = source_revision(_module_version(module), self.weights_sha256)
+
+    def _extract_features(self, clips: FloatArray) -> FloatArray:
+        return clips
+
+    def _run_model(self, features: FloatArray) -> FloatArray:
+        with inference(self.device):
+            audio = torch.from_numpy(features).to(self.device)
+            output = self._module.get_scene_embeddings(audio, self._model)
+        return check_embeddings(to_array(output, self.id), self, len(features))
+
+
+def load_hear_encoder(spec: str, device: str | torch.device | None, options: EncoderOptions) -> HearEncoder:
+    """The encoder of ``MODULE`` or ``MODULE:WEIGHTS``, where MODULE can be imported and WEIGHTS is a file.
+
+    Raises:
+        ValueError: if there is no such module or file, it is no HEAR module, or on options.
+    """
+    if options != DEFAULT_OPTIONS:
+        raise ValueError(f"'{PREFIX}{spec}' embeds as its module does: it takes no layer, pooling or precision")
+    name, _, path = spec.partition(":")
+    weights = Path(path).expanduser() if path else None
+    if weights is not None and not weights.is_file():
+        raise ValueError(f"'{PREFIX}{spec}': there is no file '{path}' for load_model()")
+    try:
+        module = import_module(name) if name else None
+    except ModuleNotFoundError as error:
+        if error.name is None or not (name + ".").startswith(error.name + "."):
+            raise ValueError(f"'{PREFIX}{spec}': '{name}' needs the package {error.name}; install it") from error
+        module = None
+    if module is None:
+        raise ValueError(
+            f"'{PREFIX}{spec}': no module '{name}' can be imported; install the package (such as hearbaseline) or set "
+            "PYTHONPATH"
+        )
+    return HearEncoder(module, weights, resolve_device(device))
+
+
+def _load(module: ModuleType, weights: Path | None) -> Any:
+    try:
+        return module.load_model(str(weights)) if weights is not None else module.load_model()
+    except Exception as error:
+        error.add_note(f"in load_model() of the HEAR module '{module.__name__}'")
+        raise
+
+
+def _module_version(module: ModuleType) -> str:
+    """Version of the installed package that a module is part of, else the digest of its file."""
+    package = module.__name__.partition(".")[0]
+    distributions = packages_distributions().get(package)
+    if distributions:
+        return version(distributions[0])
+    return source_digest(Path(module.__file__)) if module.__file__ else "unknown"
+
+
+class HearModel(torch.nn.Module):
+    """An encoder as a model of HEAR.
+
+    The encoder stays on the device that it was loaded on, by default CUDA where there is one, wherever HEAR moves
+    the model.
+
+    Attributes:
+        encoder: the encoder.
+        sample_rate: of the rates of HEAR the lowest that is not below the encoder's own; it resamples.
+        scene_embedding_size: length of the embedding of a clip.
+        timestamp_embedding_size: length of that of a timestamp.
+    """
+
+    def __init__(self, encoder: StagedEncoder[Any]) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.sample_rate = min((rate for rate in RATES if rate >= encoder.sample_rate), default=RATES[-1])
+        self.scene_embedding_size = encoder.output_dim
+        noise = np.random.default_rng(0).normal(0, 0.1, (1, 2 * self.sample_rate)).astype(np.float32)
+        self.timestamp_embedding_size = embed_moments(encoder, noise, self.sample_rate, HOP_SECONDS)[0].shape[2]
+
+
+def load_model(model_file_path: str = "") -> HearModel:
+    """The model of HEAR that an encoder makes.
+
+    Args:
+        model_file_path: an encoder's id, as `load_encoder` takes it.
+
+    Raises:
+        ValueError: if it is empty, or there is no such encoder.
+    """
+    if not model_file_path:
+        raise ValueError("pass an encoder's id as the model's path, such as --model whisper-base")
+    return HearModel(load_encoder(model_file_path))
+
+
+def get_scene_embeddings(audio: torch.Tensor, model: HearModel) -> torch.Tensor:
+    """Embeddings of clips.
+
+    Args:
+        audio: [n, samples] within [-1, 1], at `model.sample_rate`.
+        model: of `load_model`.
+
+    Returns:
+        float32 [n, scene_embedding_size], on the device of `audio`.
+    """
+    embeddings = model.encoder.embed(audio.cpu().numpy(), model.sample_rate)
+    return torch.from_numpy(embeddings).to(audio.device)
+
+
+def get_timestamp_embeddings(audio: torch.Tensor, model: HearModel) -> tuple[torch.Tensor, torch.Tensor]:
+    """Embeddings of moments: the encoder's frames; of one without frames, embeddings of windows of a second.
+
+    Args:
+        audio: [n, samples] within [-1, 1], at `model.sample_rate`.
+        model: of `load_model`.
+
+    Returns:
+        float32 [n, timestamps, timestamp_embedding_size] and the times in milliseconds [n, timestamps], on the device
+        of `audio`.
+    """
+    embeddings, seconds = embed_moments(model.encoder, audio.cpu().numpy(), model.sample_rate, HOP_SECONDS)
+    times = torch.from_numpy((1000 * seconds).astype(np.float32)).expand(len(embeddings), -1)
+    return torch.from_numpy(embeddings).to(audio.device), times.to(audio.device)
+
+
+def embed_moments(
+    encoder: StagedEncoder[Any], clips: FloatArray, sample_rate: int, hop_seconds: float
+) -> tuple[FloatArray, NDArray[np.float64]]:
+    """Embeddings of regular moments of clips.
+
+    The frames of an encoder that has some (`ModelEncoder.embed_frames`). For another, each moment is the embedding of
+    the second around it, with silence beyond the ends of the clip.
+
+    Args:
+        encoder: any.
+        clips: [n, samples].
+        sample_rate: their rate in Hz.
+        hop_seconds: distance of the moments where there are no frames.
+
+    Returns:
+        float32 [n, moments, dim], and the times of the moments in seconds, [moments].
+    """
+    if isinstance(encoder, ModelEncoder):
+        frames, frame_seconds = encoder.embed_frames(clips, sample_rate)
+        if frame_seconds > 0:
+            return frames, _middles(frames.shape[1], frame_seconds)
+    size = round(WINDOW_SECONDS * sample_rate)
+    moments = max(1, int(clips.shape[1] / (hop_seconds * sample_rate)))
+    seconds = _middles(moments, hop_seconds)
+    # A window begins half its length before its moment, so at the moment itself in a clip that is padded by as much.
+    starts = np.rint(seconds * sample_rate).astype(np.int64)
+    padded = np.pad(clips, ((0, 0), (size // 2, max(0, int(starts[-1]) + size - size // 2 - clips.shape[1]))))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, size, axis=1)
+    rows, columns = np.repeat(np.arange(len(clips)), moments), np.tile(starts, len(clips))
+    embedded = []
+    for first in range(0, len(rows), WINDOWS_AT_A_TIME):
+        chunk = slice(first, first + WINDOWS_AT_A_TIME)
+        embedded.append(encoder.embed(windows[rows[chunk], columns[chunk]], sample_rate))
+    embeddings: FloatArray = np.concatenate(embedded).reshape(len(clips), moments, -1)
+    return embeddings, seconds
+
+
+def _middles(count: int, distance: float) -> NDArray[np.float64]:
+    return (np.arange(count, dtype=np.float64) + 0.5) * distance

@@ -1,0 +1,272 @@
+"""Models of mteb as encoders, and every encoder as a model of mteb (MAEB is its audio benchmark).
+
+The encoder protocol of mteb 2: ``encode(inputs, *, task_metadata, hf_split, hf_subset, prompt_type=None, **kwargs)``
+takes a torch `DataLoader`, whose batches hold under "audio" a list of {"array", "sampling_rate"}, and returns
+[n, dim]; `similarity`, `similarity_pairwise` and `mteb_model_meta` belong to it.
+
+    import mteb
+    from audio_compositionality.encoders.adapters.mteb import MtebModel
+
+    mteb.evaluate(MtebModel("whisper-base"), mteb.get_tasks(["ESC50"]))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from audio_compositionality.encoders.base import FloatArray, StagedEncoder, check_embeddings
+from .custom import count_parameters, device_of, to_array, weights_digest
+from audio_compositionality.encoders.inference import inference
+from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
+from audio_compositionality.encoders.loading.registry import load_encoder
+
+PREFIX = "mteb:"
+
+USUAL_RATE = 32_000
+"""Rate in Hz at which a model is given clips that does not say its own; it resamples them itself."""
+
+
+class MtebEncoder(StagedEncoder[FloatArray]):
+    """A model of mteb run as an encoder."""
+
+    def __init__(self, model: Any, name: str, revision: str) -> None:
+        """Wrap a model and embed a second of noise, to learn the length of its embeddings.
+
+        Args:
+            model: anything with mteb's `encode` that takes audio. Where it has a `sampling_rate`, clips are resampled
+                to it; else it is given clips at 32 kHz, as mteb's models resample their input.
+            name: what it is called.
+            revision: which version of it.
+
+        Raises:
+            ValueError: if mteb is not installed, or the model returns no embeddings.
+        """
+        self._model = model
+        self._metadata = _task_metadata()
+        self.id = PREFIX + name
+        self.sample_rate = int(getattr(model, "sampling_rate", USUAL_RATE))
+        self.device = device_of(model)
+        noise = np.random.default_rng(0).normal(0, 0.1, (1, self.sample_rate)).astype(np.float32)
+        shape = self._encode(noise).shape
+        if len(shape) != 2:
+            raise ValueError(f"'{self.id}' returned shape {shape} for one clip, but must return [1, dim]")
+        self.output_dim = int(shape[1])
+        self.weights_sha256 = weights_digest(model)
+        self.num_parameters = count_parameters(model)
+        self.revision = revision
+
+    def _encode(self, clips: FloatArray) -> np.ndarray[Any, Any]:
+        # One batch: the model must not put clips of the next call beside them, nor a worker in between.
+        loader = DataLoader(_Clips(clips, self.sample_rate), batch_size=len(clips), collate_fn=_collate)
+        with inference(self.device):
+            output = self._model.encode(
+                loader,
+                task_metadata=self._metadata,
+                hf_split="test",
+                hf_subset="default",
+                prompt_type=None,
+                batch_size=len(clips),
+                show_progress_bar=False,
+            )
+        return to_array(output, self.id)
+
+    def _extract_features(self, clips: FloatArray) -> FloatArray:
+        return clips
+
+    def _run_model(self, features: FloatArray) -> FloatArray:
+        return check_embeddings(self._encode(features), self, len(features))
+
+
+class _Clips(Dataset[dict[str, Any]]):
+    """Clips as rows of mteb; its models look for "audio" in `features`."""
+
+    features = ("audio",)
+
+    def __init__(self, clips: FloatArray, sample_rate: int) -> None:
+        self._clips = clips
+        self._sample_rate = sample_rate
+
+    def __len__(self) -> int:
+        return len(self._clips)
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        return {"audio": {"array": self._clips[row], "sampling_rate": self._sample_rate}}
+
+
+def _collate(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {"audio": [row["audio"] for row in rows]}
+
+
+def load_mteb_encoder(name: str, device: str | torch.device | None, options: EncoderOptions) -> MtebEncoder:
+    """The encoder of a model that mteb knows by name. mteb's own code loads it, from wherever mteb has it.
+
+    Raises:
+        ValueError: if mteb or what it needs for audio is not installed, it knows no such model (with the nearest) or
+            cannot get it, the model takes no audio or needs code of its Hub repository, or on options.
+    """
+    if options != DEFAULT_OPTIONS:
+        raise ValueError(f"'{PREFIX}{name}' embeds as mteb does: it takes no layer, pooling or precision")
+    mteb = _import_mteb()
+    try:
+        meta = mteb.get_model_meta(name, fetch_from_hf=False)
+    except KeyError as error:
+        raise ValueError(f"'{PREFIX}{name}': {error.args[0]}") from error
+    if "audio" not in meta.modalities:
+        raise ValueError(f"'{PREFIX}{name}' takes {', '.join(meta.modalities)}, but no audio")
+    if meta.loader_kwargs.get("trust_remote_code"):
+        raise ValueError(f"'{PREFIX}{name}' runs code from its Hub repository, which is not done here")
+    try:
+        model = meta.load_model(device=None if device is None else str(device))
+        return MtebEncoder(model, name, f"{meta.revision}-mteb-{version('mteb')}")
+    except (ImportError, OSError) as error:
+        raise ValueError(f"mteb cannot load '{name}': {error}") from error
+
+
+class MtebModel:
+    """An encoder as a model that ``mteb.evaluate`` takes, and as the loader of a ``ModelMeta``.
+
+    Clips of one task may have any rates and lengths: each is resampled by the encoder, none is padded to another's
+    length.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        revision: str | None = None,
+        *,
+        device: str | None = None,
+        options: EncoderOptions = DEFAULT_OPTIONS,
+        max_seconds: float | None = None,
+        **_: Any,
+    ) -> None:
+        """Load an encoder.
+
+        Args:
+            model_name: its id, as `load_encoder` takes it.
+            revision: the revision that it must have; None for any.
+            device: torch device; by default CUDA where there is one.
+            options: layer, pooling, precision.
+            max_seconds: cut longer clips to this length, for an encoder that refuses them.
+
+        Raises:
+            ValueError: if there is no such encoder, or it has another revision.
+        """
+        self.encoder = load_encoder(model_name, device=device, options=options)
+        self.max_seconds = max_seconds
+        if revision is not None and revision != self.encoder.revision:
+            raise ValueError(f"'{model_name}' has the revision {self.encoder.revision}, but {revision} is asked for")
+
+    @cached_property
+    def mteb_model_meta(self) -> Any:
+        """The `ModelMeta` that mteb files results under; the organisation is "audio-compositionality"."""
+        _import_mteb()
+        parameters = getattr(self.encoder, "num_parameters", None)
+        return import_module("mteb.models").ModelMeta(
+            loader=None,
+            name="audio-compositionality/" + re.sub(r"[^\w.=@+-]+", "__", self.encoder.id),
+            revision=self.encoder.revision,
+            release_date=None,
+            languages=None,
+            n_parameters=parameters,
+            memory_usage_mb=None,
+            max_tokens=None,
+            embed_dim=self.encoder.output_dim,
+            license=None,
+            open_weights=None,
+            public_training_code=None,
+            public_training_data=None,
+            framework=["PyTorch"],
+            similarity_fn_name="cosine",
+            use_instructions=False,
+            training_datasets=None,
+            modalities=["audio"],
+        )
+
+    def encode(
+        self,
+        inputs: Iterable[Mapping[str, Any]],
+        *,
+        task_metadata: Any = None,
+        hf_split: str = "",
+        hf_subset: str = "",
+        prompt_type: Any = None,
+        **_: Any,
+    ) -> FloatArray:
+        """Embed the audio of a `DataLoader`; what task it is for makes no difference.
+
+        Args:
+            inputs: batches, which hold under "audio" a list of {"array": [samples] or [channels, samples],
+                "sampling_rate": Hz}. Channels are averaged.
+            task_metadata: not used.
+            hf_split: not used.
+            hf_subset: not used.
+            prompt_type: not used.
+
+        Returns:
+            float32 [n, dim].
+
+        Raises:
+            ValueError: if a batch holds no audio, or the encoder cannot take a clip.
+        """
+        embeddings = []
+        for batch in inputs:
+            if "audio" not in batch:
+                raise ValueError(f"a batch holds {', '.join(batch) or 'nothing'}; encoders of sound need 'audio'")
+            embeddings.append(self._embed(batch["audio"]))
+        return np.concatenate(embeddings)
+
+    def _embed(self, items: list[Mapping[str, Any]]) -> FloatArray:
+        rates = [int(item["sampling_rate"]) for item in items]
+        clips = [self._clip(item["array"], rate) for item, rate in zip(items, rates, strict=True)]
+        embeddings = np.empty((len(items), self.encoder.output_dim), np.float32)
+        for rate in sorted(set(rates)):
+            rows = [row for row, other in enumerate(rates) if other == rate]
+            embeddings[rows] = self.encoder.embed([clips[row] for row in rows], rate)
+        return embeddings
+
+    def _clip(self, array: Any, rate: int) -> FloatArray:
+        samples = np.asarray(array, dtype=np.float32)
+        mono = samples.mean(axis=0) if samples.ndim > 1 else samples
+        return mono if self.max_seconds is None else mono[: round(self.max_seconds * rate)]
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Cosine of every embedding of the one with every one of the other: [n, dim], [m, dim] -> [n, m]."""
+        return import_module("mteb.similarity_functions").cos_sim(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Cosine of corresponding embeddings: [n, dim], [n, dim] -> [n]."""
+        return import_module("mteb.similarity_functions").pairwise_cos_sim(embeddings1, embeddings2)
+
+
+def _task_metadata() -> Any:
+    """What mteb is told of the task: some of its models look a prompt up by it."""
+    _import_mteb()
+    return import_module("mteb.abstasks.task_metadata").TaskMetadata(
+        name="AudioCompositionality",
+        description="Compositional structure in audio embeddings.",
+        reference="https://arxiv.org/abs/2603.13685",
+        dataset={"path": "audio-compositionality", "revision": "main"},
+        type="AudioClassification",
+        modalities=["audio"],
+        category="a2c",
+        eval_langs=["zxx-Zxxx"],
+        main_score="accuracy",
+    )
+
+
+def _import_mteb() -> Any:
+    try:
+        return import_module("mteb")
+    except ModuleNotFoundError as error:
+        if error.name != "mteb":
+            raise
+        raise ValueError("models of mteb need the package mteb: pip install 'mteb[audio]>=2.26'") from error

@@ -1,0 +1,75 @@
+"""AF-Whisper, the audio encoder of Audio Flamingo 3 (Goel et al., 2025, arXiv 2507.08128)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import AudioFlamingo3Encoder
+
+from audio_compositionality.encoders.base import FloatArray
+from audio_compositionality.encoders.loading.checkpoints import Checkpoint
+from audio_compositionality.encoders.model_encoder import Hidden
+from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.encoders.loading.partial import PartialCheckpoint
+from .whisper import WhisperEncoder, WhisperFeatures
+
+TOWER = "audio_tower."
+
+
+class AfWhisperEncoder(WhisperEncoder):
+    """Whisper large-v3's architecture, which does not attend to padding and averages pairs of frames at the end.
+
+    It is taken out of the full model (`audioflamingo3`), of which only the files that hold it are fetched and read, or
+    from a checkpoint of its own (`audioflamingo3_encoder`).
+
+    The output has a frame every 40 ms: 250 of 750 for 10 s; an odd last frame is left out, as the model does. Layers
+    before the last have one every 20 ms: 500 of 1,500. The last layer is the output, as in transformers'
+    `hidden_states`.
+    """
+
+    whole = "audioflamingo3"
+    tower: Any = AudioFlamingo3Encoder
+
+    def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
+        is_whole = checkpoint.config.model_type == self.whole
+        super().__init__(PartialCheckpoint.of(checkpoint, name_in_tower if is_whole else str), device, options)
+        self._is_pooled = options.layer in (None, self.num_layers)
+
+    def _encoder_config(self, checkpoint: Checkpoint) -> Any:
+        return getattr(checkpoint.config, "audio_config", checkpoint.config)
+
+    def _load_encoder(self, checkpoint: Checkpoint) -> Any:
+        assert isinstance(checkpoint, PartialCheckpoint)
+        return checkpoint.load(self.tower, self._encoder_config(checkpoint))
+
+    def _extract_features(self, clips: FloatArray) -> WhisperFeatures:
+        features = super()._extract_features(clips)
+        if self._is_pooled and features.frames < 2:
+            raise ValueError(
+                f"clips of {clips.shape[1]} samples at {self.sample_rate} Hz are shorter than one frame of '{self.id}'"
+            )
+        return features
+
+    def _mask(self, features: WhisperFeatures) -> dict[str, Any]:
+        """What keeps the model from attending to padding."""
+        clips, _, steps = features.log_mel.shape
+        # The second convolution has a stride of 2.
+        mask = torch.arange(steps, device=features.log_mel.device) < 2 * features.frames
+        return {"input_features_mask": mask.expand(clips, -1)}
+
+    def _encode(self, features: WhisperFeatures) -> Hidden:
+        output = self._model(features.log_mel, **self._mask(features), output_hidden_states=not self._is_pooled)
+        frame_seconds = 2 * self._log_mel.hop / self.sample_rate
+        if self._is_pooled:
+            return Hidden(output.last_hidden_state[:, : features.frames // 2], 2 * frame_seconds)
+        return Hidden(output.hidden_states[self.options.layer][:, : features.frames], frame_seconds)
+
+
+def name_in_tower(stored: str) -> str | None:
+    """Name in the audio tower of a tensor of the full model; None for one of the language model or the projector.
+
+    Since transformers 5 the tower's names begin with ``model.``.
+    """
+    name = stored.removeprefix("model.")
+    return name.removeprefix(TOWER) if name.startswith(TOWER) else None

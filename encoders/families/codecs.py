@@ -1,0 +1,156 @@
+"""Neural audio codecs of transformers: the continuous latents that are quantised, not the codes.
+
+A codec's frames follow each other by its hop; the mean over them is the embedding.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import torch
+from transformers import DacModel, EncodecModel, MimiEncoderModel
+
+from audio_compositionality.encoders.base import FloatArray
+from audio_compositionality.encoders.loading.checkpoints import Checkpoint, load_feature_extractor, load_model
+from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
+from audio_compositionality.encoders.options import EncoderOptions
+
+
+class CodecEncoder(ModelEncoder[torch.Tensor]):
+    """A codec: its features are the waveforms themselves, [n, samples], on the device."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions, *, num_layers: int = 0
+    ) -> None:
+        extractor, self._config = load_feature_extractor(checkpoint), checkpoint.config
+        if extractor.sampling_rate != self._config.sampling_rate:
+            raise ValueError(
+                f"the feature extractor of '{checkpoint.id}' works at {extractor.sampling_rate} Hz, but the model at "
+                f"{self._config.sampling_rate} Hz; they do not belong together"
+            )
+        if options.layer is not None and num_layers == 0:
+            raise ValueError(
+                f"'{checkpoint.id}' is a convolutional codec without layers of one kind to choose from; its frames are "
+                f"the latents before quantisation, so leave the layer out (it is {options.layer})"
+            )
+        super().__init__(
+            checkpoint.encoder_id,
+            sample_rate=int(extractor.sampling_rate),
+            num_layers=num_layers,
+            options=options,
+            device=device,
+        )
+        self._model = self._load_encoder(checkpoint).to(device)
+        self.output_dim = int(self._config.hidden_size)
+        self.revision, self.weights_sha256 = checkpoint.revision, checkpoint.weights_sha256
+
+    @property
+    @abstractmethod
+    def _hop(self) -> int:
+        """Samples from one frame to the next."""
+
+    @abstractmethod
+    def _load_encoder(self, checkpoint: Checkpoint) -> Any:
+        """The part of the model in front of the quantiser."""
+
+    def _extract_features(self, clips: FloatArray) -> torch.Tensor:
+        if clips.shape[1] < self._hop:
+            raise ValueError(
+                f"clips of {clips.shape[1]} samples at {self.sample_rate} Hz are shorter than one frame of '{self.id}' "
+                f"({self._hop} samples)"
+            )
+        return torch.from_numpy(clips).to(self.device)
+
+    @abstractmethod
+    def _latents(self, clips: torch.Tensor) -> torch.Tensor:
+        """Latents [n, dim, frames] of clips [n, samples]; every frame begins within the clip."""
+
+    def _encode(self, features: torch.Tensor) -> Hidden:
+        return Hidden(self._latents(features).mT, self._hop / self.sample_rate)
+
+
+class DacEncoder(CodecEncoder):
+    """Descript Audio Codec (Kumar et al., 2023, arXiv 2306.06546), at the rate of the checkpoint: 16, 24 or 44.1 kHz.
+
+    The last frame is filled up with silence, as its feature extractor does.
+    """
+
+    @property
+    def _hop(self) -> int:
+        return int(self._config.hop_length)
+
+    def _load_encoder(self, checkpoint: Checkpoint) -> Any:
+        return load_model(checkpoint, DacModel, parts=("encoder.",)).encoder
+
+    def _latents(self, clips: torch.Tensor) -> torch.Tensor:
+        latents: torch.Tensor = self._model(_pad_end(clips, -clips.shape[1] % self._hop)[:, None])
+        return latents
+
+
+class EncodecEncoder(CodecEncoder):
+    """EnCodec (Défossez et al., 2022, arXiv 2210.13438).
+
+    The 24 kHz model encodes a clip at once. The 48 kHz model is stereo and is given the clip on both channels; it
+    encodes chunks of 1 s, each divided by its root mean square, that overlap by 1 %. Frames are then taken on one grid:
+    of the chunks that begin by the moment at which a frame does, the last, and of its frames the one under way.
+    """
+
+    @property
+    def _hop(self) -> int:
+        return int(self._config.hop_length)
+
+    def _load_encoder(self, checkpoint: Checkpoint) -> Any:
+        return load_model(checkpoint, EncodecModel, parts=("encoder.",)).encoder
+
+    def _latents(self, clips: torch.Tensor) -> torch.Tensor:
+        samples = clips.shape[1]
+        length, stride = self._config.chunk_length, self._config.chunk_stride
+        if length is None or stride is None:
+            return self._encode_chunks(clips)
+        count = -(-samples // stride)
+        chunks = _pad_end(clips, (count - 1) * stride + length - samples).unfold(1, length, stride)
+        latents = self._encode_chunks(chunks.flatten(0, 1))
+        latents = latents.reshape(len(clips), count, *latents.shape[1:])
+        moments = torch.arange(0, samples, self._hop, device=clips.device)
+        chunk = moments // stride
+        frames: torch.Tensor = latents[:, chunk, :, (moments - chunk * stride) // self._hop].permute(1, 2, 0)
+        return frames
+
+    def _encode_chunks(self, chunks: torch.Tensor) -> torch.Tensor:
+        """Latents [n, dim, frames] of waveforms [n, samples]."""
+        if self._config.normalize:
+            # The model itself adds 1e-8, so that silence is not divided by zero.
+            chunks = chunks / (chunks.square().mean(dim=1, keepdim=True).sqrt() + 1e-8)
+        latents: torch.Tensor = self._model(chunks[:, None].expand(-1, self._config.audio_channels, -1))
+        return latents
+
+
+class MimiEncoder(CodecEncoder):
+    """Mimi (Défossez et al., 2024, arXiv 2410.00037): convolutions, a transformer, and downsampling to 12.5 Hz.
+
+    Layers are those of the transformer, at 25 Hz; the model's output is the last of them after downsampling.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
+        super().__init__(checkpoint, device, options, num_layers=int(checkpoint.config.num_hidden_layers))
+
+    @property
+    def _hop(self) -> int:
+        config = self._config
+        hop = torch.tensor(config.upsampling_ratios).prod()
+        return int(hop) if self.options.layer is not None else round(config.sampling_rate / config.frame_rate)
+
+    def _load_encoder(self, checkpoint: Checkpoint) -> Any:
+        return load_model(replace(checkpoint, config=checkpoint.config.encoder_config), MimiEncoderModel)
+
+    def _latents(self, clips: torch.Tensor) -> torch.Tensor:
+        layer = self.options.layer
+        output = self._model(clips[:, None], **({} if layer is None else {"output_hidden_states": [layer]}))
+        latents: torch.Tensor = output.latents if layer is None else output.hidden_states[layer].mT
+        return latents
+
+
+def _pad_end(clips: torch.Tensor, samples: int) -> torch.Tensor:
+    return torch.nn.functional.pad(clips, (0, samples))

@@ -1,0 +1,248 @@
+"""Audio models of transformers, from a Hub id or a local folder.
+
+`FrameEncoder` takes any model whose output is a sequence of frames. A family that works otherwise has a class of its
+own, listed in `FAMILIES`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import AutoModel
+
+from .af_whisper import AfWhisperEncoder
+from audio_compositionality.encoders.base import ClipError, FloatArray
+from audio_compositionality.encoders.loading.checkpoints import HOW_TO_WRAP, Checkpoint, load_feature_extractor, load_model
+from .clap import ClapEncoder
+from .codecs import DacEncoder, EncodecEncoder, MimiEncoder
+from audio_compositionality.encoders.inference import inference
+from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
+from audio_compositionality.encoders.options import EncoderOptions
+from .perception_encoder import PerceptionEncoder
+from .qwen2_audio import Qwen2AudioTowerEncoder
+from .spectrogram_transformer import SpectrogramTransformerEncoder
+from .whisper import WhisperEncoder
+
+Tensors = dict[str, torch.Tensor]
+
+MANY_STEPS = 10_000_000
+"""Input length at which the frames a model returns, less those lost at the edges, give its stride."""
+
+
+@dataclass(frozen=True)
+class FrameFeatures:
+    """Input of a model of frames.
+
+    Attributes:
+        inputs: what the model takes, by name; each has a row a clip.
+        frames: number of frames, at the layer asked for, that are sound rather than padding.
+    """
+
+    inputs: Tensors
+    frames: int
+
+
+class FrameEncoder(ModelEncoder[FrameFeatures]):
+    """A model that returns one vector a frame; the embedding is the mean over the frames that are sound.
+
+    The feature extractor of the checkpoint sets the sample rate and the normalisation; its attention mask, where it
+    pads, tells sound from padding. Of an encoder-decoder model the encoder is used.
+
+    Layers are transformers' `hidden_states`; blocks that a layer does not need are not run. The last layer is the
+    model's output in speech-to-text, where it is normalised, in data2vec-audio and w2v-BERT 2.0, and in wav2vec 2.0,
+    HuBERT, WavLM, UniSpeech and UniSpeech-SAT without `do_stable_layer_norm`. With it, and in Wav2Vec2-Conformer, the
+    output is normalised and the last layer is not. They also differ where the configuration adds an adapter
+    (`add_adapter`), and in SEW and SEW-D, whose output is upsampled: their layers have `squeeze_factor` times fewer
+    frames. The last frame of zeros by which the two make up an odd number is not pooled.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
+        _refuse_several_parts(checkpoint)
+        self._config = checkpoint.config
+        self._extractor = load_feature_extractor(checkpoint)
+        super().__init__(
+            checkpoint.encoder_id,
+            sample_rate=int(self._extractor.sampling_rate),
+            num_layers=_count_layers(self._config),
+            options=options,
+            device=device,
+        )
+        model = load_model(checkpoint, AutoModel)
+        if self._config.is_encoder_decoder:
+            model = model.get_encoder()
+        self._model = _drop_later_blocks(model, self.num_layers, options.layer).to(device)
+        self._inputs = set(inspect.signature(model.forward).parameters)
+        self._main_input: str = model.main_input_name
+        self._lengths = _output_lengths(model, self._config, options.layer)
+        self._probe()
+        self.revision, self.weights_sha256 = checkpoint.revision, checkpoint.weights_sha256
+
+    def _probe(self) -> None:
+        """Run the model on a second of noise, to learn its output and to refuse what cannot be pooled."""
+        noise = np.random.default_rng(0).normal(0, 0.1, (1, 2 * self.sample_rate)).astype(np.float32)
+        inputs = self._run_extractor(noise[:, : self.sample_rate])
+        steps, steps_of_two = self._sounding_steps(inputs), self._sounding_steps(self._run_extractor(noise))
+        if steps == steps_of_two:
+            raise self._unfit(
+                f"its {type(self._extractor).__name__} pads every clip to one length and returns no attention mask, so "
+                "frames of sound cannot be told from padding"
+            )
+        try:
+            with inference(self.device):
+                hidden = self._hidden_state(inputs)
+        except (RuntimeError, TypeError) as error:
+            raise self._unfit(
+                f"a {type(self._model).__name__} cannot run on what its {type(self._extractor).__name__} makes: {error}"
+            ) from error
+        frames, self.output_dim = hidden.shape[1:]
+        if self._lengths is None:
+            if frames != inputs[self._main_input].shape[1]:
+                raise self._unfit(
+                    f"it returns {frames} frames for {inputs[self._main_input].shape[1]} steps of its input, and a "
+                    f"{type(self._model).__name__} does not say how many of them are sound"
+                )
+            self._lengths = int
+        stride = round(MANY_STEPS / self._lengths(MANY_STEPS))
+        self._frame_seconds = stride / (steps_of_two - steps)
+
+    def _run_extractor(self, clips: FloatArray) -> Tensors:
+        try:
+            features = dict(self._extractor(list(clips), sampling_rate=self.sample_rate, return_tensors="pt"))
+        except Exception as error:
+            raise ValueError(
+                f"the {type(self._extractor).__name__} of '{self.id}' cannot take clips of {clips.shape[1]} samples at "
+                f"{self.sample_rate} Hz: {error}"
+            ) from error
+        if self._main_input not in features:
+            raise ValueError(
+                f"'{self.id}': the model takes '{self._main_input}', but its {type(self._extractor).__name__} makes "
+                f"{', '.join(sorted(features))}: they do not belong together, or the model does not take sound"
+            )
+        return {name: values for name, values in features.items() if name in self._inputs}
+
+    def _sounding_steps(self, inputs: Tensors) -> int:
+        """Steps of the model's input that are not padding: all clips of a batch have one length."""
+        mask = inputs.get("attention_mask")
+        return inputs[self._main_input].shape[1] if mask is None else int(mask[0].sum())
+
+    def _extract_features(self, clips: FloatArray) -> FrameFeatures:
+        inputs = self._run_extractor(clips)
+        assert self._lengths is not None
+        frames = self._lengths(self._sounding_steps(inputs))
+        if frames < 1:
+            raise ValueError(
+                f"clips of {clips.shape[1]} samples at {self.sample_rate} Hz are shorter than one frame of '{self.id}'"
+            )
+        finite = torch.isfinite(inputs[self._main_input].flatten(1)).all(dim=1)
+        if not finite.all():
+            row = int(finite.int().argmin())
+            raise ClipError(
+                f"the {type(self._extractor).__name__} of '{self.id}' cannot normalise a clip of {clips.shape[1]} "
+                f"samples at {self.sample_rate} Hz: its frames do not vary, or there is only one",
+                row,
+            )
+        return FrameFeatures(inputs, frames)
+
+    def _hidden_state(self, inputs: Tensors) -> torch.Tensor:
+        """Output of the model at the layer that is asked for: [n, frames, dim]."""
+        layer = self.options.layer
+        on_device = {name: values.to(self.device) for name, values in inputs.items()}
+        output = self._model(**on_device, **({} if layer is None else {"output_hidden_states": [layer]}))
+        if layer is None:
+            hidden = getattr(output, "last_hidden_state", None)
+        else:
+            hidden = (getattr(output, "hidden_states", None) or {layer: None})[layer]
+        if hidden is None or hidden.ndim != 3:
+            name = "last_hidden_state" if layer is None else f"hidden_states[{layer}]"
+            found = f"no {name}" if hidden is None else f"a {name} of {tuple(hidden.shape)}"
+            raise self._unfit(f"a {type(self._model).__name__} returns {found}, where [clips, frames, dim] is needed")
+        states: torch.Tensor = hidden
+        return states
+
+    def _encode(self, features: FrameFeatures) -> Hidden:
+        return Hidden(self._hidden_state(features.inputs)[:, : features.frames], self._frame_seconds)
+
+    def _unfit(self, reason: str) -> ValueError:
+        return ValueError(f"'{self.id}' (model type '{self._config.model_type}'): {reason}; {HOW_TO_WRAP}")
+
+
+def _count_layers(config: Any) -> int:
+    """Blocks of the model or, of an encoder-decoder model, of its encoder."""
+    return int(getattr(config, "encoder_num_hidden_layers", getattr(config, "num_hidden_layers", 0)))
+
+
+def _drop_later_blocks(model: Any, num_layers: int, layer: int | None) -> Any:
+    """The model without the blocks that a hidden layer does not need, where they are one list named ``layers``.
+
+    One more is kept than is needed, since transformers puts the normalised output in the place of the last state.
+    """
+    lists = [
+        module
+        for name, module in model.named_modules()
+        if name.rpartition(".")[2] == "layers" and isinstance(module, torch.nn.ModuleList) and len(module) == num_layers
+    ]
+    if layer is not None and len(lists) == 1:
+        del lists[0][layer + 1 :]
+    return model
+
+
+def _output_lengths(model: Any, config: Any, layer: int | None) -> Callable[[int], int] | None:
+    """Frames of sound that a model returns for so many steps of input; None where its class does not say so."""
+    of_model = getattr(model, "_get_feat_extract_output_lengths", None)
+    if of_model is None:
+        return None
+    # Adapters shorten the model's output, not its layers.
+    arguments = (
+        {} if layer is None or "add_adapter" not in inspect.signature(of_model).parameters else {"add_adapter": False}
+    )
+    # SEW averages pairs of frames for its blocks, and puts two in the place of each at the end.
+    squeeze = int(getattr(config, "squeeze_factor", 1))
+
+    def lengths(steps: int) -> int:
+        frames = int(of_model(torch.tensor(steps), **arguments)) // squeeze
+        return frames if layer is not None else frames * squeeze
+
+    return lengths
+
+
+FAMILIES: dict[str, Callable[[Checkpoint, torch.device, EncoderOptions], ModelEncoder[Any]]] = {
+    "whisper": WhisperEncoder,
+    "audio-spectrogram-transformer": SpectrogramTransformerEncoder,
+    "clap": ClapEncoder,
+    "encodec": EncodecEncoder,
+    "dac": DacEncoder,
+    "mimi": MimiEncoder,
+    "pe_audio": PerceptionEncoder,
+    "pe_audio_encoder": PerceptionEncoder,
+    "pe_audio_video": PerceptionEncoder,
+    "qwen2_audio": Qwen2AudioTowerEncoder,
+    "qwen2_audio_encoder": Qwen2AudioTowerEncoder,
+    "audioflamingo3": AfWhisperEncoder,
+    "audioflamingo3_encoder": AfWhisperEncoder,
+}
+"""Model types that are not a sequence of frames; any other is taken by `FrameEncoder` or refused by it."""
+
+
+def load_transformers_encoder(
+    checkpoint: Checkpoint, device: torch.device, options: EncoderOptions
+) -> ModelEncoder[Any]:
+    """The encoder of the checkpoint's family.
+
+    Raises:
+        ValueError: if the model is none that can be embedded with, saying what is missing.
+    """
+    return FAMILIES.get(checkpoint.config.model_type, FrameEncoder)(checkpoint, device, options)
+
+
+def _refuse_several_parts(checkpoint: Checkpoint) -> None:
+    """Refuse a model that is put together of others before gigabytes of it are read."""
+    if checkpoint.config.sub_configs:
+        raise ValueError(
+            f"'{checkpoint.id}' (model type '{checkpoint.config.model_type}') is not an audio encoder but a model of "
+            f"several parts ({', '.join(sorted(checkpoint.config.sub_configs))}); {HOW_TO_WRAP}"
+        )

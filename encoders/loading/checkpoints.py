@@ -1,0 +1,326 @@
+"""Reading a transformers checkpoint from a local folder or from the Hugging Face Hub, and nothing but data from it.
+
+Weights are read from safetensors only (a pickle can run code; `partial.PUBLISHED_PICKLES` names the exception), and
+code shipped beside them is never run. A checkpoint that does not hold every weight of the model is refused:
+transformers would fill the gaps with random weights and carry on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub import hf_hub_download, try_to_load_from_cache
+from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+from transformers import AutoConfig, AutoFeatureExtractor
+from transformers.utils import logging as transformers_logging
+
+from audio_compositionality.support.text import first_line, shown, weight_problems
+from .weights import PICKLES, file_digest
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+
+SETTINGS = ("config.json", "preprocessor_config.json", "processor_config.json")
+"""What decides, beside the weights, what a model computes of a clip."""
+
+UNUSED_WEIGHTS = ("masked_spec_embed",)
+"""Weights that only training uses, which published checkpoints often lack."""
+
+UNUSED_BUFFERS = ("position_ids",)
+"""Constants that older versions of transformers stored beside the weights."""
+
+HOW_TO_WRAP = (
+    "to embed with it anyway, write a class with `sample_rate` (Hz) and `embed(waveforms, sample_rate)`, which returns "
+    "[clips, dim], and pass --encoder path/to/file.py:ClassName"
+)
+"""What an error about a model that is not supported ends with."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model on disk or on the Hub, of which only the configuration has been read so far.
+
+    Attributes:
+        id: Hub id, or the name of the local folder.
+        source: what transformers loads from: a Hub id or a folder.
+        commit: commit of the Hub repository; None for a folder.
+        config: the transformers configuration.
+        seed: None for the stored weights, else the seed of fresh ones.
+    """
+
+    id: str
+    source: str
+    commit: str | None
+    config: Any
+    seed: int | None = None
+
+    @property
+    def encoder_id(self) -> str:
+        """The id of an encoder made of it: that of an untrained one says so."""
+        return self.id if self.seed is None else f"untrained:{self.id}"
+
+    @property
+    def revision(self) -> str:
+        """What exactly is run: see `Encoder.revision`."""
+        if self.commit is not None:
+            return self.commit if self.seed is None else f"seed-{self.seed}-{self.commit[:12]}"
+        settings = [path for name in SETTINGS if (path := Path(self.source) / name).is_file()]
+        if self.seed is not None:
+            return f"seed-{self.seed}-{files_digest(settings)[:12]}"
+        return f"sha256-{files_digest([*self.files, *settings])}"
+
+    @cached_property
+    def weights_sha256(self) -> str | None:
+        """SHA-256 of `files`, of several that of their digests in the order of names; None of fresh weights."""
+        return None if self.seed is not None else files_digest(self.files)
+
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        """The files that hold the weights, in the order of names, fetched from the Hub where they are not there yet.
+
+        Raises:
+            ValueError: if there are none, one is missing or cannot be had.
+        """
+        if (single := self.find(WEIGHTS)) is not None:
+            return (single,)
+        if (index := self.find(INDEX)) is not None:
+            return tuple(self._find_shard(name) for name in self._shards(index))
+        return (self._find_other(),)
+
+    def find(self, name: str) -> Path | None:
+        """Local path of a file of the checkpoint, None if it has no such file.
+
+        Raises:
+            ValueError: if it cannot be had.
+        """
+        if self.commit is None:
+            path = Path(self.source) / name
+            return path if path.is_file() else None
+        # A commit does not change, so what the cache knows of it needs no network.
+        cached = try_to_load_from_cache(self.source, name, revision=self.commit)
+        if cached is not None:
+            return Path(cached) if isinstance(cached, str) else None
+        try:
+            return Path(hf_hub_download(self.source, name, revision=self.commit))
+        except Exception as error:
+            if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
+                return None
+            reason = first_line(error)
+            raise ValueError(
+                f"cannot get {name} of '{self.source}' from the Hugging Face Hub: {reason} Without network, pass a "
+                "local folder that holds the configurations and the weights"
+            ) from error
+
+    def _is_used(self, name: str) -> bool:
+        """Whether a stored tensor is of the part that embeds."""
+        return True
+
+    def _shards(self, index: Path) -> list[str]:
+        try:
+            weight_map = json.loads(index.read_text("utf-8"))["weight_map"]
+            names = sorted({file for name, file in weight_map.items() if self._is_used(name)})
+            strange = [name for name in names if Path(name).name != name or not name.endswith(".safetensors")]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"cannot read {index}, the index of the weights of '{self.id}': {error!r}") from error
+        if strange:
+            raise ValueError(f"{index} lists {shown(strange)}, but must list .safetensors files beside it")
+        if not names:
+            raise ValueError(f"{index} lists no weights of the part of '{self.id}' that embeds")
+        return names
+
+    def _find_shard(self, name: str) -> Path:
+        path = self.find(name)
+        if path is None:
+            raise ValueError(f"'{self.id}' has no {name}, which holds weights of the part that embeds")
+        return path
+
+    def _find_other(self) -> Path:
+        """The file of weights of a checkpoint without safetensors.
+
+        Raises:
+            ValueError: always here, with what to do.
+        """
+        if self.commit is not None:
+            where, model = f"'{self.source}' on the Hugging Face Hub", f"'{self.source}'"
+            found = "; files of PyTorch are pickles, which can run code when read, and are refused"
+        else:
+            where, model = f"folder '{Path(self.source).name}'", "FOLDER"
+            names = sorted(path.name for path in Path(self.source).iterdir())
+            others = [name for name in names if name.endswith(".safetensors")]
+            if others:
+                raise ValueError(f"'{self.id}' holds {shown(others)}, but neither {WEIGHTS} nor {INDEX}")
+            pickles = [name for name in names if name.endswith((*PICKLES, ".pkl"))]
+            found = f"; {shown(pickles)} is a pickle, which can run code when read, and is refused" if pickles else ""
+        raise ValueError(
+            f"{where} holds no safetensors weights{found}. Where you trust them, save them once, with "
+            f"AutoModel.from_pretrained({model}).save_pretrained(NEW) and its AutoFeatureExtractor likewise, and pass "
+            "the folder NEW"
+        )
+
+
+def open_checkpoint(source: str | Path, seed: int | None = None, name: str | None = None) -> Checkpoint:
+    """Read the configuration of a checkpoint.
+
+    Args:
+        source: a folder (`Path`) that holds config.json, or a Hub id (`str`).
+        seed: see `Checkpoint`.
+        name: the id, where it is not that of the Hub or the folder's name: a registered name.
+
+    Raises:
+        ValueError: if there is no such repository, it cannot be reached, or its configuration cannot be read.
+    """
+    if isinstance(source, Path):
+        identifier, commit = source.resolve().name, None
+    else:
+        identifier, commit = source, _hub_commit(source)
+    try:
+        with quiet(source):
+            config = AutoConfig.from_pretrained(source, revision=commit, trust_remote_code=False)
+    except Exception as error:
+        raise ValueError(f"cannot read the configuration of '{identifier}': {error}; {HOW_TO_WRAP}") from error
+    return Checkpoint(name or identifier, str(source), commit, config, seed)
+
+
+def load_feature_extractor(checkpoint: Checkpoint) -> Any:
+    """The checkpoint's audio feature extractor.
+
+    Raises:
+        ValueError: if it has none: the model does not take sound, or its preprocessor_config.json is missing.
+    """
+    try:
+        with quiet(checkpoint.source):
+            extractor = AutoFeatureExtractor.from_pretrained(  # type: ignore[no-untyped-call]
+                checkpoint.source, revision=checkpoint.commit, trust_remote_code=False
+            )
+    except Exception as error:
+        raise ValueError(
+            f"'{checkpoint.id}' (model type '{checkpoint.config.model_type}') has no feature extractor: an audio "
+            f"encoder needs preprocessor_config.json beside config.json ({error}); {HOW_TO_WRAP}"
+        ) from error
+    rate = getattr(extractor, "sampling_rate", None)
+    if not isinstance(rate, int) or rate <= 0:
+        found = "no sampling_rate" if rate is None else f"the sampling_rate {rate!r}"
+        raise ValueError(
+            f"'{checkpoint.id}' (model type '{checkpoint.config.model_type}') is no audio model: its "
+            f"{type(extractor).__name__} has {found}; {HOW_TO_WRAP}"
+        )
+    return extractor
+
+
+def load_model(checkpoint: Checkpoint, model_class: Any, parts: tuple[str, ...] = ("",)) -> Any:
+    """The model in float32 and evaluation mode, with its stored weights or with fresh ones.
+
+    Args:
+        checkpoint: where from.
+        model_class: `AutoModel` or a class of model; of the full model, where only a part of it is used.
+        parts: prefixes of the weights that are used, for which the checkpoint must account.
+
+    Raises:
+        ValueError: if there are no safetensors weights, if weights are missing, of another shape or left over, or
+            if the configuration describes no model.
+    """
+    if checkpoint.seed is not None:
+        return _fresh_model(checkpoint, model_class).eval()
+    # Asked for here, since transformers' own message would be about its options.
+    _ = checkpoint.files
+    try:
+        with quiet(checkpoint.source):
+            model, info = model_class.from_pretrained(
+                checkpoint.source,
+                config=checkpoint.config,
+                revision=checkpoint.commit,
+                dtype=torch.float32,
+                use_safetensors=True,
+                trust_remote_code=False,
+                ignore_mismatched_sizes=True,
+                output_loading_info=True,
+            )
+    except Exception as error:
+        raise ValueError(f"cannot load the weights of '{checkpoint.id}': {error}") from error
+    _check_loaded(checkpoint, model, info, parts)
+    return model.eval()
+
+
+@contextmanager
+def quiet(source: str | Path) -> Iterator[None]:
+    """Keep transformers from reporting what is checked here; the bars of a download stay."""
+    verbosity = transformers_logging.get_verbosity()
+    bars = transformers_logging.is_progress_bar_enabled()
+    local = Path(source).is_dir()
+    transformers_logging.set_verbosity(logging.CRITICAL)
+    if local:
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if local and bars:
+            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def _fresh_model(checkpoint: Checkpoint, model_class: Any) -> Any:
+    assert checkpoint.seed is not None
+    build = getattr(model_class, "from_config", None) or model_class._from_config
+    # Weights are drawn on the CPU, so that they are the same whatever the model runs on afterwards.
+    with torch.random.fork_rng(devices=[]), quiet(checkpoint.source):
+        torch.manual_seed(checkpoint.seed)
+        try:
+            return build(checkpoint.config, dtype=torch.float32)
+        except Exception as error:
+            raise ValueError(f"the configuration of '{checkpoint.id}' describes no model: {error}") from error
+
+
+def _check_loaded(checkpoint: Checkpoint, model: Any, info: dict[str, Any], parts: tuple[str, ...]) -> None:
+    prefix = f"{model.base_model_prefix}."
+    modules = {name.split(".")[0] for name in (*model.state_dict(), *dict(model.named_children()))}
+
+    def belongs(key: str) -> bool:
+        """Whether a left-over key is of the part used, rather than of a head on top of the model."""
+        name = key.removeprefix(prefix)
+        return name.split(".")[0] in modules and name.startswith(parts) and not key.endswith(UNUSED_BUFFERS)
+
+    missing = [k for k in info["missing_keys"] if k.startswith(parts) and not k.endswith(UNUSED_WEIGHTS)]
+    reshaped = [
+        f"{k} (stored {tuple(stored)}, model {tuple(expected)})"
+        for k, stored, expected in info["mismatched_keys"]
+        if k.startswith(parts)
+    ]
+    unexpected = [k for k in info["unexpected_keys"] if belongs(k)]
+    problems = weight_problems(missing, reshaped, unexpected)
+    if problems or info.get("error_msgs"):
+        details = "; ".join([*problems, *info.get("error_msgs", [])])
+        raise ValueError(
+            f"the weights of '{checkpoint.id}' are not those of a {type(model).__name__}: {details}. Weights and "
+            "config.json must come from the same model"
+        )
+
+
+def _hub_commit(repository: str) -> str:
+    """The commit that the Hub (or, without network, its cache) has of a repository."""
+    try:
+        path = Path(hf_hub_download(repository, "config.json"))
+    except Exception as error:
+        reason = first_line(error)
+        raise ValueError(
+            f"cannot get '{repository}' from the Hugging Face Hub: {reason} "
+            "Without network, pass a local folder that holds config.json, preprocessor_config.json and "
+            "safetensors weights"
+        ) from error
+    return path.parent.name
+
+
+def files_digest(files: Sequence[Path]) -> str:
+    """SHA-256 of a file, of several that of their digests one after the other."""
+    digests = [file_digest(file) for file in files]
+    if len(digests) == 1:
+        return digests[0]
+    return hashlib.sha256("".join(digests).encode()).hexdigest()

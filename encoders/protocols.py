@@ -1,0 +1,110 @@
+"""The models that hear: what each kind must do, and the card that says which model it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .options import DEFAULT_OPTIONS, EncoderOptions
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What exactly is run.
+
+    Attributes:
+        id: name of the model; result files are named by it.
+        revision: a version for a baseline, the commit of a Hub repository or the SHA-256 of the weights and settings of
+            a folder, the seed of an untrained model with its commit or settings.
+        sample_rate: rate in Hz that the model works at. Clips at any rate are resampled to it.
+        output_dim: length of an embedding; None of a model that gives none.
+        weights_sha256: SHA-256 of the weights; None where there are none, or fresh ones.
+        parameters: number of weights of the part of the model that is run; None where it is not known or none.
+        paradigm: how the model was trained, in words; None where it is not known.
+        licence: of the weights, as their publisher states it; None where it is not known.
+        front_end_version: counted up when a change to the front end changes embeddings, so that stored ones are not
+            taken for new ones.
+        options: layer, pooling and precision that it is run with.
+    """
+
+    id: str
+    revision: str
+    sample_rate: int
+    output_dim: int | None
+    weights_sha256: str | None = None
+    parameters: int | None = None
+    paradigm: str | None = None
+    licence: str | None = None
+    front_end_version: int = 1
+    options: EncoderOptions = field(default=DEFAULT_OPTIONS)
+
+
+@runtime_checkable
+class AudioEncoder(Protocol):
+    """Anything that turns clips into one vector each.
+
+    Attributes:
+        card: what it is.
+        device: torch device that it computes on, such as ``cpu`` or ``cuda:0``.
+    """
+
+    @property
+    def card(self) -> ModelCard: ...  # noqa: D102
+
+    @property
+    def device(self) -> str: ...  # noqa: D102
+
+    def embed(self, waveforms: ArrayLike, sample_rate: int) -> Floats:
+        """Embed clips of equal length.
+
+        Args:
+            waveforms: [n, samples], floating within [-1, 1], or int16.
+            sample_rate: their rate in Hz.
+
+        Returns:
+            float32 [n, output_dim]; a row depends on its own clip only.
+        """
+        ...
+
+
+@runtime_checkable
+class AudioTextEncoder(AudioEncoder, Protocol):
+    """An audio encoder that also embeds text, into the same space."""
+
+    def embed_text(self, texts: Sequence[str]) -> Floats:
+        """Embed texts: float32 [n, output_dim]; a row depends on its own text only."""
+        ...
+
+
+@runtime_checkable
+class AudioLanguageModel(Protocol):
+    """A model that answers questions about clips, in words.
+
+    Attributes:
+        card: what it is.
+        device: torch device that it computes on.
+    """
+
+    @property
+    def card(self) -> ModelCard: ...  # noqa: D102
+
+    @property
+    def device(self) -> str: ...  # noqa: D102
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """Answer one prompt about each clip.
+
+        Args:
+            clips: each an object with ``waveform``, float32 [samples] in [-1, 1], and ``sample_rate`` in Hz.
+            prompts: as many.
+        """
+        ...
+
+
+Model = AudioEncoder | AudioTextEncoder | AudioLanguageModel

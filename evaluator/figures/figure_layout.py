@@ -1,0 +1,313 @@
+"""Where things stand in a figure: panels of known size, names that fit, numbers that do not cover each other."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextToPath
+from numpy.typing import NDArray
+
+from audio_compositionality.evaluator.compare.table import plain
+
+Floats = NDArray[np.float64]
+
+COLUMN, PAGE = 3.4, 7.1
+"""Inches: width of a column and of a page's text in ICASSP's template."""
+
+LONGEST = 40
+"""Characters of a name in a figure."""
+
+SMALLEST, LINE = 6.5, 0.115
+"""Smallest text, in points, that can be read in print; inches from one line of it to the next."""
+
+NAMES_WIDTH = 2.4
+"""Inches for names beside a figure; forty characters of usual ones need 2.1."""
+
+LEAST_SPAN = 0.01
+"""Of an axis: what varies by less looks even."""
+
+NEAREST = 1e-4
+"""Distance to 1 within which scores look the same on a stretched axis."""
+
+TICKS = (0, 0.9, 0.99, 0.999, 0.5, 0.95, 0.8, 0.995, 0.98, 0.9995, 0.9999, -0.5)
+"""Of a stretched axis, those first that matter most."""
+
+APART = {"x": 24, "y": 9}
+"""Points (1/72 inch) between two ticks of a stretched axis, for their numbers."""
+
+LEFT, RIGHT = 0.46, 0.06
+"""Inches beside the panels, for the labels of the vertical axis, and for half of a number at its end."""
+
+CLEARLY = 3.0
+"""Points (1/72 inch) that a label is nearer to its own mark than to any other, to be seen as its own."""
+
+_RINGS, _TURNS = 40, 24  # circles around a point, and directions on each, that are tried for its label
+_COVERED, _ASTRAY = 100.0, 2.0  # what a square point covered and a point of distance cost
+
+
+def short_label(label: str, limit: int = LONGEST) -> str:
+    """A name on one line of at most `limit` characters, shortened in its middle, where ids say least."""
+    seen = plain(label)
+    if len(seen) <= limit:
+        return seen
+    kept = limit - 1
+    return f"{seen[: kept // 2]}…{seen[len(seen) - (kept + 1) // 2 :]}"
+
+
+def short_labels(labels: Sequence[str], width: float = math.inf) -> list[str]:
+    """Names of at most LONGEST characters and `width` inches; those that would then be the same are numbered."""
+    short = [_fitted(label, width) for label in labels]
+    shared = {label for label, count in Counter(short).items() if count > 1}
+    numbers: Counter[str] = Counter()
+    for place, label in enumerate(short):
+        if label in shared:
+            numbers[label] += 1
+            number = f" #{numbers[label]}"
+            short[place] = _fitted(labels[place], width, number)
+    return short
+
+
+def _fitted(label: str, width: float, end: str = "") -> str:
+    """A name and its end, shortened to a width in inches."""
+    for limit in range(LONGEST - len(end), 1, -1):
+        short = short_label(label, limit) + end
+        if text_width(short) <= width:
+            break
+    return short
+
+
+def title_lines(label: str, width: float) -> str:
+    """A name on one or two lines of at most `width` inches, in the size of titles."""
+    for limit in range(LONGEST, 1, -1):
+        lines = _two_lines(short_label(label, min(LONGEST, 2 * limit)), limit)
+        if max(map(text_width, lines)) <= width:
+            break
+    return "\n".join(lines)
+
+
+def _two_lines(label: str, limit: int) -> list[str]:
+    """A label of at most twice as many characters as a line may have; after a separator where there is a good one."""
+    if len(label) <= limit:
+        return [label]
+    for separators in ("/:", "-_ ."):
+        places = [k + 1 for k, character in enumerate(label[:limit]) if character in separators]
+        if places and len(label) - places[-1] <= limit:
+            return [label[: places[-1]], label[places[-1] :]]
+    return [label[:limit], label[limit:]]
+
+
+def text_width(text: str) -> float:
+    """Inches that a line takes in the size of titles and of the numbers of axes."""
+    font = FontProperties(size=matplotlib.rcParams["axes.titlesize"])
+    return TextToPath().get_text_width_height_descent(text, font, ismath=False)[0] / 72
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Panels in rows, all of one size. Lengths are in inches.
+
+    Attributes:
+        count: of panels.
+        columns: panels a row.
+        width: of the figure.
+        height: of a panel.
+        gap: between two panels of a row.
+        above: each panel, for its title.
+        under: each panel, for the numbers of its horizontal axis and its label.
+        foot: below all, for what belongs to all.
+    """
+
+    count: int
+    columns: int
+    width: float
+    height: float
+    gap: float
+    above: float
+    under: float
+    foot: float
+
+    @property
+    def rows(self) -> int:
+        """Of panels."""
+        return math.ceil(self.count / self.columns)
+
+    @property
+    def panel_width(self) -> float:
+        """Of each."""
+        return (self.width - LEFT - RIGHT - (self.columns - 1) * self.gap) / self.columns
+
+    def draw(self) -> tuple[Figure, list[Axes]]:
+        """The figure and its panels, row by row."""
+        whole = self.rows * (self.above + self.height + self.under) + self.foot
+        figure = Figure(figsize=(self.width, whole))
+        grid = figure.add_gridspec(
+            self.rows,
+            self.columns,
+            left=LEFT / self.width,
+            right=1 - RIGHT / self.width,
+            top=1 - self.above / whole,
+            bottom=(self.foot + self.under) / whole,
+            wspace=self.gap / self.panel_width,
+            hspace=(self.above + self.under) / self.height,
+        )
+        panels = [figure.add_subplot(grid[divmod(k, self.columns)]) for k in range(self.count)]
+        return figure, panels
+
+    def label(self, figure: Figure, y: str, x: str = "", note: str = "") -> None:
+        """Label the axes that all panels share, and write a note below."""
+        width, height = figure.get_size_inches()
+        place: dict[str, Any] = {"ha": "center", "rotation_mode": "anchor"}
+        centre = (LEFT + width - RIGHT) / 2 / width
+        middle = (self.foot + self.under + height - self.above) / 2 / height
+        figure.text(0.02 / width, middle, y, va="top", rotation=90, fontsize="medium", **place)
+        figure.text(centre, (0.05 + LINE) / height, x, va="bottom", fontsize="medium", **place)
+        figure.text(centre, 0.04 / height, note, va="bottom", fontsize=SMALLEST, **place)
+
+    def hide_inner(self, panels: Sequence[Axes], *, x: bool, y: bool) -> None:
+        """Leave out the numbers of axes that a panel has in common with the one below (x) or to its left (y)."""
+        for place, axes in enumerate(panels):
+            axes.tick_params(
+                labelbottom=not x or place + self.columns >= self.count,
+                labelleft=not y or place % self.columns == 0,
+            )
+
+
+@dataclass(frozen=True)
+class Key:
+    """Numbers from 1 and what they stand for, at the foot of a figure.
+
+    Attributes:
+        labels: in the order of their numbers, which run down the columns.
+        columns: names a line.
+        width: of the figure, inches.
+    """
+
+    labels: Sequence[str]
+    columns: int
+    width: float
+
+    @property
+    def lines(self) -> int:
+        """Of the key."""
+        return math.ceil(len(self.labels) / self.columns)
+
+    @property
+    def height(self) -> float:
+        """Inches."""
+        return self.lines * LINE + 0.06
+
+    def draw(self, figure: Figure) -> None:
+        """Write the key."""
+        height, each = figure.get_figheight(), (self.width - 0.1) / self.columns
+        for place, name in enumerate(short_labels(self.labels, each - 0.25)):
+            column, line = divmod(place, self.lines)
+            x = 0.1 + column * each
+            y = (0.04 + (self.lines - 1 - line) * LINE) / height
+            figure.text((x + 0.14) / self.width, y, str(place + 1), ha="right", fontsize=SMALLEST)
+            figure.text((x + 0.2) / self.width, y, name, fontsize=SMALLEST)
+
+
+def even_columns(count: int, most: int) -> int:
+    """Panels a row, at most so many, that leave the last row as full as can be."""
+    return math.ceil(count / math.ceil(count / most))
+
+
+def limits(values: Floats) -> tuple[float, float]:
+    """Of an axis that shows the values and LEAST_SPAN or more."""
+    low, high = float(values.min()), float(values.max())
+    margin = max(LEAST_SPAN - (high - low), 0.1 * (high - low)) / 2
+    return low - margin, high + margin
+
+
+def in_points(axes: Axes, x: Floats, y: Floats) -> Floats:
+    """Where data [m] are in a figure, [m, 2], in points."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    places: Floats = axes.transData.transform(np.stack([x, y], axis=1)) * 72 / figure.dpi
+    return places
+
+
+def spans_decade(values: Floats) -> bool:
+    """Whether the farthest of scores is ten times as far from 1 as the nearest, so that `stretch` shows more."""
+    return bool(np.ptp(_closeness(values)) >= 1)
+
+
+def stretch(axes: Axes, which: Literal["x", "y"], values: Floats) -> None:
+    """Make an axis logarithmic in the distance to 1, for scores of which 0.99 and 0.999 are to be told apart.
+
+    Args:
+        axes: of a panel whose size is known.
+        which: axis.
+        values: that it shows, at most 1; see `spans_decade`.
+    """
+    low, high = float(_closeness(values).min()), float(_closeness(values).max())
+    margin = 0.06 * (high - low)
+    ends = _score(np.array([low - margin, high + margin]))
+    getattr(axes, f"set_{which}scale")("function", functions=(_closeness, _score))
+    getattr(axes, f"set_{which}lim")(*ends)
+    inside = np.array([tick for tick in TICKS if ends[0] <= tick <= ends[1]])
+    places = in_points(axes, inside, inside)[:, "xy".index(which)]
+    shown: list[int] = []
+    for k in range(len(inside)):
+        if all(abs(places[k] - places[other]) >= APART[which] for other in shown):
+            shown.append(k)
+    getattr(axes, f"set_{which}ticks")(inside[shown], [f"{tick:g}".replace("-", "−") for tick in inside[shown]])
+
+
+def stretched_name(name: str) -> str:
+    """Of a stretched axis of a score."""
+    return f"{name} (log scale of 1 − {name})"
+
+
+def _closeness(score: Floats) -> Floats:
+    """How close scores are to 1, in decades."""
+    return -np.log10(np.maximum(1 + NEAREST - np.asarray(score), NEAREST / 2))
+
+
+def _score(closeness: Floats) -> Floats:
+    return 1 + NEAREST - 10 ** -np.asarray(closeness)
+
+
+def label_places(points: Floats, markers: Floats, sizes: Floats, corners: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Places of labels near their points that cover no point and no other label.
+
+    Each label in turn takes the place, of those on growing rings around its point, that first covers least, then is not
+    nearer to another point than to its own, then is nearest.
+
+    Args:
+        points: [m, 2], in points (1/72 inch).
+        markers: how far what marks each point reaches to the side and up or down, [m, 2].
+        sizes: width and height of each label, [m, 2].
+        corners: what the labels stay in: left and bottom, right and top, [2, 2].
+
+    Returns:
+        centres of the labels, [m, 2], and whether a label has to be joined to its point by a line to tell whose it is.
+    """
+    turns = np.linspace(0, 2 * np.pi, _TURNS, endpoint=False)
+    directions = np.stack([np.cos(turns), np.sin(turns)], axis=1)
+    centres, unclear = np.empty_like(points), np.zeros(len(points), bool)
+    taken, reach = points.copy(), markers.copy()
+    for k, (point, marker, half) in enumerate(zip(points, markers, sizes / 2, strict=True)):
+        steps = marker + half + np.arange(_RINGS)[:, None, None] * half.min() / 2
+        low, high = corners[0] + half, corners[1] - half
+        tried = np.clip((point + directions * steps).reshape(-1, 2), low, np.maximum(low, high))
+        covered = np.prod(np.maximum(reach + half - np.abs(tried[:, None] - taken), 0), axis=2).sum(axis=1)
+        # From the label's edge to the marks, so that wide labels and long intervals do not count as far.
+        apart = np.maximum(np.abs(tried[:, None] - points) - markers - half, 0)
+        distance = np.hypot(apart[..., 0], apart[..., 1])
+        own = distance[:, k].copy()
+        distance[:, k] = np.inf
+        astray = np.maximum(own + CLEARLY - distance.min(axis=1), 0)
+        best = int(np.argmin(_COVERED * covered + _ASTRAY * astray + own))
+        centres[k], unclear[k] = tried[best], astray[best] > 0 or own[best] > 2 * CLEARLY
+        taken, reach = np.vstack([taken, centres[k]]), np.vstack([reach, half])
+    return centres, unclear

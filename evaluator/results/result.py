@@ -1,0 +1,384 @@
+"""A result: one model, one task; a JSON file with a typed schema, and the columns of its samples beside it as CSV."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StringConstraints,
+    ValidationError,
+)
+
+from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.files import safe_file_name, sha256_of, write_whole
+from audio_compositionality.support.text import shortened
+
+SCHEMA_VERSION = 1
+"""Of the JSON file. It rises with any change to the fields."""
+
+MAX_JSON_BYTES = 16_000_000
+"""A larger file is no result: they have a few kB, and about 100 bytes more for each clip that is left out."""
+
+MAX_CSV_BYTES = 64_000_000
+"""The same for samples: six columns of 2,000 quadruples have 250 kB."""
+
+MAX_TEXT = 500
+"""Characters of a text in a result."""
+
+
+class ResultError(AudioCompositionalityError):
+    """A result file that cannot be used, or that would be replaced by another: says which, and what to do."""
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("it has characters that cannot be printed")
+    return text
+
+
+Text = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=MAX_TEXT), AfterValidator(_printable)]
+Name = Annotated[str, StringConstraints(strict=True, pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
+Sha256 = Annotated[str, StringConstraints(strict=True, pattern=r"\A[0-9a-f]{64}\Z")]
+Count = Annotated[StrictInt, Field(gt=0, lt=2**53)]
+Finite = Annotated[StrictFloat | StrictInt, Field(ge=-1e300, le=1e300, allow_inf_nan=False)]
+Positive = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1e300, allow_inf_nan=False)]
+Date = Annotated[str, StringConstraints(strict=True, pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\Z")]
+Setting = StrictBool | Finite | Text | None
+Number = StrictBool | Finite | None
+
+
+class Strict(BaseModel):
+    """Values of the fields' own types only, no field more and none less, nothing changed afterwards."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Options(Strict):
+    """How a model was run; see `EncoderOptions`."""
+
+    layer: StrictInt | None
+    pooling: Text | None
+    precision: Text
+    compile: StrictBool
+
+
+class Model(Strict):
+    """The card of what was run; see `ModelCard`."""
+
+    id: Text
+    revision: Text
+    sample_rate: Count
+    output_dim: Count | None
+    weights_sha256: Sha256 | None
+    parameters: Count | None
+    paradigm: Text | None
+    licence: Text | None
+    front_end_version: Count
+    options: Options
+
+    @classmethod
+    def of(cls, card: ModelCard) -> Model:
+        """What a result says of a card."""
+        return cls.model_validate(asdict(card))
+
+
+class Deviation(Strict):
+    """How far embeddings are from those in float32; see `ModelEncoder.precision_deviation`."""
+
+    relative_mean: Positive
+    relative_max: Positive
+    spread_ratio: Positive
+    clips: Count
+
+
+class Skipped(Strict):
+    """A clip that could not be embedded, and why; its row is left out of everything."""
+
+    id: Text
+    reason: Annotated[str, StringConstraints(strict=True, max_length=2_000)]
+
+
+class Result(Strict):
+    """What one task found for one model.
+
+    Attributes:
+        schema_version: of this file.
+        task: name of the task.
+        task_version: see `TaskInfo`; another version is another number.
+        measures: every measure of the task, by its name; the first is the score. None where one is not defined.
+        intervals: 95 % interval, BCa bootstrap over clusters of samples, of each measure that is a mean over samples;
+            None where there are too few.
+        n: number of samples.
+        training: of what was fitted, a list by name, such as the best step of each seed.
+        settings: what the score depends on beside model and data.
+        model: what was run.
+        precision_deviation: how far embeddings are from those in float32; None in float32.
+        skipped: clips that could not be embedded.
+        recipe: name of the configuration of the data.
+        fingerprint: of that configuration.
+        dataset: where it was opened from.
+        versions: of this package, Python and the libraries that compute.
+        device: where the model ran, and where fits did.
+        seconds: wall-clock time of each stage.
+        date: UTC, ISO 8601.
+        samples_sha256: SHA-256 of the CSV file of the samples.
+    """
+
+    schema_version: Literal[1]
+    task: Name
+    task_version: Count
+    measures: Annotated[dict[Name, Number], Field(min_length=1, max_length=200)]
+    intervals: Annotated[dict[Name, tuple[Finite, Finite] | None], Field(max_length=200)]
+    n: Count
+    training: Annotated[dict[Name, list[StrictInt]], Field(max_length=50)]
+    settings: Annotated[dict[Name, Setting | list[Setting]], Field(max_length=100)]
+    model: Model
+    precision_deviation: Deviation | None
+    skipped: Annotated[list[Skipped], Field(max_length=100_000)]
+    recipe: Name
+    fingerprint: Sha256
+    dataset: Text
+    versions: Annotated[dict[Text, Text], Field(max_length=100)]
+    device: Text
+    seconds: Annotated[dict[Name, Positive], Field(max_length=50)]
+    date: Date
+    samples_sha256: Sha256
+
+    @property
+    def score(self) -> float:
+        """The first measure."""
+        value = next(iter(self.measures.values()))
+        return math.nan if value is None else float(value)
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """Task, its version and the fingerprint of the data: what results must share to stand in one table."""
+        return self.task, self.task_version, self.fingerprint
+
+    def dumps(self) -> str:
+        """The result as JSON text, with a digest of everything else in it."""
+        values = self.model_dump(mode="json")
+        return json.dumps({**values, "digest": _digest(values)}, indent=1, allow_nan=False) + "\n"
+
+    @classmethod
+    def loads(cls, text: str | bytes) -> Result:
+        """The result in JSON text.
+
+        Raises:
+            ResultError: not JSON, a name twice in it, another schema version, a missing or unknown field, a value of
+                the wrong type or out of its range, or not what was written (its digest differs).
+        """
+        values = read_json(text)
+        if not isinstance(values, dict):
+            raise ResultError("not a result: its JSON is no object")
+        version = values.get("schema_version")
+        if version != SCHEMA_VERSION:
+            raise ResultError(
+                f"a result of schema version {shortened(repr(version), 40)}; this version reads {SCHEMA_VERSION}: "
+                "compute it again with --force"
+            )
+        digest = values.pop("digest", None)
+        try:
+            result = cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            place = ".".join(shortened(str(part), 40) for part in first["loc"])
+            given = shortened(repr(first["input"]), 80)
+            raise ResultError(f"{place or 'it'} is {given}: {first['msg']}") from None
+        if digest != _digest(result.model_dump(mode="json")):
+            raise ResultError("its digest is not that of its content: it was changed or damaged after it was written")
+        return result
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def read_json(text: str | bytes) -> Any:
+    """JSON text as values.
+
+    Raises:
+        ResultError: it is not UTF-8 or no JSON, nested too deep, or has a name twice, NaN or an infinity.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            raise ResultError("not the JSON of this project: a name stands twice in it")
+        return values
+
+    def refuse(constant: str) -> Any:
+        raise ResultError(f"not the JSON of this project: it has {constant}")
+
+    try:
+        decoded = text.decode("utf-8") if isinstance(text, bytes) else text
+        return json.loads(decoded, object_pairs_hook=unique, parse_constant=refuse)
+    except RecursionError:
+        raise ResultError("not the JSON of this project: nested too deep") from None
+    except ResultError:
+        raise
+    except ValueError as error:
+        raise ResultError(f"not JSON: {shortened(str(error), 200)}") from None
+
+
+@dataclass(frozen=True)
+class SampleTable:
+    """The columns of samples.
+
+    Attributes:
+        ids: row id of each sample, [n].
+        columns: float64 [n] by name.
+    """
+
+    ids: tuple[str, ...]
+    columns: Mapping[str, NDArray[np.float64]]
+
+    def dumps(self) -> str:
+        """The table as CSV: a header, then a line a sample, numbers so that reading gives the same float64."""
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["id", *self.columns])
+        columns = [np.asarray(column, np.float64).tolist() for column in self.columns.values()]
+        writer.writerows(zip(self.ids, *columns, strict=True))
+        return stream.getvalue()
+
+    @classmethod
+    def loads(cls, text: str | bytes) -> SampleTable:
+        """The table in CSV text.
+
+        Raises:
+            ResultError: it is no such table.
+        """
+        try:
+            decoded = text.decode("utf-8") if isinstance(text, bytes) else text
+            rows = list(csv.reader(io.StringIO(decoded, newline=""), strict=True))
+        except (ValueError, csv.Error) as error:
+            raise ResultError(f"its samples are no CSV: {shortened(str(error), 200)}") from None
+        header, lines = (rows[0], rows[1:]) if rows else ([], [])
+        if header[:1] != ["id"] or len(set(header)) < len(header) or not all(map(_COLUMN.fullmatch, header)):
+            raise ResultError(f"the columns of its samples are {shortened(', '.join(header), 200)}; the first is id")
+        wrong = next((number for number, line in enumerate(lines, 2) if len(line) != len(header)), None)
+        if wrong is not None:
+            raise ResultError(f"line {wrong} of its samples has {len(lines[wrong - 2])} values, not {len(header)}")
+        ids = tuple(line[0] for line in lines)
+        if len(set(ids)) < len(ids) or not all(0 < len(id) <= MAX_TEXT and id.isprintable() for id in ids):
+            raise ResultError("the ids of its samples are empty, too long, not printable, or not each another")
+        try:
+            columns = {
+                name: np.array([float(line[place]) for line in lines], np.float64)
+                for place, name in enumerate(header[1:], 1)
+            }
+        except ValueError as error:
+            raise ResultError(f"its samples have a value that is no number: {shortened(str(error), 100)}") from None
+        for name, column in columns.items():
+            if not np.isfinite(column).all():
+                raise ResultError(f"the column {name} of its samples has a value that is not finite")
+        return cls(ids, columns)
+
+
+_COLUMN = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+ROUNDING = 1e-9
+"""How far a mean may be from the same mean that was added in another order."""
+
+
+def check_samples(result: Result, content: bytes) -> SampleTable:
+    """The samples of a result, from the bytes of their file.
+
+    Raises:
+        ResultError: they are not those that the result was computed from.
+    """
+    if sha256_of(content) != result.samples_sha256:
+        raise ResultError("its samples are not those that it was written with (their SHA-256 differs)")
+    table = SampleTable.loads(content)
+    if len(table.ids) != result.n:
+        raise ResultError(f"it has {len(table.ids):,} samples, where the result says {result.n:,}")
+    return table
+
+
+def result_path(folder: Path, model_id: str, revision: str, task: str) -> Path:
+    """``<folder>/<model id>/<revision>/<task>.json``, every part made safe as a file name, ``/`` as ``__``."""
+    return folder / safe_file_name(model_id) / safe_file_name(revision) / f"{task}.json"
+
+
+def samples_path(path: Path) -> Path:
+    """Where the samples of a result are, from the path of its JSON file."""
+    return path.with_suffix(".csv")
+
+
+def save_result(folder: Path, result: Result, samples: SampleTable) -> Path:
+    """Write a result and its samples beside it; each file appears only when whole.
+
+    Args:
+        folder: root of the results.
+        result: the result, whose `samples_sha256` is that of the table's text.
+        samples: its samples.
+
+    Returns:
+        path of the JSON file.
+    """
+    path = result_path(folder, result.model.id, result.model.revision, result.task)
+    # The old result goes first: a JSON file never stands beside the samples of another.
+    path.unlink(missing_ok=True)
+    write_whole(samples_path(path), samples.dumps())
+    write_whole(path, result.dumps())
+    return path
+
+
+def load_result(path: Path) -> tuple[Result, SampleTable]:
+    """Read a result and its samples.
+
+    Raises:
+        ResultError: a file is missing, no regular file, too large, damaged or in another's place, or the samples are
+            not those that the result was computed from.
+    """
+    try:
+        result = Result.loads(_read_file(path, MAX_JSON_BYTES))
+        expected = result_path(Path(), result.model.id, result.model.revision, result.task)
+        if path.absolute().parts[-3:] != expected.parts:
+            raise ResultError(
+                f"it is the result of '{result.model.id}', {result.task}, in another's place; its own is {expected} in "
+                "the folder of the results"
+            )
+        return result, check_samples(result, _read_file(samples_path(path), MAX_CSV_BYTES))
+    except ResultError as error:
+        raise ResultError(f"{path}: {error}") from error
+
+
+def _read_file(path: Path, limit: int) -> bytes:
+    # A pipe or a device may never end.
+    if not path.is_file():
+        raise ResultError(f"{path.name} is not there, or is no regular file")
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(limit + 1)
+    except OSError as error:
+        raise ResultError(f"{path.name} cannot be read: {error.strerror}") from error
+    if len(content) > limit:
+        raise ResultError(f"{path.name} has more than {limit:,} bytes; a result's has far fewer")
+    return content
+
+
+def is_result_file(path: Path, tasks: Sequence[str]) -> bool:
+    """Whether a file is named as the result of one of some tasks."""
+    return path.suffix == ".json" and path.stem in tasks

@@ -1,0 +1,102 @@
+"""A task with the data that it scores, read once for all models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError, Row
+from audio_compositionality.tasks.base import Inputs, Outputs, Samples, Scores, Task, TaskError
+
+
+@dataclass(frozen=True)
+class OpenedTask:
+    """A task, the configuration that it scores, and the settings that its scores depend on.
+
+    Attributes:
+        task: the task.
+        configuration: of the data.
+        rows: those that are scored and learnt from.
+        inputs: of each row.
+        settings: see `Task.settings`.
+    """
+
+    task: Task
+    configuration: Configuration
+    rows: tuple[Row, ...]
+    inputs: tuple[Inputs, ...]
+    settings: Mapping[str, Any]
+
+    @property
+    def clip_ids(self) -> list[str]:
+        """Ids of the clips that models are given, row by row."""
+        return [f"{row['id']}/{name}" for row, one in zip(self.rows, self.inputs, strict=True) for name in one.clips]
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts that models are given, row by row."""
+        return [text for one in self.inputs for text in one.texts]
+
+    @property
+    def prompts(self) -> list[str]:
+        """The prompts that models are given, row by row."""
+        return [prompt for one in self.inputs for prompt in one.prompts]
+
+    @property
+    def samples(self) -> Samples:
+        """What is known of the scored samples."""
+        return self.task.samples(self.rows)
+
+    def clip_outputs(self, embeddings: NDArray[np.floating]) -> NDArray[np.floating]:
+        """The embeddings of `clip_ids`, of those of all clips of the configuration, [clips, dim]."""
+        wanted = self.clip_ids
+        known = self.configuration.clip_ids
+        if len(wanted) == len(known) and all(map(str.__eq__, wanted, known)):
+            return embeddings
+        places = {id: place for place, id in enumerate(known)}
+        return embeddings[[places[id] for id in wanted]]
+
+    def without(self, clips: Sequence[str]) -> OpenedTask:
+        """The task without the rows that have one of some clips.
+
+        Raises:
+            TaskError: what is left cannot be scored.
+        """
+        left_out = set(clips)
+        kept = [
+            place
+            for place, (row, one) in enumerate(zip(self.rows, self.inputs, strict=True))
+            if not any(f"{row['id']}/{name}" in left_out for name in one.clips)
+        ]
+        rows = tuple(self.rows[place] for place in kept)
+        try:
+            self.task.settings(rows, self.settings)
+        except (TaskError, DatasetError) as error:
+            raise TaskError(f"without the {len(left_out)} clips that could not be embedded, {error}") from error
+        return replace(self, rows=rows, inputs=tuple(self.inputs[place] for place in kept))
+
+    def score(self, outputs: Outputs, device: str = "cpu", progress: bool = False) -> Scores:
+        """Score what a model made of the inputs of all rows; see `Task.score`."""
+        return self.task.score(self.rows, outputs, self.settings, device, progress)
+
+
+def open_task(task: Task, data: Data, requested: Mapping[str, Any] | None = None) -> OpenedTask:
+    """A task with data that were found to be good for scoring: embedding them may take hours.
+
+    Args:
+        task: the task.
+        data: opened data, which must hold a configuration of the task's recipe.
+        requested: settings that are not to be the defaults.
+
+    Raises:
+        DatasetError: the data have no such configuration, or are damaged.
+        TaskError: the rows cannot be scored, or a requested setting cannot be.
+    """
+    configuration = data.configuration(task.info.recipe)
+    rows = tuple(configuration.rows)
+    settings = task.settings(rows, requested or {})
+    return OpenedTask(task, configuration, rows, tuple(task.inputs(row) for row in rows), settings)

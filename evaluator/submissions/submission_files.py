@@ -1,0 +1,171 @@
+"""Where a submission lies in the results repository, what its files are called, how large they may be; reading them.
+
+``results/<encoder>/<revision>/<task>-<id>/`` is what somebody submitted, ``verified/<encoder>/<revision>/<task>-<id>/``
+what the checker found for it. The id is made of the hashes of the submitted files: the same submission is always the
+same folder, and no other one can take its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from audio_compositionality.evaluator.run.store import safe_file_name
+
+from .parquet_reader import clean
+from audio_compositionality.evaluator.results.result import Result, ResultError
+
+RESULT, SAMPLES, EMBEDDINGS = "result.json", "samples.parquet", "embeddings.parquet"
+VERIFICATION = "verification.json"
+
+RESULT_LIMIT, SAMPLES_LIMIT, EMBEDDINGS_LIMIT, VERIFICATION_LIMIT = 100_000, 16_000_000, 64_000_000, 1_000_000
+"""Bytes of a file, at most. A result has a few kB; what makes one large, clips that are left out, no submission has."""
+
+LIMITS: Mapping[str, int] = MappingProxyType(
+    {
+        RESULT: RESULT_LIMIT,
+        SAMPLES: SAMPLES_LIMIT,
+        EMBEDDINGS: EMBEDDINGS_LIMIT,
+        VERIFICATION: VERIFICATION_LIMIT,
+    }
+)
+"""The same by the files' names."""
+
+FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"results": (RESULT, SAMPLES, EMBEDDINGS), "verified": (VERIFICATION, RESULT, SAMPLES)}
+)
+"""Files of the folders of either kind; a submission may be without embeddings."""
+
+MAX_ENTRIES = 10
+"""Submissions in one pull request: more can be in a second one."""
+
+MAX_NAME = 150
+"""Characters of an encoder's id or revision."""
+
+_ID = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_ .,:/+=@#()\[\]~-]{{0,{MAX_NAME - 1}}}")
+_PART = rf"[A-Za-z0-9_][A-Za-z0-9_.+=@-]{{0,{2 * MAX_NAME}}}"
+_PATH = re.compile(
+    rf"(results|verified)/({_PART})/({_PART})/(a_coat|a_tre)-([0-9a-f]{{16}})(?:/([a-z]{{1,20}}\.(?:json|parquet)))?"
+)
+
+
+@dataclass(frozen=True)
+class PathParts:
+    """A path in the results repository.
+
+    Attributes:
+        kind: ``results`` or ``verified``.
+        encoder, revision: the encoder's id and revision, as `safe_file_name` writes them.
+        task: ``a_coat`` or ``a_tre``.
+        id: of the submission.
+        file: name of a file; None for the folder.
+    """
+
+    kind: str
+    encoder: str
+    revision: str
+    task: str
+    id: str
+    file: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """Path of the folder."""
+        return f"{self.kind}/{self.encoder}/{self.revision}/{self.task}-{self.id}"
+
+
+def parse_path(path: str) -> PathParts | None:
+    """The parts of the path of an entry's folder or of one of its files; None of every other path."""
+    found = _PATH.fullmatch(path)
+    if found is None:
+        return None
+    parts = PathParts(*found.groups())
+    return parts if parts.file is None or parts.file in FILES[parts.kind] else None
+
+
+def folder_of(result: Result, id: str, kind: str = "results") -> str:
+    """Path of the folder of a result in the repository.
+
+    Raises:
+        ResultError: the id or the revision of its encoder is no name that a submission can have.
+    """
+    for name, text in (("encoder_id", result.encoder_id), ("encoder_revision", result.encoder_revision)):
+        if not (_ID.fullmatch(text) and re.fullmatch(_PART, safe_file_name(text))):
+            raise ResultError(
+                f"{name} is {clean(repr(text))}; in a submission it has 1 to {MAX_NAME} letters a-z and A-Z, digits "
+                "and . , : / + = @ # ( ) [ ] ~ - _, the first a letter, digit or _"
+            )
+    return PathParts(
+        kind, safe_file_name(result.encoder_id), safe_file_name(result.encoder_revision), result.task, id
+    ).folder
+
+
+def digests_of(files: Mapping[str, bytes]) -> dict[str, str]:
+    """SHA-256 of each file, in hexadecimal."""
+    return {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+
+
+def id_of(digests: Mapping[str, str]) -> str:
+    """The id of a submission whose files have these SHA-256 digests.
+
+    The first 16 hexadecimal digits of the SHA-256 of what ``sha256sum *`` prints in its folder.
+    """
+    text = "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def submission_id(files: Mapping[str, bytes]) -> str:
+    """The id of a submission with these files, by their names."""
+    return id_of(digests_of(files))
+
+
+def read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
+    """The content of the files of a folder by their names: regular ones, of these names, none over its limit.
+
+    Raises:
+        ResultError: the folder cannot be read, is a link, or holds anything else.
+    """
+    try:
+        if folder.is_symlink() or not folder.is_dir():
+            raise ResultError(f"{clean(folder)} is no folder")
+        found = []
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                # Ends at the first: there may be millions.
+                check_names([entry.name], names, optional=names)
+                found.append(entry.name)
+        return {name: _read_file(folder / name, LIMITS[name]) for name in sorted(found)}
+    except OSError as error:
+        raise ResultError(f"{clean(folder)} cannot be read: {error.strerror}") from None
+
+
+def check_names(found: Sequence[str] | Mapping[str, Any], names: Sequence[str], optional: Sequence[str]) -> None:
+    """Refuse a file of another name, and the absence of one that is not optional, with ResultError."""
+    unknown = [name for name in found if name not in names]
+    if unknown:
+        raise ResultError(f"it holds {clean(ascii(unknown[0]))}; there can be {', '.join(names)} and nothing else")
+    absent = [name for name in names if name not in found and name not in optional]
+    if absent:
+        raise ResultError(f"it has no {absent[0]}")
+
+
+def _read_file(path: Path, limit: int) -> bytes:
+    # A link may lead anywhere, and a pipe keep who opens it waiting for ever.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    if path.is_symlink():
+        raise ResultError(f"{path.name} is a link; a submission holds regular files")
+    with open(os.open(path, flags), "rb") as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ResultError(f"{path.name} is no regular file")
+        content = b"" if status.st_size > limit else stream.read(limit + 1)
+    if max(status.st_size, len(content)) > limit:
+        raise ResultError(f"{path.name} has {status.st_size:,} bytes; at most {limit:,} can be")
+    return content

@@ -1,0 +1,189 @@
+"""Do the intervals cover, and do the tests stay silent? Simulated data sets whose truth is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from tqdm.auto import tqdm
+
+from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
+
+from audio_compositionality.evaluator.results.result import mean_interval
+from audio_compositionality.evaluator.compare.statistics import compare_pairs, mean_intervals, paired_t_test
+from .theory import expected_population_a_coat
+
+Floats = NDArray[np.float64]
+Clusters = NDArray[np.int64]
+
+DIM = 16
+"""Dimensions of the simulated embeddings. The statistics see the scores alone, so few suffice."""
+
+SIZES = (1, 2, 3)
+"""Numbers of added sources |T|, each as frequent."""
+
+COMMON = 0.5
+"""Share of the noise's variance that the quadruples of a cluster have in common."""
+
+ENCODERS = 7
+"""Encoders of equal truth that are compared with each other, as many as the paper has."""
+
+NOMINAL, LOWEST, HIGHEST = 0.95, 0.93, 0.97
+"""Coverage that the intervals promise, and what counts as keeping it in 1,000 simulations or more."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often a 95 % interval covers the truth.
+
+    Attributes:
+        interval: which one.
+        n, clusters: samples, and the clusters that they are in.
+        share: of signal.
+        truth: what is to be covered.
+        covered: share of the simulations in which it was.
+        band: what counts as nominal.
+        claimed: whether it must; otherwise the row is there for contrast.
+    """
+
+    interval: str
+    n: int
+    clusters: int
+    share: float
+    truth: float
+    covered: float
+    band: tuple[float, float]
+    claimed: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether the coverage is nominal."""
+        return self.band[0] <= self.covered <= self.band[1]
+
+
+@dataclass(frozen=True)
+class FalsePositives:
+    """How often tests of encoders of equal truth find a difference.
+
+    Attributes:
+        test: which one.
+        n, clusters: samples, and the clusters that they are in.
+        rate: share of the tests, or of the data sets with any.
+        highest: what still counts as 5 %: the upper end of the central 95 % of the binomial.
+        claimed: whether it must; otherwise the row is there for contrast.
+    """
+
+    test: str
+    n: int
+    clusters: int
+    rate: float
+    highest: float
+    claimed: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether there are no more than 5 %, but for Monte Carlo error."""
+        return self.rate <= self.highest
+
+
+def coverage_band(simulations: int) -> tuple[float, float]:
+    """What counts as nominal coverage: 93 to 97 %, or the central 99 % of the binomial of 95 % where that is wider."""
+    low, high = stats.binom.ppf([0.005, 0.995], simulations, NOMINAL) / simulations
+    return min(LOWEST, float(low)), max(HIGHEST, float(high))
+
+
+def make_clusters(n: int, number: int, rng: np.random.Generator) -> Clusters:
+    """A cluster for each of n samples, in order: each of `number` clusters has one sample at least."""
+    return np.sort(np.concatenate([np.arange(number), rng.integers(0, number, n - number)]))
+
+
+def simulate_scores(
+    clusters: Clusters, share: float, encoders: int, rng: np.random.Generator, dim: int = DIM
+) -> Floats:
+    """A-COAT scores of one data set: [n, encoders], all of the truth `expected_population_a_coat`.
+
+    The quadruples of a cluster have T in common, and so |T|, drawn from `SIZES`, and the step of the noise-free
+    encoder, sqrt(|T|) long; where clusters are larger than one sample also `COMMON` of the noise of A, B, C and D.
+    Noise is independent between encoders.
+
+    Args:
+        clusters: [n], numbered from 0.
+        share: of signal, see `constructed.noisy`.
+        encoders: number of columns.
+        rng: source of chance.
+        dim: dimensions.
+    """
+    n, number = len(clusters), int(clusters.max()) + 1
+    length = np.sqrt(share * rng.choice(SIZES, number))[clusters]
+    noise = rng.standard_normal((4, encoders, n, dim))
+    if number < n:
+        common = rng.standard_normal((4, encoders, number, dim))[:, :, clusters]
+        noise = math.sqrt(1 - COMMON) * noise + math.sqrt(COMMON) * common
+    embeddings = math.sqrt((1 - share) / dim) * noise
+    # A score does not depend on the direction of the step.
+    embeddings[[1, 3], ..., 0] += length
+    a, b, c, d = embeddings.reshape(4, encoders * n, dim)
+    return a_coat_scores(a, b, c, d).reshape(encoders, n).T
+
+
+def simulate_coverage(simulations: int, large: int, seed: int, progress: bool) -> tuple[Coverage, ...]:
+    """Coverage of Student's t and of the clustered BCa bootstrap, on data of 64 samples and of `large`."""
+    settings = [(64, 64), (large, large), (64, 32), (large, large // 5), (64, 16)]
+    band = coverage_band(simulations)
+    found = []
+    total = 2 * simulations * len(settings)
+    with tqdm(desc="coverage", total=total, disable=not progress) as bar:
+        for number, (n, count) in enumerate(settings):
+            for share in (0.3, 0.8):
+                rng = np.random.default_rng([seed, 2, number, round(10 * share)])
+                clusters = make_clusters(n, count, rng)
+                truth = expected_population_a_coat(share, DIM, SIZES)
+                scores = np.empty((n, simulations))
+                for column in range(simulations):
+                    scores[:, column] = simulate_scores(clusters, share, 1, rng)[:, 0]
+                    bar.update()
+                plain = [mean_interval(column) for column in scores.T]
+                # Every data set has the same clusters, so one call gives each the interval that it would get alone.
+                clustered = mean_intervals(scores, clusters)
+                for name, intervals, claimed in (
+                    ("Student's t", plain, count == n),
+                    ("BCa", clustered, count >= 32),
+                ):
+                    covered = np.mean([pair is not None and pair[0] <= truth <= pair[1] for pair in intervals])
+                    found.append(Coverage(name, n, count, share, truth, float(covered), band, claimed))
+    return tuple(found)
+
+
+def simulate_false_positives(simulations: int, seed: int, progress: bool) -> tuple[FalsePositives, ...]:
+    """Tests of every two of 7 encoders of equal truth, on 64 samples without and with clusters."""
+    found = []
+    # The tests of one data set depend on each other, at worst wholly: as many trials as there are data sets.
+    highest = float(stats.binom.ppf(0.975, simulations, 0.05)) / simulations
+    n, share = 64, 0.5
+    with tqdm(desc="false positives", total=2 * simulations, disable=not progress) as bar:
+        for number, count in enumerate((64, 32)):
+            rng = np.random.default_rng([seed, 3, number])
+            clusters = make_clusters(n, count, rng)
+            alone, ignoring, excluded, corrected = np.empty((4, simulations))
+            for k in range(simulations):
+                scores = simulate_scores(clusters, share, ENCODERS, rng)
+                tests = compare_pairs(scores, clusters)
+                alone[k] = np.mean([test.p is not None and test.p <= 0.05 for test in tests])
+                corrected[k] = any(test.significant for test in tests)
+                intervals = [test.interval for test in tests]
+                excluded[k] = np.mean([pair is not None and not pair[0] <= 0 <= pair[1] for pair in intervals])
+                differences = [scores[:, test.first] - scores[:, test.second] for test in tests]
+                ignoring[k] = np.mean([paired_t_test(d, np.arange(n))[1] <= 0.05 for d in differences])
+                bar.update()
+            rows = [
+                ("paired t-test, p ≤ 0.05", alone, True),
+                ("95 % BCa interval of the difference without 0", excluded, True),
+                ("any of the 21 tests of a data set, corrected", corrected, True),
+                ("paired t-test that ignores the clusters", ignoring, False),
+            ]
+            for test, shares, claimed in rows[: None if count < n else -1]:
+                found.append(FalsePositives(test, n, count, float(shares.mean()), highest, claimed))
+    return tuple(found)

@@ -1,0 +1,14 @@
+"""The errors of the project: one base class, so that whatever else is raised is known to be a bug."""
+
+from __future__ import annotations
+
+
+class AudioCompositionalityError(ValueError):
+    """What the user, the data or the surroundings got wrong, in one sentence: the value, the rule, what would be valid.
+
+    The command line prints its message. Every other `ValueError` is a mistake of the project and shows its traceback.
+    """
+
+
+class InputError(AudioCompositionalityError):
+    """An argument that cannot be used."""

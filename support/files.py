@@ -1,0 +1,90 @@
+"""Files: names that lead nowhere else, content that appears only when it is whole, digests, a lock."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import filelock
+
+
+def safe_file_name(text: str) -> str:
+    """A name for a folder: ``/`` becomes ``__``, whatever else could lead elsewhere or be refused ``_``."""
+    name = re.sub(r"[^\w.+=@-]+", "_", text.replace("/", "__"))
+    return name if name.strip(".") else f"_{name}"
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Write a file, in a folder that is made where it is absent. The file gets its name when all of it is on the disk.
+
+    Args:
+        path: of the file; what stands there is replaced.
+        content: text is written as UTF-8, with its line ends as they are.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = partial_path(path)
+    try:
+        with partial.open("wb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def partial_path(path: Path) -> Path:
+    """Where a file is written before it gets its name: beside it, and no other process's."""
+    return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.partial")
+
+
+def remove_partial_files(folder: Path) -> None:
+    """Remove what processes of this machine that run no longer left of `write_whole` in a folder."""
+    for partial in folder.glob(f".*.{platform.node()}.*.partial"):
+        number = partial.name.split(".")[-2]
+        if number.isdigit() and not _is_running(int(number)):
+            with contextlib.suppress(FileNotFoundError):
+                partial.unlink()
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        # Another user's, or a system that answers otherwise: taken to be running.
+        return True
+    return True
+
+
+def sha256_of_file(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sha256_of(content: bytes) -> str:
+    """SHA-256 of some bytes, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Hold the lock file `path`; gives whether it was to be had. The lock ends with the process, however it ends."""
+    lock = filelock.FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()

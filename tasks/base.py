@@ -1,0 +1,282 @@
+"""What a task is: it joins a recipe, a kind of model and a metric, and describes every number that it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.support.errors import AudioCompositionalityError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+Number = float | int | bool | None
+
+
+class TaskError(AudioCompositionalityError):
+    """A task that does not exist, or rows and settings that it cannot score: says which and why."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a task: the only place where it is described.
+
+    Attributes:
+        name: key in the metric's result and in result files: ``matched_null``.
+        heading: of its column in a table: ``matched null``.
+        meaning: one sentence, for legends, Spaces, report and board.
+        digits: decimals that are shown; 0 for counts, which are shown without any.
+        range: lowest and highest value that it can have.
+        null: name of the measure that is its null, its chance, or what it has to be above.
+        column: name of the column of samples that it is the mean of: intervals, paired tests and box plots are its.
+        fitted: whether it depends on the random numbers of a fit.
+        spread: name of the measure that is the standard deviation of its fits; a fitted measure without one is told by
+            verification, not compared.
+        shown: whether it stands in tables; the others are in result files only.
+    """
+
+    name: str
+    heading: str
+    meaning: str
+    digits: int = 3
+    range: tuple[float, float] = (-1.0, 1.0)
+    null: str | None = None
+    column: str | None = None
+    fitted: bool = False
+    spread: str | None = None
+    shown: bool = True
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """What a task is called, what it needs, and what it gives.
+
+    Attributes:
+        name: of the task, in commands, results and folders.
+        version: of the score: it rises with any change of the metric or of the task that changes a number.
+        title: the name for people.
+        question: what it asks of a model, one sentence.
+        benchmark: the group that it belongs to.
+        recipe: name of the recipe whose configuration it scores.
+        model: protocol that a model must have: `AudioEncoder`, `AudioTextEncoder` or `AudioLanguageModel`.
+        samples: what is scored, in words and the plural: "quadruples".
+        measures: all numbers that it gives; the first is its score.
+        ranks_by: name of the measure that tables and boards sort by.
+        warning: what a reader must know before believing the score; one or two sentences.
+        citation: BibTeX.
+    """
+
+    name: str
+    version: int
+    title: str
+    question: str
+    benchmark: str
+    recipe: str
+    model: type
+    samples: str
+    measures: tuple[Measure, ...]
+    ranks_by: str
+    warning: str
+    citation: str
+
+    def measure(self, name: str) -> Measure:
+        """A measure by its name; KeyError where there is none."""
+        return self._by_name[name]
+
+    @property
+    def _by_name(self) -> dict[str, Measure]:
+        return {measure.name: measure for measure in self.measures}
+
+    @property
+    def score(self) -> Measure:
+        """The measure that the task is named for."""
+        return self.measures[0]
+
+    @property
+    def sampled(self) -> tuple[Measure, ...]:
+        """The measures that are means over samples: those with intervals and paired tests."""
+        return tuple(measure for measure in self.measures if measure.column is not None)
+
+    @property
+    def shown(self) -> tuple[Measure, ...]:
+        """The measures that stand in tables."""
+        return tuple(measure for measure in self.measures if measure.shown)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a model is given of a row.
+
+    Attributes:
+        clips: names of the row's clips, as `Recipe.clip_names` has them, in the order that `Task.score` wants them.
+        texts: to be embedded by an audio–text encoder.
+        prompts: to be answered by an audio language model, one about each of `clips`.
+    """
+
+    clips: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a model made of the inputs of some rows, row by row.
+
+    Attributes:
+        clips: embeddings of the clips, float32 [clips of all rows, dim].
+        texts: embeddings of the texts, float32 [texts of all rows, dim].
+        answers: to the prompts of all rows.
+    """
+
+    clips: NDArray[np.floating] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    texts: NDArray[np.floating] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    answers: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a task gives for one model.
+
+    Attributes:
+        measures: every measure of `TaskInfo.measures` by its name; None where it is not defined.
+        ids: row id of each scored sample, [n].
+        columns: of the samples by name, float64 [n] each, without NaN: those that measures name, and what drawings need.
+        training: of what was fitted, a list by name, such as the best step of each seed; empty where nothing was.
+    """
+
+    measures: Mapping[str, Number]
+    ids: tuple[str, ...]
+    columns: Mapping[str, Floats]
+    training: Mapping[str, list[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What is known of the scored samples beside their scores.
+
+    Attributes:
+        rows: of each sample, without audio.
+        clusters: [n] int64, equal for samples that are not independent of each other.
+        clustered_by: what samples of one cluster share, in words; empty where each sample is its own.
+        diversity: what scores may depend on, [n] by name; the first is the one that figures show.
+        diversity_name: the symbol or words of it, such as ``H``.
+        held_fixed: numbers [n] by name that a slope against diversity is also given with held fixed.
+        groups: the group of each sample, by the name of a grouping.
+        contents: what each clip of a sample holds, for people: a table of labels by the name of a part.
+    """
+
+    rows: tuple[Row, ...]
+    clusters: NDArray[np.int64]
+    clustered_by: str = ""
+    diversity: Mapping[str, Floats] = field(default_factory=dict)
+    diversity_name: str = ""
+    held_fixed: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    contents: tuple[Mapping[str, Sequence[Mapping[str, str]]], ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Row id of each sample."""
+        return tuple(row["id"] for row in self.rows)
+
+    def at(self, index: Sequence[int]) -> Samples:
+        """Some of the samples, in the order of the index."""
+        places = np.asarray(index, np.int64)
+
+        def taken(values: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(values[place] for place in places) if len(values) else ()
+
+        return Samples(
+            rows=taken(self.rows),
+            clusters=self.clusters[places],
+            clustered_by=self.clustered_by,
+            diversity={name: values[places] for name, values in self.diversity.items()},
+            diversity_name=self.diversity_name,
+            held_fixed={name: values[places] for name, values in self.held_fixed.items()},
+            groups={name: taken(labels) for name, labels in self.groups.items()},
+            contents=taken(self.contents),
+        )
+
+
+def independent_samples(rows: Sequence[Row]) -> Samples:
+    """Samples of which nothing more is known than that each is its own."""
+    return Samples(tuple(rows), np.arange(len(rows)))
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of a task's own: a panel a model.
+
+    Attributes:
+        name: of its files.
+        title: caption, one sentence.
+        alternative: what it shows, for people who cannot see it.
+        columns: of the samples that it is drawn from; it is left out where a result has not all of them.
+        panel: draws one model's panel onto axes, from its columns and its measures.
+    """
+
+    name: str
+    title: str
+    alternative: str
+    columns: tuple[str, ...]
+    panel: Callable[[Axes, Mapping[str, Floats], Mapping[str, Number]], None]
+
+
+class Task(Protocol):
+    """A task: a module in this folder, or of an installed package, has one by the name ``TASK``.
+
+    Attributes:
+        info: what it is.
+        drawings: its own figures beside the common ones.
+    """
+
+    info: TaskInfo
+    drawings: tuple[Drawing, ...]
+
+    def inputs(self, row: Row) -> Inputs:
+        """What a model is given of a row."""
+        ...
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """All that the score depends on beside the model and the data, as JSON values.
+
+        Args:
+            rows: of the configuration.
+            requested: settings that are not to be the defaults; those of other tasks are among them.
+
+        Raises:
+            TaskError: the rows cannot be scored, or a requested value cannot be.
+        """
+        ...
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score what a model made of all inputs.
+
+        Args:
+            rows: all rows, also those that are only learnt from.
+            outputs: for their inputs.
+            settings: see `settings`.
+            device: torch device of fits.
+            progress: show bars of fits.
+        """
+        ...
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """What is known of the scored samples, in the order of `Scores.ids`."""
+        ...
+
+
+def measures_from(descriptions: Mapping[str, Mapping[str, Any]]) -> tuple[Measure, ...]:
+    """The measures of a metric module, from its ``MEASURES``: fields of `Measure` by the measure's name."""
+    return tuple(
+        Measure(name=name, **{k: tuple(v) if k == "range" else v for k, v in fields.items()})
+        for name, fields in descriptions.items()
+    )

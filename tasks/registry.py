@@ -1,0 +1,60 @@
+"""The tasks that there are: one a module of this folder, those of installed packages, and what was registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from audio_compositionality.support.discovery import Registry
+from audio_compositionality.support.text import nearest
+
+from .base import Task, TaskError
+
+_TASKS: Registry[Task] = Registry(__package__, "TASK", "audio_compositionality.tasks", lambda task: task.info.name)
+
+
+def register_task(task: Task) -> None:
+    """Make a task known by its name in this process. An installed package names its tasks as entry points instead, in
+    the group ``audio_compositionality.tasks``."""
+    _TASKS.add(task)
+
+
+def list_tasks() -> list[Task]:
+    """All tasks, ordered by benchmark and name."""
+    return sorted(_TASKS.all().values(), key=lambda task: (task.info.benchmark, task.info.name))
+
+
+def load_task(name: str) -> Task:
+    """The task of a name.
+
+    Raises:
+        TaskError: there is none; says the nearest.
+    """
+    tasks = _TASKS.all()
+    if name not in tasks:
+        raise TaskError(f"unknown task {name!r}; {nearest(name, sorted(tasks))}")
+    return tasks[name]
+
+
+def load_tasks(names: Iterable[str]) -> list[Task]:
+    """Tasks by their names, each once."""
+    return [load_task(name) for name in dict.fromkeys(names)]
+
+
+def list_benchmarks() -> dict[str, Sequence[str]]:
+    """Names of the tasks of each benchmark."""
+    groups: dict[str, list[str]] = {}
+    for task in list_tasks():
+        groups.setdefault(task.info.benchmark, []).append(task.info.name)
+    return dict(groups)
+
+
+def load_benchmark(name: str) -> list[Task]:
+    """The tasks of a benchmark.
+
+    Raises:
+        TaskError: there is no such benchmark; says the nearest.
+    """
+    groups = list_benchmarks()
+    if name not in groups:
+        raise TaskError(f"unknown benchmark {name!r}; {nearest(name, groups)}")
+    return load_tasks(groups[name])

@@ -1,0 +1,389 @@
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.signal import resample_poly
+
+from audio_compositionality.encoders import EncoderOptions, embed_dataset, list_encoders, load_encoder
+from audio_compositionality.encoders.adapters.custom import count_parameters, device_of, weights_digest
+from audio_compositionality.encoders.loading.registry import has_untrained_twin
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "band_energies.py"
+
+Write = Callable[..., str]
+
+MINIMAL = """
+import numpy as np
+
+class Minimal:
+    sample_rate = 8_000
+
+    def embed(self, waveforms, sample_rate):
+        self.seen = waveforms, sample_rate
+        return np.stack([waveforms.mean(axis=1), waveforms.std(axis=1), waveforms[:, 0]], axis=1)
+"""
+
+
+@pytest.fixture(autouse=True)
+def path_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Function of a file's text and its class: writes it, and returns what load_encoder takes."""
+
+    def write(text: str, name: str = "Minimal", file: str = "mine.py") -> str:
+        (tmp_path / file).write_text(text)
+        return f"{tmp_path / file}:{name}"
+
+    return write
+
+
+def test_the_example_embeds_a_tone_in_its_octave() -> None:
+    encoder = load_encoder(f"{EXAMPLE}:BandEnergies")
+    assert (encoder.id, encoder.sample_rate, encoder.output_dim, encoder.device) == ("BandEnergies", 16_000, 8, "cpu")
+    assert encoder.revision == f"source-{hashlib.sha256(EXAMPLE.read_bytes()).hexdigest()[:16]}"
+    assert encoder.weights_sha256 is None
+    t = np.arange(44_100) / 44_100
+    for octave, frequency in enumerate([40, 90, 180, 350, 700, 1_400, 2_800, 5_600]):
+        embedding = encoder.embed(0.5 * np.sin(2 * np.pi * frequency * t)[None], 44_100)
+        assert embedding.dtype == np.float32
+        assert embedding[0].argmax() == octave
+
+
+def test_the_example_has_twenty_lines_at_most() -> None:
+    assert len(EXAMPLE.read_text().splitlines()) <= 20
+
+
+def test_clips_reach_the_class_at_its_own_rate(write: Write) -> None:
+    encoder = load_encoder(write(MINIMAL))
+    assert (encoder.id, encoder.output_dim) == ("Minimal", 3)
+    t = np.arange(32_000) / 32_000
+    clips = np.stack([0.3 * np.sin(2 * np.pi * f * t) for f in (300, 1_000)])
+    embeddings = encoder.embed(clips, 32_000)
+    seen, rate = encoder._embedder.seen
+    assert (seen.shape, seen.dtype, rate) == ((2, 8_000), np.float32, 8_000)
+    expected = resample_poly(clips, 1, 4, axis=1)
+    np.testing.assert_allclose(seen[:, 500:-500], expected[:, 500:-500], atol=2e-3)
+    np.testing.assert_allclose(embeddings[:, 1], 0.3 / np.sqrt(2), rtol=1e-2)
+
+
+def test_a_whole_dataset_is_embedded_in_order(write: Write) -> None:
+    class Batch:
+        sample_rate = 8_000
+
+        def __init__(self, start: int) -> None:
+            self.ids = [str(start), str(start + 1)]
+            self.waveforms = np.full((2, 4_000), 0.01, np.float32) * np.array([[start], [start + 1]])
+
+    embeddings = embed_dataset(load_encoder(write(MINIMAL)), [Batch(0), Batch(2), Batch(4)], progress=False)
+    np.testing.assert_allclose(embeddings[:, 0], 0.01 * np.arange(6), rtol=1e-5)
+
+
+def test_what_a_class_says_of_itself_is_taken(write: Write) -> None:
+    text = MINIMAL.replace("sample_rate = 8_000", 'sample_rate = 8_000\n    id = "my/model"\n    revision = "v7"')
+    encoder = load_encoder(write(text))
+    assert (encoder.id, encoder.revision) == ("my/model", "v7")
+    assert (encoder.num_parameters, encoder.paradigm, encoder.licence) == (None, None, None)
+    text = MINIMAL.replace("sample_rate = 8_000", 'sample_rate = 8_000\n    paradigm = "by hand"\n    licence = "MIT"')
+    encoder = load_encoder(write(text))
+    assert (encoder.paradigm, encoder.licence) == ("by hand", "MIT")
+
+
+def test_torch_tensors_and_weights(write: Write) -> None:
+    text = """
+import torch
+
+class Net(torch.nn.Module):
+    sample_rate = 8_000
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed({seed})
+        self.layer = torch.nn.Linear(80, 5, dtype=torch.{dtype})
+
+    def embed(self, waveforms, sample_rate):
+        frames = torch.from_numpy(waveforms).unfold(1, 80, 80)
+        return self.layer(frames.to(torch.{dtype})).mean(dim=1)
+"""
+    with torch.random.fork_rng():
+        first = load_encoder(write(text.format(seed=0, dtype="float32"), "Net"), device="cpu")
+        other = load_encoder(write(text.format(seed=0, dtype="bfloat16"), "Net"), device="cpu")
+    clips = np.random.default_rng(0).normal(0, 0.1, (3, 8_000)).astype(np.float32)
+    assert first.output_dim == 5
+    weight, bias = (p.detach().numpy().astype(np.float64) for p in first._embedder.parameters())
+    expected = (clips.reshape(3, 100, 80) @ weight.T + bias).mean(axis=1)
+    np.testing.assert_allclose(first.embed(clips, 8_000), expected, atol=1e-6)
+    # bfloat16 has 8 bits of mantissa.
+    np.testing.assert_allclose(other.embed(clips, 8_000), expected, atol=2e-2)
+    assert first.weights_sha256 == weights_digest(first._embedder)
+    assert first.num_parameters == 80 * 5 + 5
+    assert first.revision.endswith(f"-weights-{first.weights_sha256[:16]}")
+
+
+def test_a_class_with_slots(write: Write) -> None:
+    text = MINIMAL.replace("    sample_rate = 8_000", "    __slots__ = ('seen',)\n    sample_rate = 8_000")
+    encoder = load_encoder(write(text))
+    assert (encoder.output_dim, encoder.weights_sha256) == (3, None)
+
+
+def test_a_staged_encoder_without_its_attributes(write: Write) -> None:
+    text = """
+from audio_compositionality.encoders import StagedEncoder
+
+class Half(StagedEncoder):
+    id = "half"
+    sample_rate = 8_000
+
+    def _extract_features(self, clips):
+        return clips
+
+    def _run_model(self, features):
+        return features[:, :2]
+"""
+    with pytest.raises(ValueError, match=r"mine\.py:Half' has no output_dim, revision; a StagedEncoder sets"):
+        load_encoder(write(text, "Half"))
+
+
+def test_other_weights_are_another_revision() -> None:
+    class Holder:
+        def __init__(self) -> None:
+            self.model = torch.nn.Linear(3, 2)
+
+    holder = Holder()
+    before = weights_digest(holder)
+    assert before == weights_digest(holder)
+    with torch.no_grad():
+        holder.model.bias[0] += 1e-6
+    assert weights_digest(holder) != before
+    assert weights_digest(object.__new__(Holder)) is None
+    assert device_of(torch.nn.Linear(2, 2, device="meta")) == "meta"
+
+
+def test_weights_are_counted_once() -> None:
+    class Holder:
+        def __init__(self) -> None:
+            self.name = "holder"
+            self.first = torch.nn.Linear(3, 2)
+            self.second = torch.nn.Sequential(self.first, torch.nn.BatchNorm1d(2))
+
+    # 3 × 2 + 2, and of the normalisation 2 + 2; its running statistics are no weights.
+    assert count_parameters(Holder()) == 8 + 4
+    assert count_parameters(Holder().second) == 8 + 4
+    assert count_parameters(torch.nn.ReLU()) is None
+
+
+def test_a_device_is_passed_on(write: Write) -> None:
+    text = MINIMAL + "\n    device = None\n\n    def to(self, device):\n        self.device = device\n"
+    assert load_encoder(write(text)).device == "cpu"
+    assert load_encoder(write(text), device="cpu")._embedder.device == torch.device("cpu")
+    assert load_encoder(write(text))._embedder.device is None
+
+
+def test_a_staged_encoder_is_used_as_it_is(write: Write) -> None:
+    text = """
+import numpy as np
+from audio_compositionality.encoders import StagedEncoder
+
+class Mine(StagedEncoder):
+    id, sample_rate, output_dim, revision = "mine", 16_000, 2, "r"
+
+    def _extract_features(self, clips):
+        return clips
+
+    def _run_model(self, features):
+        return features[:, :2]
+"""
+    encoder = load_encoder(write(text, "Mine"))
+    assert type(encoder).__name__ == "Mine"
+    np.testing.assert_array_equal(encoder.embed([[0.5, 0.25, 0.0]], 16_000), [[0.5, 0.25]])
+
+
+def test_imports_of_files_beside_it(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "beside_the_encoder.py").write_text("VALUE = 7.0\n")
+    (tmp_path / "later_beside.py").write_text("VALUE = 9.0\n")
+    text = """
+import numpy as np
+from beside_the_encoder import VALUE
+
+class Minimal:
+    sample_rate = 8_000
+
+    def embed(self, waveforms, sample_rate):
+        import later_beside
+        return np.full((len(waveforms), 2), [VALUE, later_beside.VALUE])
+"""
+    np.testing.assert_array_equal(load_encoder(write(text)).embed(np.zeros((1, 80)), 8_000), [[7, 9]])
+    assert sys.path[-1] == str(tmp_path)
+
+
+def test_two_files_of_one_name_do_not_mix(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    first = load_encoder(write(MINIMAL))
+    second = load_encoder(write(MINIMAL.replace("8_000", "4_000"), file="other/mine.py"))
+    changed = load_encoder(write(MINIMAL.replace("8_000", "6_000")))
+    assert [e.sample_rate for e in (first, second, changed)] == [8_000, 4_000, 6_000]
+    assert len({e.revision for e in (first, second, changed)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        (MINIMAL, "Minimum", r"'mine\.py' has no class 'Minimum'; did you mean 'Minimal'"),
+        (MINIMAL, "Transformer", r"'mine\.py' has no class 'Transformer'; its classes are Minimal"),
+        ("x = 1", "Mine", "its classes are none"),
+        ("x = 1", "x", "mine.py:x' is a int; it must be a class"),
+        (
+            "class A:\n    def __init__(self, path, *, size, rate=3): pass",
+            "A",
+            "mine.py:A' needs the arguments path, size, but is called without any",
+        ),
+        ("class A:\n    def embed(self, w, r): pass", "A", "mine.py:A' has no sample_rate"),
+        ("class A:\n    sample_rate = 8000", "A", "mine.py:A' has no embed"),
+        ("class A:\n    sample_rate = 8000\n    embed = 3", "A", "embed is no method"),
+        (MINIMAL.replace("8_000", "'fast'"), "Minimal", "sample_rate is 'fast', but must be a positive whole number"),
+        (MINIMAL.replace("8_000", "-1"), "Minimal", "sample_rate is -1, but must be"),
+        (MINIMAL.replace("axis=1)\n", "axis=1)[0]\n"), "Minimal", r"embed returned shape \(3,\) for one clip"),
+        (
+            "class A:\n    sample_rate = 8000\n    def embed(self, w, r): return [[1.0]]",
+            "A",
+            "mine.py:A' returned a list, but must return a NumPy array or a torch tensor",
+        ),
+    ],
+)
+def test_a_class_that_is_no_encoder(text: str, name: str, message: str, write: Write) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_encoder(write(text, name))
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("np.zeros((len(waveforms), 4))", r"'Minimal' returned shape \(2, 4\), but must return \[2, 3\]"),
+        ("np.zeros((1, 3))", r"'Minimal' returned shape \(1, 3\), but must return \[2, 3\]"),
+        ("np.zeros((len(waveforms), 3), int)", "'Minimal' returned int64, but must return floating"),
+        ("np.full((len(waveforms), 3), np.nan)", "'Minimal' returned 3 of 3 values that are NaN or infinite"),
+    ],
+)
+def test_output_that_is_no_embedding(returned: str, message: str, write: Write) -> None:
+    text = f"""
+import numpy as np
+
+class Minimal:
+    sample_rate, output_dim = 8_000, 3
+
+    def embed(self, waveforms, sample_rate):
+        return {returned}
+"""
+    with pytest.raises(ValueError, match=message):
+        load_encoder(write(text)).embed(np.zeros((2, 80)), 8_000)
+
+
+def test_input_that_is_no_sound_never_reaches_the_class(write: Write) -> None:
+    encoder = load_encoder(write(MINIMAL))
+    encoder._embedder.seen = None
+    for clips in (np.array([[0.0, np.nan]]), np.zeros(5), np.zeros((1, 5), np.int64)):
+        with pytest.raises(ValueError, match="waveform"):
+            encoder.embed(clips, 8_000)
+    assert encoder._embedder.seen is None
+
+
+@pytest.mark.parametrize("spec", ["no/such/file.py:Mine", "file.py:Mine", "file.py"])
+def test_a_file_that_is_not_there(spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=f"'{spec}': there is no file '{spec.partition(':')[0]}'"):
+        load_encoder(spec)
+
+
+def test_a_file_without_a_class(write: Write) -> None:
+    spec = write(MINIMAL).removesuffix(":Minimal")
+    for missing in (spec, spec + ":"):
+        with pytest.raises(ValueError, match=r"names no class of the file; give mine\.py:ClassName"):
+            load_encoder(missing)
+
+
+@pytest.mark.parametrize(
+    "options", [EncoderOptions(layer=1), EncoderOptions(pooling="max"), EncoderOptions(precision="bfloat16")]
+)
+def test_options_are_for_the_projects_own_models(options: EncoderOptions, write: Write) -> None:
+    with pytest.raises(ValueError, match="embeds by its own code: it takes no layer"):
+        load_encoder(write(MINIMAL), options=options)
+
+
+def test_other_peoples_code_has_no_untrained_twin(write: Write) -> None:
+    spec = write(MINIMAL)
+    with pytest.raises(ValueError, match="is made by code of its own, so nothing here can give it fresh weights"):
+        load_encoder(f"untrained:{spec}")
+    assert not any(has_untrained_twin(id) for id in (spec, "hear:x", "mteb:a/b", "xares:x.py:C", "random"))
+    assert all(has_untrained_twin(id) for id in ("whisper-base", "whisper-base=x", "org/model", "./folder"))
+
+
+def test_an_error_in_the_file_is_shown_with_where_it_came_from(write: Write) -> None:
+    modules = set(sys.modules)
+    with pytest.raises(ZeroDivisionError) as caught:
+        load_encoder(write("1 / 0"))
+    assert caught.value.__notes__ == ["while running 'mine.py' to load an encoder"]
+    assert set(sys.modules) == modules
+    with pytest.raises(KeyError) as raised:
+        load_encoder(write("class Minimal:\n    def __init__(self): {}['x']"))
+    assert "while making the encoder" in raised.value.__notes__[0]
+
+
+@pytest.fixture
+def distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on the path with an installed distribution that offers encoders."""
+    info = tmp_path / "fake_encoders-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fake-encoders\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text(
+        "[audio_compositionality.encoders]\n"
+        "fake-minimal = fake_encoders_module:Minimal\n"
+        "fake-made = fake_encoders_module:make\n"
+        "fake-gone = fake_encoders_module:Gone\n"
+        "fake-missing = no_such_module:Gone\n"
+        "downsample = fake_encoders_module:Minimal\n"
+    )
+    (tmp_path / "fake_encoders_module.py").write_text(MINIMAL + "\n\ndef make():\n    return Minimal()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "fake_encoders_module", raising=False)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("distribution")
+def test_installed_encoders_are_listed_without_importing_them() -> None:
+    infos = {info.name: info for info in list_encoders()}
+    assert infos["fake-minimal"].description == "installed by fake-encoders 1.2"
+    assert infos["fake-minimal"].output_dim is None
+    assert infos["downsample"].output_dim == 768
+    assert len(infos) == len(list_encoders())
+    assert "fake_encoders_module" not in sys.modules
+
+
+@pytest.mark.usefixtures("distribution")
+@pytest.mark.parametrize("name", ["fake-minimal", "fake-made"])
+def test_an_installed_encoder_loads_by_its_name(name: str) -> None:
+    encoder = load_encoder(name)
+    assert (encoder.id, encoder.revision, encoder.output_dim) == ("Minimal", "1.2", 3)
+    assert not has_untrained_twin(name)
+
+
+@pytest.mark.usefixtures("distribution")
+def test_a_registered_name_comes_before_an_installed_one() -> None:
+    assert load_encoder("downsample").output_dim == 768
+
+
+@pytest.mark.usefixtures("distribution")
+def test_an_installed_encoder_that_cannot_be_imported() -> None:
+    with pytest.raises(ValueError, match=r"'fake-gone' of fake-encoders 1\.2 is 'fake_encoders_module:Gone', which"):
+        load_encoder("fake-gone")
+    with pytest.raises(ValueError, match="cannot be imported: No module named 'no_such_module'"):
+        load_encoder("fake-missing")
+    with pytest.raises(ValueError, match="unknown encoder 'fake-minimum'; did you mean 'fake-minimal'"):
+        load_encoder("fake-minimum")

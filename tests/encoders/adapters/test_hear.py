@@ -1,0 +1,204 @@
+"""The HEAR API as its paper states it, with a module of our own as "theirs"; `tests/references/hear_suite.py` runs the
+real packages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from audio_compositionality.encoders import EncoderOptions, ModelEncoder, load_encoder
+from audio_compositionality.encoders.adapters import hear
+from audio_compositionality.encoders.loading.weights import file_digest
+
+MODULE = """
+import torch
+
+class Model(torch.nn.Module):
+    sample_rate, scene_embedding_size, timestamp_embedding_size = 16_000, 3, 4
+
+    def __init__(self):
+        super().__init__()
+        self.matrix = torch.nn.Parameter(torch.eye(4)[:, :3].clone())
+        self.dropout = torch.nn.Dropout(0.5)
+
+def load_model(model_file_path=""):
+    model = Model()
+    if model_file_path:
+        model.load_state_dict(torch.load(model_file_path, weights_only=True))
+    return model
+
+def get_timestamp_embeddings(audio, model):
+    frames = audio.unfold(1, 160, 160)
+    values = torch.stack([frames.mean(2), frames.amax(2), frames.amin(2), frames.std(2)], dim=2)
+    return values, (torch.arange(frames.shape[1]) * 10.0).expand(len(audio), -1)
+
+def get_scene_embeddings(audio, model):
+    return model.dropout(get_timestamp_embeddings(audio, model)[0] @ model.matrix).mean(1)
+"""
+
+Saved = Callable[[str], Path]
+MakeClips = Callable[[int, float], np.ndarray]
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Name of an importable HEAR module."""
+    (tmp_path / "fake_hear_module.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "fake_hear_module", raising=False)
+    return "fake_hear_module"
+
+
+def write_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> str:
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    return f"hear:{name}"
+
+
+def test_their_scene_embedding_is_our_embedding(module: str, make_clips: MakeClips) -> None:
+    encoder = load_encoder(f"hear:{module}", device="cpu")
+    assert (encoder.id, encoder.sample_rate, encoder.output_dim) == (f"hear:{module}", 16_000, 3)
+    clips = make_clips(16_000, 1)
+    frames = clips.reshape(3, 100, 160)
+    expected = np.stack([frames.mean(2), frames.max(2), frames.min(2)], axis=2).mean(1)
+    np.testing.assert_allclose(encoder.embed(clips, 16_000), expected, atol=1e-6)
+    assert encoder.embed(make_clips(44_100, 1), 44_100).shape == (3, 3)
+
+
+def test_weights_are_passed_on_and_recorded(module: str, tmp_path: Path, make_clips: MakeClips) -> None:
+    path = tmp_path / "weights.pt"
+    torch.save({"matrix": 2 * torch.eye(4)[:, :3]}, path)
+    plain, doubled = load_encoder(f"hear:{module}"), load_encoder(f"hear:{module}:{path}")
+    clips = make_clips(16_000, 1)
+    np.testing.assert_allclose(doubled.embed(clips, 16_000), 2 * plain.embed(clips, 16_000), rtol=1e-5)
+    assert plain.revision != doubled.revision
+    assert plain.revision.startswith("source-")
+    assert plain.weights_sha256 != doubled.weights_sha256
+
+
+def test_a_file_is_hashed_where_the_model_holds_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = MODULE.replace("self.matrix = torch.nn.Parameter(torch.eye(4)[:, :3].clone())", "")
+    text = text.replace("model.load_state_dict(torch.load(model_file_path, weights_only=True))", "pass")
+    id = write_module(tmp_path, monkeypatch, "fake_hear_bare", text)
+    (tmp_path / "w").write_bytes(b"weights")
+    assert load_encoder(f"{id}:{tmp_path / 'w'}").weights_sha256 == file_digest(tmp_path / "w")
+    assert load_encoder(id).weights_sha256 is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("hear:no_such_module_x", "no module 'no_such_module_x' can be imported; install the package"),
+        ("hear:", "no module '' can be imported"),
+        ("hear:json", r"'json' has no load_model\(\); it is no HEAR module"),
+        ("hear:fake_hear_module:/no/such/file", "there is no file '/no/such/file' for load_model"),
+    ],
+)
+@pytest.mark.usefixtures("module")
+def test_what_is_no_hear_module(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_encoder(name)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "return model\n",
+            "return 3\n",
+            "makes a int; an encoder of HEAR must be a torch.nn.Module here, so none of TensorFlow",
+        ),
+        ("scene_embedding_size,", "scene_size,", "has no scene_embedding_size, which HEAR asks for"),
+        ("def get_scene", "def scene", r"has no get_scene_embeddings\(\)"),
+        ("import torch\n", "import torch, no_such_dependency\n", "needs the package no_such_dependency; install it"),
+    ],
+)
+def test_modules_that_lack_something(
+    old: str, new: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert MODULE.count(old) == 1
+    with pytest.raises(ValueError, match=message):
+        load_encoder(write_module(tmp_path, monkeypatch, "fake_hear_lacking", MODULE.replace(old, new)))
+
+
+def test_options_are_refused(module: str) -> None:
+    with pytest.raises(ValueError, match="embeds as its module does: it takes no layer"):
+        load_encoder(f"hear:{module}", options=EncoderOptions(pooling="max"))
+
+
+def test_our_scene_embedding_is_the_encoders_own(saved: Saved, make_clips: MakeClips) -> None:
+    model = hear.load_model(str(saved("whisper")))
+    assert isinstance(model, torch.nn.Module)
+    assert (model.sample_rate, model.scene_embedding_size, model.timestamp_embedding_size) == (16_000, 32, 32)
+    clips = make_clips(16_000, 1)
+    embeddings = hear.get_scene_embeddings(torch.from_numpy(clips), model)
+    assert embeddings.dtype == torch.float32
+    np.testing.assert_array_equal(embeddings.numpy(), load_encoder(str(saved("whisper"))).embed(clips, 16_000))
+
+
+def test_a_rate_that_hear_does_not_provide_becomes_the_next_higher(make_clips: MakeClips) -> None:
+    model = hear.load_model("log-mel-statistics")
+    assert (model.encoder.sample_rate, model.sample_rate) == (32_000, 44_100)
+    clips = make_clips(44_100, 1)
+    ours = load_encoder("log-mel-statistics").embed(clips, 44_100)
+    np.testing.assert_array_equal(hear.get_scene_embeddings(torch.from_numpy(clips), model).numpy(), ours)
+
+
+def test_timestamps_are_the_middles_of_frames(saved: Saved, make_clips: MakeClips) -> None:
+    model = hear.load_model(str(saved("whisper")))
+    clips = make_clips(16_000, 1.5)
+    embeddings, times = hear.get_timestamp_embeddings(torch.from_numpy(clips), model)
+    assert embeddings.shape == (3, 75, 32)
+    # A frame of Whisper is 20 ms.
+    np.testing.assert_allclose(times[2].numpy(), 10 + 20 * np.arange(75), atol=1e-3)
+    assert isinstance(model.encoder, ModelEncoder)
+    np.testing.assert_array_equal(embeddings.numpy(), model.encoder.embed_frames(clips, 16_000)[0])
+
+
+def test_without_frames_a_timestamp_is_the_second_around_it() -> None:
+    model = hear.load_model("downsample")
+    rate = model.sample_rate
+    clip = np.random.default_rng(0).normal(0, 0.1, (2, 2 * rate)).astype(np.float32)
+    embeddings, times = hear.get_timestamp_embeddings(torch.from_numpy(clip), model)
+    assert embeddings.shape == (2, 40, 768)
+    np.testing.assert_allclose(times[1].numpy(), 25 + 50 * np.arange(40), atol=1e-3)
+    encoder = load_encoder("downsample")
+    middle = round(0.825 * rate)
+    window = clip[:, middle - rate // 2 : middle - rate // 2 + rate]
+    np.testing.assert_allclose(embeddings[:, 16].numpy(), encoder.embed(window, rate), atol=1e-6)
+    start = round(0.025 * rate)
+    first = np.pad(clip[:, : start + rate // 2], ((0, 0), (rate // 2 - start, 0)))
+    np.testing.assert_allclose(embeddings[:, 0].numpy(), encoder.embed(first, rate), atol=1e-6)
+
+
+def test_a_clip_shorter_than_a_hop_has_one_timestamp() -> None:
+    model = hear.load_model("downsample")
+    embeddings, times = hear.get_timestamp_embeddings(torch.zeros(1, 100), model)
+    assert embeddings.shape == (1, 1, 768)
+    assert times.shape == (1, 1)
+
+
+def test_the_model_path_must_be_an_encoder() -> None:
+    with pytest.raises(ValueError, match="pass an encoder's id as the model's path, such as --model whisper-base"):
+        hear.load_model()
+    with pytest.raises(ValueError, match="did you mean 'whisper-base'"):
+        hear.load_model("wisper-base")
+
+
+def test_ours_in_theirs_in_ours(make_clips: MakeClips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = write_module(
+        tmp_path,
+        monkeypatch,
+        "fake_hear_around",
+        "from audio_compositionality.encoders.adapters.hear import get_scene_embeddings, load_model as load\n"
+        "def load_model(path=''): return load('log-mel-statistics')\n",
+    )
+    clips = make_clips(44_100, 1)
+    expected = load_encoder("log-mel-statistics").embed(clips, 44_100)
+    np.testing.assert_array_equal(load_encoder(id).embed(clips, 44_100), expected)

@@ -1,0 +1,102 @@
+"""The encoder protocol of mteb; `tests/references/mteb_suite.py` runs the real package."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.signal import resample_poly
+
+from audio_compositionality.encoders import load_encoder
+from audio_compositionality.encoders.adapters import mteb as adapter
+
+Saved = Callable[[str], Path]
+MakeClips = Callable[[int, float], np.ndarray]
+
+
+def item(array: Any, rate: int) -> dict[str, Any]:
+    return {"array": array, "sampling_rate": rate}
+
+
+def test_clips_of_any_rate_and_length_keep_their_places(make_clips: MakeClips) -> None:
+    model = adapter.MtebModel("log-mel-statistics")
+    noise, tone, quiet = make_clips(32_000, 1)
+    short = tone[:20_000]
+    slow = resample_poly(noise, 1, 2).astype(np.float32)
+    batches = [
+        {"audio": [item(noise, 32_000), item(slow, 16_000), item(short, 32_000)], "label": [0, 1, 2]},
+        {"audio": [item(quiet.tolist(), 32_000)]},
+    ]
+    embeddings = model.encode(batches, task_metadata=None, hf_split="test", hf_subset="default", batch_size=3)
+    encoder = load_encoder("log-mel-statistics")
+    expected = [encoder.embed(clip[None], rate)[0] for clip, rate in
+                ((noise, 32_000), (slow, 16_000), (short, 32_000), (quiet, 32_000))]  # fmt: skip
+    np.testing.assert_array_equal(embeddings, np.stack(expected))
+
+
+def test_channels_are_averaged_and_long_clips_cut_where_it_is_asked_for(saved: Saved) -> None:
+    clip = np.random.default_rng(0).normal(0, 0.1, (2, 5 * 16_000)).astype(np.float32)
+    batch = {"audio": [item(clip, 16_000)]}
+    with pytest.raises(ValueError, match="last 5 s, but 'whisper' takes 3 s at most"):
+        adapter.MtebModel(str(saved("whisper"))).encode([batch])
+    embeddings = adapter.MtebModel(str(saved("whisper")), max_seconds=2).encode([batch])
+    expected = load_encoder(str(saved("whisper"))).embed(clip.mean(axis=0, keepdims=True)[:, :32_000], 16_000)
+    np.testing.assert_allclose(embeddings, expected, atol=1e-6)
+
+
+def test_another_modality_is_refused() -> None:
+    with pytest.raises(ValueError, match="a batch holds text; encoders of sound need 'audio'"):
+        adapter.MtebModel("downsample").encode([{"text": ["a"]}])
+
+
+def test_a_revision_is_checked() -> None:
+    assert adapter.MtebModel("downsample", "v1").encoder.revision == "v1"
+    with pytest.raises(ValueError, match="'downsample' has the revision v1, but v0 is asked for"):
+        adapter.MtebModel("downsample", "v0")
+
+
+class Theirs:
+    """A model of mteb: mean and root mean square of each clip."""
+
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
+        self.calls: list[Any] = []
+
+    def encode(self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, **_: Any) -> Any:
+        assert "audio" in inputs.dataset.features
+        clips = [(np.asarray(row["array"]), row["sampling_rate"]) for batch in inputs for row in batch["audio"]]
+        self.calls.append((task_metadata, [(len(clip), rate) for clip, rate in clips]))
+        return torch.tensor([[clip.mean(), np.sqrt((clip**2).mean())] for clip, _ in clips])
+
+
+def test_their_model_gets_clips_at_the_rate_that_it_states(
+    make_clips: MakeClips, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "_task_metadata", lambda: "metadata")
+    model = Theirs(sampling_rate=8_000)
+    encoder = adapter.MtebEncoder(model, "their/model", "r")
+    assert (encoder.id, encoder.sample_rate, encoder.output_dim) == ("mteb:their/model", 8_000, 2)
+    clips = make_clips(16_000, 1)
+    embeddings = encoder.embed(clips, 16_000)
+    assert model.calls[-1] == ("metadata", [(8_000, 8_000)] * 3)
+    expected = np.sqrt((resample_poly(clips, 1, 2, axis=1) ** 2).mean(axis=1))
+    np.testing.assert_allclose(embeddings[:, 1], expected, rtol=0.02)
+    assert adapter.MtebEncoder(Theirs(), "x", "r").sample_rate == 32_000
+
+
+def test_output_of_another_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "_task_metadata", lambda: None)
+    monkeypatch.setattr(Theirs, "encode", lambda self, inputs, **_: np.zeros(3))
+    with pytest.raises(ValueError, match=r"'mteb:x' returned shape \(3,\) for one clip"):
+        adapter.MtebEncoder(Theirs(), "x", "r")
+
+
+def test_without_mteb_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mteb", None)
+    with pytest.raises(ValueError, match=r"models of mteb need the package mteb: pip install 'mteb\[audio\]>=2\.26'"):
+        load_encoder("mteb:openai/whisper-tiny")

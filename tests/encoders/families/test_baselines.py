@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import librosa
+import numpy as np
+import pytest
+import scipy.signal
+import scipy.stats
+
+from audio_compositionality.encoders import load_encoder
+from audio_compositionality.encoders.families.baselines import fourier_resample
+
+RATE = 32_000
+
+
+def sixteen_bit(shape: tuple[int, int], seed: int = 0) -> np.ndarray:
+    """Noise on the 16-bit grid below a quarter of full scale, so that float32 sums of a few are exact."""
+    return np.random.default_rng(seed).integers(-8000, 8000, shape).astype(np.float32) / 32_768
+
+
+@pytest.mark.parametrize("samples", [100, 101, 767, 768, 769, 1536, 32_003, 32_000])
+def test_fourier_resample_equals_scipy(samples: int) -> None:
+    signals = np.random.default_rng(samples).normal(size=(2, samples))
+    np.testing.assert_allclose(fourier_resample(signals, 768), scipy.signal.resample(signals, 768, axis=-1), atol=1e-12)
+
+
+def test_fourier_resample_keeps_a_slow_sine_and_removes_a_fast_one() -> None:
+    t = np.arange(10 * RATE) / RATE
+    new_t = np.arange(768) / 76.8
+    slow, fast = np.sin(2 * np.pi * 7 * t), np.sin(2 * np.pi * 440 * t)
+    np.testing.assert_allclose(fourier_resample((slow + fast)[None], 768)[0], np.sin(2 * np.pi * 7 * new_t), atol=1e-9)
+
+
+def test_fourier_resample_refuses_an_odd_length() -> None:
+    with pytest.raises(ValueError, match="767 must be even"):
+        fourier_resample(np.zeros((1, 1000)), 767)
+
+
+def test_downsample_is_linear() -> None:
+    encoder = load_encoder("downsample")
+    x, y = sixteen_bit((2, 3 * RATE), 1), sixteen_bit((2, 3 * RATE), 2)
+    whole = encoder.embed(x + 2 * y, RATE)
+    parts = encoder.embed(x, RATE) + 2 * encoder.embed(y, RATE)
+    assert whole.shape == (2, 768)
+    np.testing.assert_allclose(whole, parts, atol=1e-6 * np.abs(whole).max())
+    np.testing.assert_allclose(encoder.embed(x / 4, RATE), encoder.embed(x, RATE) / 4, rtol=1e-6)
+
+
+def test_random_depends_on_the_content_and_on_nothing_else() -> None:
+    encoder = load_encoder("random")
+    clips = sixteen_bit((4, 1000))
+    vectors = encoder.embed(clips, RATE)
+    np.testing.assert_array_equal(load_encoder("random").embed(clips[::-1], RATE)[::-1], vectors)
+    as_int16 = (clips * 32_768).astype(np.int16)
+    np.testing.assert_array_equal(encoder.embed(as_int16, RATE), vectors)
+
+    other = clips[:1].copy()
+    other[0, 500] += 1 / 32_768
+    assert np.abs(np.corrcoef(encoder.embed(other, RATE)[0], vectors[0])[0, 1]) < 0.2
+    longer = np.pad(clips[:1], ((0, 0), (0, 1)))
+    assert not np.array_equal(encoder.embed(longer, RATE)[0], vectors[0])
+
+
+def test_random_is_standard_normal() -> None:
+    vectors = load_encoder("random").embed(sixteen_bit((200, 50)), RATE)
+    assert scipy.stats.kstest(vectors.ravel(), "norm").pvalue > 1e-3
+    norms = (vectors.astype(np.float64) ** 2).sum(axis=1)
+    assert scipy.stats.kstest(norms, scipy.stats.chi2(768).cdf).pvalue > 1e-3
+    # Independent clips: cosines of variance 1/768.
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = (unit @ unit.T)[np.triu_indices(200, 1)]
+    assert cosines.std() == pytest.approx(768**-0.5, rel=0.05)
+
+
+def test_log_mel_statistics_equal_librosa() -> None:
+    t = np.arange(RATE) / RATE
+    noise = sixteen_bit((1, RATE))[0]
+    half_silent = (np.sin(2 * np.pi * 440 * t) + 0.05 * noise) * (t < 0.5)
+    clips = np.stack([noise, half_silent]).astype(np.float32)
+    embedding = load_encoder("log-mel-statistics").embed(clips, RATE)
+    for clip, row in zip(clips, embedding, strict=True):
+        mel = librosa.feature.melspectrogram(
+            y=clip.astype(np.float64), sr=RATE, n_fft=1024, hop_length=512, n_mels=128, pad_mode="constant"
+        )
+        log_mel = np.log10(np.maximum(mel, 1e-10))
+        np.testing.assert_allclose(row, [*log_mel.mean(axis=1), *log_mel.std(axis=1)], atol=1e-4)
+
+
+def test_log_mel_statistics_of_silence_are_the_floor() -> None:
+    row = load_encoder("log-mel-statistics").embed(np.zeros((1, 5000), np.float32), RATE)[0]
+    np.testing.assert_allclose(row, [-10.0] * 128 + [0.0] * 128, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["downsample", "random", "log-mel-statistics"])
+def test_a_clip_embeds_the_same_alone_and_in_a_batch(name: str) -> None:
+    encoder = load_encoder(name)
+    clips = sixteen_bit((3, RATE))
+    alone = np.concatenate([encoder.embed(clip[None], RATE) for clip in clips])
+    np.testing.assert_allclose(encoder.embed(clips, RATE), alone, rtol=1e-6, atol=1e-6)

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from compare import fixture_state
+from torch.nn.utils.parametrizations import weight_norm
+from transformers.models.wavlm.modeling_wavlm import WavLMAttention
+
+from audio_compositionality.encoders import load_encoder
+from audio_compositionality.encoders.families import beats
+from audio_compositionality.encoders.families.beats import Attention, Beats, BeatsEncoder, convert, position_buckets
+from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
+from audio_compositionality.encoders.loading.weights import load_exactly
+
+MakeClips = Callable[[int, float], np.ndarray]
+TABLE = "encoder.layers.{}.self_attn.relative_attention_bias.weight"
+
+
+@pytest.fixture(scope="module")
+def encoder() -> BeatsEncoder:
+    return load_three_blocks()
+
+
+def load_three_blocks(options: EncoderOptions = DEFAULT_OPTIONS) -> BeatsEncoder:
+    """A BEATs of three blocks instead of twelve, for speed; deep norm scales as for twelve."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(beats, "LAYERS", 3)
+        loaded = load_encoder("untrained:beats-iter3", device="cpu", options=options)
+    assert isinstance(loaded, BeatsEncoder)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def state() -> dict[str, torch.Tensor]:
+    """A checkpoint as published: the table is stored with each block."""
+    seeded = {name: torch.from_numpy(array) for name, array in fixture_state("beats-iter3").items()}
+    return {**seeded, **{TABLE.format(block): seeded[TABLE.format(0)] for block in range(12)}}
+
+
+def test_buckets_are_those_of_wavlm() -> None:
+    """WavLM, of the same authors, has the same buckets."""
+    wavlm = WavLMAttention(768, 12, num_buckets=320, max_distance=800, has_relative_position_bias=True)
+    with torch.no_grad():
+        wavlm.rel_attn_embed.weight.copy_(torch.arange(320.0)[:, None].expand(320, 12))
+        expected = wavlm.compute_bias(1_800, 1_800)[0]
+    torch.testing.assert_close(position_buckets(1_800).float(), expected)
+
+
+def test_attention_equals_the_published_formula() -> None:
+    """Softmax of q·k/sqrt(d) + gate · bias, head by head, with the gate of arXiv 2106.16138."""
+    generator = torch.Generator().manual_seed(0)
+    attention = Attention()
+    with torch.no_grad():
+        for parameter in attention.parameters():
+            parameter.copy_(0.1 * torch.randn(parameter.shape, generator=generator))
+    hidden = torch.randn(2, 5, 768, generator=generator)
+    bias = torch.randn(12, 5, 5, generator=generator)
+    with torch.no_grad():
+        ours = attention(hidden, bias).numpy()
+    w: dict[str, Any] = {name: p.detach().double().numpy() for name, p in attention.named_parameters()}
+    for clip, x in enumerate(hidden.double().numpy()):
+        heads = []
+        for head in range(12):
+            part = slice(64 * head, 64 * head + 64)
+            q, k, v = (x @ w[f"{n}_proj.weight"][part].T + w[f"{n}_proj.bias"][part] for n in "qkv")
+            summands = q @ w["grep_linear.weight"].T + w["grep_linear.bias"]
+            update, reset = (1 / (1 + np.exp(-summands[:, s].sum(axis=1))) for s in (slice(0, 4), slice(4, 8)))
+            gate = update * (reset * w["grep_a"][0, head, 0, 0] - 1) + 2
+            scores = q @ k.T / 8 + gate[:, None] * bias[head].numpy()
+            weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+            heads.append(weights / weights.sum(axis=1, keepdims=True) @ v)
+        expected = np.concatenate(heads, axis=1) @ w["out_proj.weight"].T + w["out_proj.bias"]
+        np.testing.assert_allclose(ours[clip], expected, atol=1e-4 * np.abs(expected).max())
+
+
+def test_position_kernel_is_normalised_as_by_torch(state: dict[str, torch.Tensor]) -> None:
+    convolution = weight_norm(torch.nn.Conv1d(768, 768, 128, groups=16), dim=2)
+    with torch.no_grad():
+        convolution.parametrizations.weight.original0.copy_(state["encoder.pos_conv.0.weight_g"])
+        convolution.parametrizations.weight.original1.copy_(state["encoder.pos_conv.0.weight_v"])
+        expected = convolution.weight
+    torch.testing.assert_close(convert(state)["encoder.pos_conv.weight"], expected)
+
+
+def test_every_name_of_the_checkpoint_is_accounted_for(state: dict[str, torch.Tensor]) -> None:
+    assert len(state) == 250
+    model = Beats()
+    load_exactly(model, convert(state), "file")
+    torch.testing.assert_close(model.encoder.relative_attention_bias.weight.detach(), state[TABLE.format(0)])
+    with pytest.raises(ValueError, match=r"1 missing: encoder.relative_attention_bias.weight$"):
+        load_exactly(model, convert({name: t for name, t in state.items() if name != TABLE.format(0)}), "file")
+    without_length = {name: t for name, t in state.items() if not name.endswith("weight_g")}
+    with pytest.raises(ValueError, match=r"1 missing: encoder.pos_conv.weight$"):
+        load_exactly(model, convert(without_length), "file")
+    with pytest.raises(ValueError, match=r"1 unexpected: predictor.weight"):
+        load_exactly(model, convert({**state, "predictor.weight": torch.zeros(527, 768)}), "file")
+
+
+def test_tables_that_differ_between_blocks_are_refused(state: dict[str, torch.Tensor]) -> None:
+    with pytest.raises(ValueError, match=r"encoder.layers.7.*relative_attention_bias.weight differs"):
+        convert({**state, TABLE.format(7): state[TABLE.format(7)] + 1})
+
+
+def test_fresh_weights_are_drawn_as_published(encoder: BeatsEncoder) -> None:
+    """Deep norm's gain of (8·12)^(-1/4) but for queries and keys; Xavier's deviation is gain·sqrt(2/(in + out))."""
+    weights = dict(encoder._model.named_parameters())
+    gain = 96**-0.25
+    for name, deviation in (
+        ("encoder.layers.1.self_attn.q_proj.weight", (2 / 1_536) ** 0.5),
+        ("encoder.layers.1.self_attn.k_proj.weight", (2 / 1_536) ** 0.5),
+        ("encoder.layers.1.self_attn.v_proj.weight", gain * (2 / 1_536) ** 0.5),
+        ("encoder.layers.1.self_attn.out_proj.weight", gain * (2 / 1_536) ** 0.5),
+        ("encoder.layers.1.fc1.weight", gain * (2 / 3_840) ** 0.5),
+        ("encoder.layers.1.fc2.weight", gain * (2 / 3_840) ** 0.5),
+        ("encoder.relative_attention_bias.weight", 0.02),
+        ("encoder.pos_conv.weight", (4 / (128 * 768)) ** 0.5),
+    ):
+        assert float(weights[name].std()) == pytest.approx(deviation, rel=0.05), name
+        assert abs(float(weights[name].mean())) < 0.05 * deviation, name
+
+
+def test_frames_that_fill_no_patch_are_left_out(encoder: BeatsEncoder, make_clips: MakeClips) -> None:
+    clips = make_clips(16_000, 1.0)
+    filled = 400 + (5 * 16 - 1) * 160
+    whole = encoder.embed(clips[:, : filled + 15 * 160], 16_000)
+    np.testing.assert_array_equal(encoder.embed(clips[:, :filled], 16_000), whole)
+    frames, hop = encoder.embed_frames(clips, 16_000)
+    assert frames.shape == (3, 6, 768)
+    assert hop == pytest.approx(0.16)
+    with pytest.raises(ValueError, match=r"clips of 2799 samples at 16000 Hz are shorter than one patch of 'untrained"):
+        encoder.embed(clips[:, :2_799], 16_000)
+
+
+def test_frames_average_the_bands_of_a_moment(encoder: BeatsEncoder, make_clips: MakeClips) -> None:
+    clips = make_clips(16_000, 0.5)
+    features = encoder.prepare(clips, 16_000)
+    assert features.shape == (3, 48, 128)
+    with torch.no_grad():
+        ours = encoder._model(features).numpy()
+    assert ours.shape == (3, 3 * 8, 768)
+    frames, _ = encoder.embed_frames(clips, 16_000)
+    for moment in range(3):
+        expected = ours[:, 8 * moment : 8 * moment + 8].mean(axis=1)
+        np.testing.assert_allclose(frames[:, moment], expected, atol=1e-5)
+    np.testing.assert_allclose(encoder.embed(clips, 16_000), ours.mean(axis=1), atol=1e-5)
+
+
+def test_layers(encoder: BeatsEncoder, make_clips: MakeClips) -> None:
+    clips = make_clips(16_000, 0.5)
+    blocks = encoder._model.encoder.layers
+    states: list[torch.Tensor] = []
+    hooks = [blocks[0].register_forward_pre_hook(lambda _, inputs: states.append(inputs[0]))]
+    hooks += [block.register_forward_hook(lambda _, inputs, output: states.append(output)) for block in blocks]
+    final = encoder.embed(clips, 16_000)
+    for hook in hooks:
+        hook.remove()
+    assert len(states) == 4
+    np.testing.assert_allclose(final, states[3].mean(dim=1), atol=1e-6)
+    # Post-normalisation: with fresh scales every state has mean 0 and deviation 1, the first one too.
+    for state in states:
+        torch.testing.assert_close(state.mean(dim=2), torch.zeros(3, 24), atol=1e-5, rtol=0)
+        torch.testing.assert_close(state.std(dim=2, correction=0), torch.ones(3, 24), atol=1e-3, rtol=0)
+    for layer in (0, 2, 3):
+        of_layer = load_three_blocks(EncoderOptions(layer))
+        np.testing.assert_allclose(of_layer.embed(clips, 16_000), states[layer].mean(dim=1), atol=1e-5)
+        assert (of_layer.num_parameters < encoder.num_parameters) == (layer < 3)
+
+
+def test_a_clip_embeds_the_same_alone_and_in_a_batch(encoder: BeatsEncoder, make_clips: MakeClips) -> None:
+    clips = make_clips(16_000, 1.0)
+    together = encoder.embed(clips, 16_000)
+    np.testing.assert_allclose(encoder.embed(clips[2:], 16_000)[0], together[2], atol=1e-5)
+
+
+def test_bfloat16_is_near_float32(encoder: BeatsEncoder, make_clips: MakeClips) -> None:
+    clips = make_clips(16_000, 1.0)
+    rounded = load_three_blocks(EncoderOptions(precision="bfloat16")).embed(clips, 16_000)
+    exact = encoder.embed(clips, 16_000)
+    error = np.linalg.norm(rounded - exact, axis=1) / np.linalg.norm(exact, axis=1)
+    assert 1e-6 < error.max() < 0.05
+
+
+def test_no_class_token() -> None:
+    with pytest.raises(ValueError, match="'untrained:beats-iter3' has no class token"):
+        load_encoder("untrained:beats-iter3", options=EncoderOptions(pooling="cls"))

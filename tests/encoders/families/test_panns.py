@@ -1,0 +1,220 @@
+"""Cnn14 with few channels, against the layers of the paper written out, librosa's spectrogram, and wrong files."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+
+import librosa
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save_file
+from seeded import seeded_state, torchlibrosa_constants
+from torch.nn.functional import avg_pool2d, batch_norm, conv2d, linear
+
+from audio_compositionality.encoders import EncoderOptions, load_encoder
+from audio_compositionality.encoders.families import panns
+from audio_compositionality.encoders.model_encoder import ModelEncoder
+from audio_compositionality.encoders.front_ends.torchlibrosa import LogMel
+from audio_compositionality.encoders.loading.weights import load_exactly, read_tensors
+
+RATE = 32_000
+CHANNELS = (4, 6, 8, 10, 12, 14)
+CONSTANTS = torchlibrosa_constants("", sample_rate=RATE, n_fft=1024, mels=64, fmin=50, fmax=14_000)
+MATRIX = "spectrogram_extractor.stft.conv_real.weight"
+MEL = "logmel_extractor.melW"
+
+
+def official_state(channels: tuple[int, ...] = CHANNELS) -> dict[str, np.ndarray]:
+    """A checkpoint by the official names."""
+    norm = ("weight", "bias", "running_mean", "running_var")
+    shapes: dict[str, tuple[int, ...]] = {f"bn0.{name}": (64,) for name in norm}
+    shapes["bn0.num_batches_tracked"] = ()
+    for number, (inputs, outputs) in enumerate(zip((1, *channels), channels, strict=False), start=1):
+        block = f"conv_block{number}"
+        shapes |= {f"{block}.conv1.weight": (outputs, inputs, 3, 3), f"{block}.conv2.weight": (outputs, outputs, 3, 3)}
+        shapes |= {f"{block}.{bn}.{name}": (outputs,) for bn in ("bn1", "bn2") for name in norm}
+        shapes |= {f"{block}.{bn}.num_batches_tracked": () for bn in ("bn1", "bn2")}
+    last = channels[-1]
+    shapes |= {"fc1.weight": (last, last), "fc1.bias": (last,), "fc_audioset.weight": (527, last)}
+    return {**seeded_state({**shapes, "fc_audioset.bias": (527,)}), **CONSTANTS}
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(panns, "CHANNELS", CHANNELS)
+
+
+@pytest.fixture
+def load(small: None, tmp_path: Path) -> Callable[..., ModelEncoder]:
+    """Function of options: the small model with its seeded weights."""
+    path = tmp_path / "small.safetensors"
+    save_file(official_state(), path)
+    return lambda **options: load_encoder(f"panns-cnn14={path}", device="cpu", options=EncoderOptions(**options))
+
+
+def blocks_by_hand(log_mel: np.ndarray) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Output of every block [n, channels, frames, bands], of block 0 the input of the first, and the embedding."""
+    state = {name: torch.from_numpy(array) for name, array in official_state().items()}
+
+    def normalised(maps: torch.Tensor, name: str) -> torch.Tensor:
+        parts = [state[f"{name}.{part}"] for part in ("running_mean", "running_var", "weight", "bias")]
+        return batch_norm(maps, *parts)
+
+    maps = normalised(torch.from_numpy(log_mel)[:, :, None], "bn0").permute(0, 2, 3, 1)
+    outputs = [maps]
+    for number in range(1, 7):
+        for half in "12":
+            maps = conv2d(maps, state[f"conv_block{number}.conv{half}.weight"], padding=1)
+            maps = normalised(maps, f"conv_block{number}.bn{half}").relu()
+        maps = avg_pool2d(maps, 2) if number < 6 else maps
+        outputs.append(maps)
+    moments = maps.mean(dim=3)
+    summed = moments.amax(dim=2) + moments.mean(dim=2)
+    return outputs, linear(summed, state["fc1.weight"], state["fc1.bias"]).relu()
+
+
+def librosa_log_mel(clip: np.ndarray) -> np.ndarray:
+    power = librosa.feature.melspectrogram(
+        y=clip, sr=RATE, n_fft=1024, hop_length=320, window="hann", center=True, pad_mode="reflect", power=2.0,
+        n_mels=64, fmin=50, fmax=14_000,
+    )  # fmt: skip
+    return librosa.power_to_db(power, ref=1.0, amin=1e-10, top_db=None)
+
+
+def test_the_spectrogram_is_librosas(make_clips: Callable[[int, float], np.ndarray]) -> None:
+    clips = make_clips(RATE, 0.5)
+    expected = np.stack([librosa_log_mel(clip).T for clip in clips])
+    ours = LogMel(RATE, panns.BAND_EDGES)(torch.from_numpy(clips)).numpy()
+    # Bands with nearly no power come from rounding.
+    loud = expected > -70
+    assert loud.mean() > 0.5
+    np.testing.assert_allclose(ours[loud], expected[loud], rtol=0, atol=5e-3)
+    silence = LogMel(RATE, panns.BAND_EDGES)(torch.zeros(1, 9920))
+    torch.testing.assert_close(silence, torch.full((1, 32, 64), -100.0))
+
+
+def test_layers_are_the_blocks_of_the_paper(
+    load: Callable[..., ModelEncoder], make_clips: Callable[[int, float], np.ndarray]
+) -> None:
+    clips = make_clips(RATE, 1.0)
+    outputs, embedding = blocks_by_hand(np.stack([librosa_log_mel(clip) for clip in clips]))
+    np.testing.assert_allclose(load().embed(clips, RATE), embedding, rtol=1e-3, atol=1e-3)
+    for layer, maps in enumerate(outputs):
+        expected = maps[:, 0] if layer == 0 else maps.mean(dim=3).transpose(1, 2)
+        encoder = load(layer=layer)
+        frames, frame_seconds = encoder.embed_frames(clips, RATE)
+        assert frames.shape[1] == 101 // 2 ** min(layer, 5)
+        assert frame_seconds == pytest.approx(0.01 * 2 ** min(layer, 5))
+        np.testing.assert_allclose(frames, expected, rtol=1e-3, atol=1e-3)
+        assert encoder.output_dim == (64, *CHANNELS)[layer]
+        np.testing.assert_allclose(encoder.embed(clips, RATE), frames.mean(axis=1), rtol=1e-5, atol=1e-6)
+    last, _ = load(layer=6).embed_frames(clips, RATE)
+    np.testing.assert_allclose(load(pooling="max").embed(clips, RATE), last.max(axis=1), rtol=1e-6)
+
+
+def test_a_clip_has_one_embedding_in_any_batch(
+    load: Callable[..., ModelEncoder], make_clips: Callable[[int, float], np.ndarray]
+) -> None:
+    encoder, clips = load(), make_clips(RATE, 1.2)
+    together = encoder.embed(clips, RATE)
+    for clip, expected in zip(clips, together, strict=True):
+        np.testing.assert_allclose(encoder.embed(clip[None], RATE)[0], expected, rtol=1e-4, atol=1e-5)
+    assert np.linalg.norm(together[0] - together[1]) > 1e-2 * np.linalg.norm(together[0])
+
+
+def test_clips_of_any_length_that_leaves_a_frame(load: Callable[..., ModelEncoder]) -> None:
+    encoder = load()
+    assert encoder.embed_frames(np.zeros((1, 9920)), RATE)[0].shape == (1, 1, CHANNELS[-1])
+    assert encoder.embed_frames(np.zeros((1, 12 * RATE)), RATE)[0].shape == (1, 37, CHANNELS[-1])
+    with pytest.raises(ValueError, match=r"9919 samples at 32000 Hz are too short.*9920 samples \(0\.31 s\)"):
+        encoder.embed(np.zeros((1, 9919)), RATE)
+    with pytest.raises(ValueError, match="no class token"):
+        load(pooling="cls")
+
+
+def test_a_checkpoint_of_another_front_end_is_refused(small: None) -> None:
+    state = {name: torch.from_numpy(array) for name, array in official_state().items()}
+    converted = panns.convert_cnn14(state)
+    assert set(panns.Cnn14().state_dict()) == {name for name in converted if not name.startswith("fc_audioset.")}
+
+    untapered = np.real(np.exp(-2j * np.pi * np.outer(np.arange(513), np.arange(1024)) / 1024))[:, None]
+    with pytest.raises(ValueError, match=rf"'{MATRIX}' differ by .*trained with another front end"):
+        panns.convert_cnn14({**state, MATRIX: torch.from_numpy(untapered)})
+    with pytest.raises(ValueError, match=rf"'{MATRIX}' differ by nan"):
+        panns.convert_cnn14({**state, MATRIX: torch.full((513, 1, 1024), torch.nan)})
+    with pytest.raises(ValueError, match=r"shape \(257, 1, 512\), but must be there in the shape \(513, 1, 1024\)"):
+        panns.convert_cnn14({**state, MATRIX: torch.zeros(257, 1, 512)})
+    with pytest.raises(ValueError, match=rf"'{MATRIX}' are missing"):
+        panns.convert_cnn14({name: tensor for name, tensor in state.items() if name != MATRIX})
+
+
+def test_the_stored_mel_filters_are_used(
+    small: None, tmp_path: Path, make_clips: Callable[[int, float], np.ndarray]
+) -> None:
+    from_zero = torchlibrosa_constants("", sample_rate=RATE, n_fft=1024, mels=64, fmin=0, fmax=12_000)
+    clips = make_clips(RATE, 0.5)
+    for name, constants, edges in [("own", {}, (50, 14_000)), ("other", {MEL: from_zero[MEL]}, (0, 12_000))]:
+        path = tmp_path / f"{name}.safetensors"
+        save_file({**official_state(), **constants}, path)
+        actual = load_encoder(f"panns-cnn14={path}", device="cpu").prepare(clips, RATE)
+        np.testing.assert_array_equal(actual, LogMel(RATE, edges)(torch.from_numpy(clips)))
+
+
+def test_every_weight_is_accounted_for(small: None) -> None:
+    state = {name: torch.from_numpy(array) for name, array in official_state().items()}
+    for wrong, message in [
+        ({name: tensor for name, tensor in state.items() if name != "fc1.bias"}, r"1 missing: fc1\.bias"),
+        ({name: tensor for name, tensor in state.items() if name != MEL}, r"1 missing: log_mel\.filters"),
+        ({**state, "conv_block7.conv1.weight": torch.zeros(1)}, r"1 unexpected: blocks\.6\.conv1\.weight"),
+        ({**state, "conv_block2.conv1.weight": torch.zeros(6, 5, 3, 3)}, r"blocks\.1\.conv1\.weight \(stored \(6, 5"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            load_exactly(panns.Cnn14(), panns.convert_cnn14(wrong), "file", ("fc_audioset.",))
+
+
+@pytest.mark.parametrize("before_numpy_2", [True, False])
+def test_a_training_checkpoint_with_its_samplers_state(before_numpy_2: bool, tmp_path: Path) -> None:
+    path = tmp_path / "Cnn14.pth"
+    model = OrderedDict((name, torch.from_numpy(array)) for name, array in official_state((1, 1, 1, 1, 1, 1)).items())
+    sampler = {"queue": [np.arange(3), np.ones(2)], "pointers": [0, np.int64(2)], "rate": np.float64(0.5)}
+    content = {"iteration": 600_000, "model": model, "sampler": sampler}
+    torch.save(content, path, _use_new_zipfile_serialization=False)
+    stored = path.read_bytes()
+    assert b"numpy._core" in stored
+    if before_numpy_2:
+        path.write_bytes(stored.replace(b"numpy._core", b"numpy.core"))
+    found = read_tensors(path)
+    assert set(found) == set(model)
+    assert all(torch.equal(found[name], tensor) for name, tensor in model.items())
+
+
+class RunsCode:
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.trace),)
+
+
+def test_an_object_beside_the_weights_is_refused_and_not_made(tmp_path: Path) -> None:
+    trace, path = tmp_path / "was-run", tmp_path / "Cnn14.pth"
+    content = {"model": {"bn0.weight": torch.ones(64)}, "sampler": {"queue": np.arange(3), "own": RunsCode(trace)}}
+    torch.save(content, path)
+    with pytest.raises(ValueError, match="could run code when read, and is refused"):
+        read_tensors(path)
+    assert not trace.exists()
+    with pytest.raises(ValueError, match="but the published file has 541141fa2ee191a88f24a3219fff024e"):
+        load_encoder(f"panns-cnn14={path}", device="cpu")
+
+
+def test_untrained_and_of_full_size() -> None:
+    encoder = load_encoder("untrained:panns-cnn14", device="cpu", seed=3)
+    assert (encoder.id, encoder.revision, encoder.weights_sha256) == ("untrained:panns-cnn14", "seed-3", None)
+    clip = np.random.default_rng(0).normal(0, 0.1, (1, 9920))
+    assert encoder.embed(clip, RATE).shape == (1, encoder.output_dim) == (1, 2048)
+    # The paper counts 80,753,615 with the classifier.
+    assert encoder.num_parameters == 80_753_615 - (2048 * 527 + 527)

@@ -1,0 +1,194 @@
+"""A narrow PaSST with two blocks, against torch's own transformer, a spectrogram from NumPy, and wrong files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import librosa
+import numpy as np
+import pytest
+import scipy.signal
+import torch
+from safetensors.numpy import save_file
+from seeded import seeded_state
+
+from audio_compositionality.encoders import EncoderOptions, load_encoder
+from audio_compositionality.encoders.families import passt
+from audio_compositionality.encoders.model_encoder import ModelEncoder
+from audio_compositionality.encoders.loading.weights import load_exactly
+
+RATE = 32_000
+DIM, DEPTH, HEADS = 24, 2, 4
+
+
+def official_state(dim: int = DIM) -> dict[str, np.ndarray]:
+    """A checkpoint by the official names."""
+    shapes: dict[str, tuple[int, ...]] = {
+        "cls_token": (1, 1, dim),
+        "dist_token": (1, 1, dim),
+        "new_pos_embed": (1, 2, dim),
+        "freq_new_pos_embed": (1, dim, 12, 1),
+        "time_new_pos_embed": (1, dim, 1, 99),
+        "patch_embed.proj.weight": (dim, 1, 16, 16),
+        "patch_embed.proj.bias": (dim,),
+        "norm.weight": (dim,),
+        "norm.bias": (dim,),
+        "head.0.weight": (dim,),
+        "head.0.bias": (dim,),
+        "head.1.weight": (527, dim),
+        "head.1.bias": (527,),
+        "head_dist.weight": (527, dim),
+        "head_dist.bias": (527,),
+    }
+    for block in range(DEPTH):
+        for name, rows, columns in (
+            ("attn.qkv", 3 * dim, dim),
+            ("attn.proj", dim, dim),
+            ("mlp.fc1", 4 * dim, dim),
+            ("mlp.fc2", dim, 4 * dim),
+        ):
+            shapes |= {f"blocks.{block}.{name}.weight": (rows, columns), f"blocks.{block}.{name}.bias": (rows,)}
+        for name in ("norm1", "norm2"):
+            shapes |= {f"blocks.{block}.{name}.weight": (dim,), f"blocks.{block}.{name}.bias": (dim,)}
+    return seeded_state(shapes)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("DIM", DIM), ("DEPTH", DEPTH), ("HEADS", HEADS)):
+        monkeypatch.setattr(passt, name, value)
+
+
+@pytest.fixture
+def load(small: None, tmp_path: Path) -> Callable[..., ModelEncoder]:
+    """Function of options: the small model with its seeded weights."""
+    path = tmp_path / "small.safetensors"
+    save_file(official_state(), path)
+    return lambda **options: load_encoder(f"passt-s={path}", device="cpu", options=EncoderOptions(**options))
+
+
+def log_mel_by_hand(clip: np.ndarray) -> np.ndarray:
+    """[128, frames]: Kaldi's triangles on the scale 1127 ln(1 + f / 700)."""
+    emphasised = clip[1:] - 0.97 * clip[:-1]
+    spectrum = librosa.stft(
+        emphasised, n_fft=1024, hop_length=320, win_length=800, window=scipy.signal.get_window("hann", 800, False),
+        center=True, pad_mode="reflect",
+    )  # fmt: skip
+    mels = 1127 * np.log1p(np.arange(513) * RATE / 1024 / 700)
+    edges = np.linspace(0, 1127 * np.log1p(15_000 / 700), 130)
+    filters = np.stack(
+        [
+            np.maximum(0, np.minimum((mels - low) / (mid - low), (high - mels) / (high - mid)))
+            for low, mid, high in zip(edges, edges[1:], edges[2:], strict=False)
+        ]
+    )
+    return (np.log(filters @ np.abs(spectrum) ** 2 + 1e-5) + 4.5) / 5
+
+
+def tokens_by_hand(log_mel: np.ndarray) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Tokens [n, tokens, dim] before and after every block, and after the last normalisation."""
+    state = {name: torch.from_numpy(array) for name, array in official_state().items()}
+    moments = (log_mel.shape[2] - 16) // 10 + 1
+    kernel = state["patch_embed.proj.weight"][:, 0]
+    tokens = [(state[f"{name}_token"][0] + state["new_pos_embed"][0, i]) for i, name in enumerate(("cls", "dist"))]
+    tokens = [token.expand(len(log_mel), -1) for token in tokens]
+    for band in range(12):
+        for moment in range(moments):
+            patch = torch.from_numpy(log_mel[:, 10 * band : 10 * band + 16, 10 * moment : 10 * moment + 16]).float()
+            position = state["freq_new_pos_embed"][0, :, band, 0] + state["time_new_pos_embed"][0, :, 0, moment]
+            tokens.append(torch.einsum("nft,dft->nd", patch, kernel) + state["patch_embed.proj.bias"] + position)
+    outputs = [torch.stack(tokens, dim=1)]
+    renamed = {
+        "self_attn.in_proj_": "attn.qkv.",
+        "self_attn.out_proj.": "attn.proj.",
+        "linear1.": "mlp.fc1.",
+        "linear2.": "mlp.fc2.",
+        "norm1.": "norm1.",
+        "norm2.": "norm2.",
+    }
+    for block in range(DEPTH):
+        layer = torch.nn.TransformerEncoderLayer(
+            DIM, HEADS, 4 * DIM, 0.0, "gelu", layer_norm_eps=1e-6, batch_first=True, norm_first=True
+        )
+        names = [(f"{to}{part}", f"blocks.{block}.{of}{part}") for to, of in renamed.items() for part in PARTS]
+        layer.load_state_dict({to: state[of] for to, of in names})
+        with torch.no_grad():
+            outputs.append(layer(outputs[-1]))
+    last = torch.nn.functional.layer_norm(outputs[-1], (DIM,), state["norm.weight"], state["norm.bias"], 1e-6)
+    return outputs, last
+
+
+PARTS = ("weight", "bias")
+
+
+def test_the_spectrogram_is_that_of_the_package(make_clips: Callable[[int, float], np.ndarray]) -> None:
+    clips = make_clips(RATE, 0.5)
+    expected = np.stack([log_mel_by_hand(clip.astype(np.float64)) for clip in clips])
+    np.testing.assert_allclose(passt.LogMel()(torch.from_numpy(clips)), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("seconds", [10.0, 1.23])
+def test_layers_tokens_and_frames(
+    seconds: float, load: Callable[..., ModelEncoder], make_clips: Callable[[int, float], np.ndarray]
+) -> None:
+    clips = make_clips(RATE, seconds)
+    log_mel = np.stack([log_mel_by_hand(clip.astype(np.float64)) for clip in clips])
+    outputs, last = tokens_by_hand(log_mel)
+    moments = (log_mel.shape[2] - 16) // 10 + 1
+    assert moments == (99 if seconds == 10 else 11)
+    for layer, tokens in [*enumerate(outputs), (None, last)]:
+        encoder = load(layer=layer)
+        frames, frame_seconds = encoder.embed_frames(clips, RATE)
+        expected = torch.stack([tokens[:, 2 + m :: moments].mean(dim=1) for m in range(moments)], dim=1)
+        np.testing.assert_allclose(frames, expected, atol=2e-4)
+        assert (frame_seconds, encoder.output_dim) == (0.1, DIM)
+        cls = load(layer=layer, pooling="cls").embed(clips, RATE)
+        np.testing.assert_allclose(cls, (tokens[:, 0] + tokens[:, 1]) / 2, atol=2e-4)
+        mean = load(layer=layer, pooling="mean").embed(clips, RATE)
+        np.testing.assert_allclose(mean, frames.mean(axis=1), atol=1e-6)
+        # The model's own embedding is of its output only.
+        np.testing.assert_array_equal(encoder.embed(clips, RATE), cls if layer is None else mean)
+
+
+def test_a_clip_has_one_embedding_in_any_batch(
+    load: Callable[..., ModelEncoder], make_clips: Callable[[int, float], np.ndarray]
+) -> None:
+    encoder, clips = load(), make_clips(RATE, 1.2)
+    together = encoder.embed(clips, RATE)
+    np.testing.assert_array_equal(encoder.embed(clips, RATE), together)
+    for clip, expected in zip(clips, together, strict=True):
+        np.testing.assert_allclose(encoder.embed(clip[None], RATE)[0], expected, atol=1e-5)
+    assert np.linalg.norm(together[0] - together[1]) > 1e-2 * np.linalg.norm(together[0])
+
+
+def test_lengths(load: Callable[..., ModelEncoder]) -> None:
+    encoder = load()
+    assert encoder.embed_frames(np.zeros((1, 4801)), RATE)[0].shape == (1, 1, DIM)
+    assert encoder.embed_frames(np.zeros((1, 320_000)), RATE)[0].shape == (1, 99, DIM)
+    with pytest.raises(ValueError, match=r"clips last 0\.15 s, but 'passt-s' takes 0\.150031 s at least"):
+        encoder.embed(np.zeros((1, 4800)), RATE)
+    with pytest.raises(ValueError, match=r"clips last 10\.5 s, but 'passt-s' takes 10 s at most; cut them before"):
+        encoder.embed(np.zeros((1, 336_000)), RATE)
+
+
+def test_every_weight_is_accounted_for(small: None) -> None:
+    state = {name: torch.from_numpy(array) for name, array in official_state().items()}
+    for wrong, message in [
+        ({name: tensor for name, tensor in state.items() if name != "dist_token"}, "1 missing: dist_token"),
+        ({**state, "blocks.2.norm1.bias": torch.zeros(DIM)}, r"1 unexpected: blocks\.2\.norm1\.bias"),
+        # As in the models for 20 s.
+        ({**state, "time_new_pos_embed": torch.zeros(1, DIM, 1, 199)}, r"time_new_pos_embed \(stored .*199\), model"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            load_exactly(passt.Passt(), passt.convert_passt(wrong), "file", ("head.", "head_dist."))
+
+
+def test_untrained_and_of_full_size() -> None:
+    encoder = load_encoder("untrained:passt-s", device="cpu", seed=3)
+    assert (encoder.id, encoder.revision, encoder.weights_sha256) == ("untrained:passt-s", "seed-3", None)
+    clip = np.random.default_rng(0).normal(0, 0.1, (1, 4801))
+    assert encoder.embed(clip, RATE).shape == (1, encoder.output_dim) == (1, 768)
+    # The official file has 344,665,734 bytes: these weights and the classifiers' in float32, and the names.
+    classifiers = 2 * 768 + 2 * (768 * 527 + 527)
+    assert 344_665_734 - 100_000 < 4 * (encoder.num_parameters + classifiers) < 344_665_734

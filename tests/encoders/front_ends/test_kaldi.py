@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from transformers.audio_utils import mel_filter_bank, spectrogram, window_function
+
+from audio_compositionality.encoders.front_ends.kaldi import FLOOR, FilterBank, WindowedFilterBank, check_length, count_frames, mel_filters
+
+MakeClips = Callable[[int, float], np.ndarray]
+
+
+def filters_of_transformers(mels: int) -> np.ndarray:
+    return mel_filter_bank(
+        257, mels, 20, 8_000, 16_000, norm=None, mel_scale="kaldi", triangularize_in_mel_space=True
+    )  # fmt: skip
+
+
+def log_mel_in_float64(clip: np.ndarray, mels: int, taper: str) -> np.ndarray:
+    """What transformers computes in NumPy, frame by frame: [frames, mels]."""
+    return spectrogram(
+        clip.astype(np.float64),
+        window_function(400, {"hanning": "hann", "povey": "povey"}[taper], periodic=False),
+        frame_length=400,
+        hop_length=160,
+        fft_length=512,
+        power=2.0,
+        center=False,
+        preemphasis=0.97,
+        mel_filters=filters_of_transformers(mels),
+        log_mel="log",
+        mel_floor=np.finfo(np.float32).eps,
+        remove_dc_offset=True,
+        dtype=np.float64,
+    ).T
+
+
+@pytest.mark.parametrize("mels", [23, 80])
+def test_filters_are_those_of_transformers(mels: int) -> None:
+    np.testing.assert_allclose(mel_filters(mels, 512).numpy(), filters_of_transformers(mels).T, atol=1e-12)
+
+
+@pytest.mark.parametrize("taper", ["hanning", "povey"])
+@pytest.mark.parametrize("scale", [1, 2**15])
+@pytest.mark.parametrize("offset", [0.0, 0.3])
+def test_equals_an_implementation_in_numpy(taper: str, scale: int, offset: float, make_clips: MakeClips) -> None:
+    clips = scale * (make_clips(16_000, 0.5) + np.float32(offset))
+    expected = np.stack([log_mel_in_float64(clip, 40, taper) for clip in clips])
+    exact = FilterBank(40, taper, torch.float64)(torch.from_numpy(clips))
+    assert exact.dtype == torch.float32
+    np.testing.assert_allclose(exact, expected, atol=1e-4)
+    rounded = FilterBank(40, taper)(torch.from_numpy(clips)).numpy()
+    # Bands of a tone's clip where there is nothing but rounding may differ.
+    audible = expected > expected.max() + np.log(1e-11)
+    assert audible.mean() > 0.8
+    np.testing.assert_allclose(rounded[audible], expected[audible], atol=1e-2)
+    np.testing.assert_allclose(rounded[0], expected[0], atol=1e-3)
+
+
+@pytest.mark.parametrize(("samples", "frames"), [(399, 0), (400, 1), (559, 1), (560, 2), (160_000, 998)])
+def test_frames_lie_wholly_within_the_clip(samples: int, frames: int) -> None:
+    assert count_frames(samples) == frames
+    if frames:
+        assert FilterBank(23, "povey")(torch.zeros(1, samples)).shape == (1, frames, 23)
+
+
+def test_silence_and_a_constant_are_at_the_floor() -> None:
+    log_mel = FilterBank(40, "hanning")(torch.tensor([[0.0], [0.5]]).expand(2, 2_000))
+    np.testing.assert_allclose(log_mel, np.log(FLOOR), atol=1e-6)
+
+
+def test_a_clip_does_not_depend_on_its_batch(make_clips: MakeClips) -> None:
+    bank = FilterBank(128, "hanning")
+    clips = torch.from_numpy(make_clips(16_000, 0.5))
+    together = bank(clips)
+    for row, clip in enumerate(clips):
+        torch.testing.assert_close(bank(clip[None])[0], together[row], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("seconds", [0.025, 0.4, 1.0])
+def test_window_equals_the_feature_extractor_of_transformers(seconds: float, make_clips: MakeClips) -> None:
+    clips = make_clips(16_000, seconds)
+    extractor = transformers.ASTFeatureExtractor(max_length=98, num_mel_bins=40, mean=-3.5, std=4.0)
+    expected = extractor(list(clips), sampling_rate=16_000, return_tensors="np")["input_values"]
+    window = WindowedFilterBank(mels=40, frames=98, mean=-3.5, std=4.0)(torch.from_numpy(clips))
+    assert window.frames == count_frames(clips.shape[1])
+    np.testing.assert_allclose(window.log_mel, expected, atol=1e-3)
+
+
+def test_lengths_that_a_model_cannot_take_are_refused() -> None:
+    check_length(400, "model")
+    check_length(400 + 15 * 160, "model", fewest=16)
+    check_length(400 + 1_024 * 160 - 1, "model", most=1_024)
+    with pytest.raises(ValueError, match=r"clips of 399 samples at 16000 Hz are shorter than one frame of 'model'"):
+        check_length(399, "model")
+    with pytest.raises(ValueError, match=r"shorter than one patch of 'model' \(2800 samples\)"):
+        check_length(2_799, "model", fewest=16)
+    with pytest.raises(ValueError, match=r"clips last 10.265 s, but 'model' takes 10.2649 s at most"):
+        check_length(400 + 1_024 * 160, "model", most=1_024)

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import hashlib
+import http.server
+import os
+import pickle
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import httpx2
+import numpy as np
+import pytest
+import torch
+from huggingface_hub.errors import RemoteEntryNotFoundError
+from safetensors.torch import save_file
+
+from audio_compositionality.support.cache import cache_folder
+from audio_compositionality.encoders.loading.weights import Weights, WeightsFile, check_digest, file_digest, load_exactly, read_tensors
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """Address of a server on loopback, and the folder that it serves."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", folder
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
+
+
+def digest(algorithm: str, content: bytes) -> str:
+    return f"{algorithm}:{hashlib.new(algorithm, content).hexdigest()}"
+
+
+@pytest.mark.parametrize("algorithm", ["md5", "sha256"])
+def test_weights_are_downloaded_once_and_their_hash_is_checked(
+    algorithm: str, site: tuple[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    address, folder = site
+    content = os.urandom(100_000)
+    (folder / "model.pth").write_bytes(content)
+    file = WeightsFile("model.pth", f"{address}/model.pth", 100_000, digest(algorithm, content))
+    path = file.fetch("model")
+    assert path.read_bytes() == content
+    assert path.parent == cache_folder() / "weights"
+    said = capsys.readouterr().err
+    assert f"downloading model.pth (0 MB) from {address}" in said
+    assert "100%" in said
+
+    (folder / "model.pth").unlink()
+    assert file.fetch("model") == path
+    assert "downloading" not in capsys.readouterr().err
+
+
+def test_a_download_with_another_hash_is_refused_and_not_kept(site: tuple[str, Path]) -> None:
+    address, folder = site
+    (folder / "model.pth").write_bytes(b"not what was published")
+    file = WeightsFile("model.pth", f"{address}/model.pth", 22, digest("sha256", b"what was published"))
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"cannot get model\.pth from http://127.*hash"):
+            file.fetch("model")
+    assert not [path for path in (cache_folder() / "weights").rglob("*") if path.is_file()]
+
+
+def test_what_cannot_be_downloaded_says_what_to_pass_instead(site: tuple[str, Path]) -> None:
+    address, _ = site
+    with pytest.raises(ValueError, match=r"404[\s\S]*--encoder model=/path/to/gone\.pth"):
+        WeightsFile("gone.pth", f"{address}/gone.pth", 1).fetch("model")
+    with pytest.raises(
+        ValueError, match=r"cannot get weights\.pt from org/name[\s\S]*--encoder model=/path/to/weights\.pt"
+    ):
+        WeightsFile("weights.pt", "org/name", 1).fetch("model")
+
+
+def test_a_published_hash(tmp_path: Path) -> None:
+    path = tmp_path / "weights.pth"
+    path.write_bytes(b"abc")
+    # FIPS 180-2, appendix B.1, and RFC 1321, appendix A.5.
+    assert file_digest(path) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    check_digest(path, "md5:900150983cd24fb0d6963f7d28e17f72")
+    check_digest(path, None)
+    with pytest.raises(ValueError, match=r"has the md5 900150983cd24fb0d6963f7d28e17f72.*save them as \.safetensors"):
+        check_digest(path, "md5:" + "0" * 32)
+
+
+TENSORS = {"layer.weight": torch.arange(6.0).reshape(2, 3), "layer.bias": torch.ones(2)}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TENSORS,
+        {"model": TENSORS},
+        {"cfg": {"layers": 12, "name": "x"}, "model": TENSORS},
+        {"epoch": 3, "state_dict": {**TENSORS}},
+        {"iteration": 600_000, "model": TENSORS, "sampler": {"indexes": np.arange(5), "pointer": 3, "p": np.ones(2)}},
+    ],
+)
+def test_tensors_of_a_pytorch_file(content: object, tmp_path: Path) -> None:
+    torch.save(content, tmp_path / "weights.pth")
+    found = read_tensors(tmp_path / "weights.pth")
+    assert {name: tensor.tolist() for name, tensor in found.items()} == {
+        name: tensor.tolist() for name, tensor in TENSORS.items()
+    }
+
+
+def test_tensors_of_a_safetensors_file(tmp_path: Path) -> None:
+    save_file(TENSORS, tmp_path / "weights.safetensors")
+    assert torch.equal(read_tensors(tmp_path / "weights.safetensors")["layer.weight"], TENSORS["layer.weight"])
+
+
+class RunsCode:
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.trace),)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_pickle_that_would_run_code_is_refused(zipped: bool, tmp_path: Path) -> None:
+    trace, path = tmp_path / "was-run", tmp_path / "weights.pt"
+    if zipped:
+        torch.save({"model": TENSORS, "more": RunsCode(trace)}, path)
+    else:
+        path.write_bytes(pickle.dumps({"model": RunsCode(trace)}, protocol=2))
+    with pytest.raises(ValueError, match="could run code when read, and is refused"):
+        read_tensors(path)
+    assert not trace.exists()
+
+
+def test_files_that_hold_no_weights(tmp_path: Path) -> None:
+    torch.save({"epoch": 1}, tmp_path / "empty.pth")
+    with pytest.raises(ValueError, match="holds no tensors by name"):
+        read_tensors(tmp_path / "empty.pth")
+    (tmp_path / "half.safetensors").write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00{")
+    with pytest.raises(ValueError, match=r"cannot read the weights in .*half"):
+        read_tensors(tmp_path / "half.safetensors")
+    (tmp_path / "half.pt").write_bytes(b"PK\x03\x04")
+    with pytest.raises(ValueError, match=r"half\.pt"):
+        read_tensors(tmp_path / "half.pt")
+    with pytest.raises(ValueError, match=r"cannot read the weights in .*none\.pth"):
+        read_tensors(tmp_path / "none.pth")
+    (tmp_path / "weights.h5").touch()
+    with pytest.raises(ValueError, match=r"must be a \.safetensors file or one of \.pt"):
+        read_tensors(tmp_path / "weights.h5")
+
+
+def test_every_weight_is_accounted_for() -> None:
+    module = torch.nn.Linear(3, 2)
+    state = {"weight": TENSORS["layer.weight"], "bias": TENSORS["layer.bias"]}
+    load_exactly(module, {**state, "head.weight": torch.ones(1)}, "file", unused=("head.",))
+    assert torch.equal(module.weight, state["weight"])
+    with pytest.raises(ValueError, match=r"the weights in file are not those of a Linear: 1 missing: bias$"):
+        load_exactly(module, {"weight": state["weight"]}, "file")
+    with pytest.raises(ValueError, match="1 unexpected: head"):
+        load_exactly(module, {**state, "head": torch.ones(1)}, "file")
+    with pytest.raises(ValueError, match=r"1 of another shape: bias \(stored \(3,\), model \(2,\)\)"):
+        load_exactly(module, {**state, "bias": torch.ones(3)}, "file")
+
+
+def test_fresh_weights_follow_the_seed_and_leave_the_generator_alone(tmp_path: Path) -> None:
+    state = torch.random.get_rng_state()
+    first, again, other = (
+        Weights("name", None, seed).build(lambda: torch.nn.Linear(3, 2)).weight for seed in (0, 0, 1)
+    )
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert (Weights("name", None, 1).encoder_id, Weights("name", None, 1).revision) == ("untrained:name", "seed-1")
+
+    save_file({"w": TENSORS["layer.weight"], "b": TENSORS["layer.bias"]}, tmp_path / "weights.safetensors")
+    weights = Weights("name", tmp_path / "weights.safetensors")
+    module = weights.build(lambda: torch.nn.Linear(3, 2), lambda stored: {"weight": stored["w"], "bias": stored["b"]})
+    assert torch.equal(module.bias, TENSORS["layer.bias"])
+    assert not module.training
+    assert weights.revision == f"sha256-{file_digest(tmp_path / 'weights.safetensors')}"
+
+
+def test_a_hub_file_without_published_hash_is_taken_as_safetensors_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = {"model.safetensors", "pytorch_model.bin"}
+
+    def download(repository: str, name: str) -> str:
+        assert repository == "org/name"
+        if name not in there:
+            raise RemoteEntryNotFoundError(
+                "404", response=httpx2.Response(404, request=httpx2.Request("GET", "https://hub"))
+            )
+        path = tmp_path / name
+        path.write_bytes(b"abc")
+        return str(path)
+
+    monkeypatch.setattr("audio_compositionality.encoders.loading.weights.hf_hub_download", download)
+    file = WeightsFile("pytorch_model.bin", "org/name", 3)
+    assert file.fetch("model").name == "model.safetensors"
+    there.remove("model.safetensors")
+    assert file.fetch("model").name == "pytorch_model.bin"
+    with pytest.raises(ValueError, match="has the sha256"):
+        WeightsFile("pytorch_model.bin", "org/name", 3, "sha256:" + "0" * 64).fetch("model")
+
+
+def test_without_network_the_file_that_was_fetched_is_taken(
+    hub_cache: Callable[[str, Path, list[str]], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "fetched").mkdir()
+    (tmp_path / "fetched" / "weights.bin").write_bytes(b"abc")
+    snapshot = hub_cache("some/model", tmp_path / "fetched", ["model.safetensors"])
+    assert WeightsFile("weights.bin", "some/model", 3).fetch("model") == snapshot / "weights.bin"
+    with pytest.raises(
+        ValueError, match=r"cannot get other\.bin from some/model: .*pass --encoder model=/path/to/other\.bin"
+    ):
+        WeightsFile("other.bin", "some/model", 3).fetch("model")

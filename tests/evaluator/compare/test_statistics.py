@@ -1,0 +1,342 @@
+"""Intervals and tests against SciPy, statsmodels and numbers worked by hand."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from audio_compositionality.evaluator.compare.statistics import (MIN_SAMPLES, RESAMPLES, PairedTest, bca_interval, bootstrap_means, compact_letters, compare_pairs, expanded_level, fit_line, group_means, mean_intervals, paired_t_test)
+
+
+@pytest.fixture
+def scores() -> np.ndarray:
+    """Skewed scores of four encoders on the same 40 samples, [40, 4]."""
+    rng = np.random.default_rng(5)
+    shared = rng.normal(size=(40, 1))
+    return np.tanh(0.5 * shared + 0.4 * rng.gamma(2, size=(40, 4)) + [0.0, 0.1, 0.5, 0.55])
+
+
+@pytest.fixture
+def clusters() -> np.ndarray:
+    """Clusters of one to four of the 40 samples."""
+    return np.random.default_rng(6).integers(0, 18, 40)
+
+
+# ----- bootstrap
+
+
+def test_bca_interval_is_that_of_scipy(scores):
+    found = bootstrap_means(scores, np.arange(40), resamples=1_500, seed=11)
+    for k in range(4):
+        # The same generator draws the same indices, so that nothing but the arithmetic can differ.
+        expected = stats.bootstrap(
+            (scores[:, k],), np.mean, n_resamples=1_500, method="BCa", rng=np.random.default_rng(11)
+        ).confidence_interval
+        interval = bca_interval(float(found.estimate[k]), found.resampled[:, k], found.jackknifed[:, k])
+        assert interval == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_clustered_bootstrap_is_scipys_of_paired_sums_and_sizes(scores, clusters):
+    names = np.unique(clusters)
+    sums = np.array([scores[clusters == name, 0].sum() for name in names])
+    sizes = np.array([(clusters == name).sum() for name in names])
+    expected = stats.bootstrap(
+        (sums, sizes),
+        lambda s, n, axis=-1: s.sum(axis=axis) / n.sum(axis=axis),
+        n_resamples=2_000,
+        method="BCa",
+        paired=True,
+        vectorized=True,
+        rng=np.random.default_rng(2),
+    ).confidence_interval
+    found = bootstrap_means(scores[:, :1], clusters, resamples=2_000, seed=2)
+    interval = bca_interval(float(found.estimate[0]), found.resampled[:, 0], found.jackknifed[:, 0])
+    assert interval == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_intervals_are_scipys_at_the_expanded_level(scores):
+    # The quantile of Student's t with 19 degrees of freedom is 2.093.
+    assert expanded_level(20) == pytest.approx(1 - 2 * stats.norm.cdf(-math.sqrt(20 / 19) * 2.093024), abs=1e-6)
+    expected = stats.bootstrap(
+        (scores[:, 0],),
+        np.mean,
+        n_resamples=RESAMPLES,
+        method="BCa",
+        confidence_level=expanded_level(40),
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    assert mean_intervals(scores[:, :1], np.arange(40))[0] == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_a_difference_is_bootstrapped_on_the_same_resamples(scores):
+    difference = bootstrap_means(scores[:, :1] - scores[:, 1:2], np.arange(40), seed=3)
+    both = bootstrap_means(scores[:, :2], np.arange(40), seed=3)
+    np.testing.assert_allclose(both.resampled[:, 0] - both.resampled[:, 1], difference.resampled[:, 0], atol=1e-12)
+
+
+def test_repeated_samples_do_not_narrow_a_clustered_interval(scores):
+    once = mean_intervals(scores, np.arange(40))
+    thrice = mean_intervals(np.repeat(scores, 3, axis=0), np.repeat(np.arange(40), 3))
+    naive = mean_intervals(np.repeat(scores, 3, axis=0), np.arange(120))
+    np.testing.assert_allclose(thrice, once, atol=1e-12)
+    assert all(high - low < 0.7 * (end - start) for (low, high), (start, end) in zip(naive, once, strict=True))
+
+
+def test_order_of_columns_and_names_of_clusters_do_not_matter(scores, clusters):
+    expected = mean_intervals(scores, clusters)
+    assert mean_intervals(scores[:, ::-1], clusters)[::-1] == expected
+    assert mean_intervals(scores, [f"T{chr(65 + c)}" for c in clusters]) == expected
+
+
+def test_interval_of_a_constant_is_the_constant():
+    assert mean_intervals(np.full((20, 1), 0.25), np.arange(20)) == [(0.25, 0.25)]
+
+
+def test_too_few_clusters_get_no_interval_and_no_test(scores):
+    few = MIN_SAMPLES - 1
+    assert mean_intervals(scores, np.arange(40) % few) == [None] * 4
+    for test in compare_pairs(scores, np.arange(40) % few):
+        assert (test.interval, test.t, test.p, test.p_adjusted, test.effect_size) == (None,) * 5
+        assert not test.significant
+    assert None not in mean_intervals(scores, np.arange(40) % MIN_SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("values", "clusters", "message"),
+    [
+        (np.zeros(4), np.arange(4), r"must be \[n, m\]"),
+        (np.zeros((4, 0)), np.arange(4), r"must be \[n, m\]"),
+        (np.zeros((4, 1)), np.arange(3), r"clusters have shape \(3,\), but must be \(4,\)"),
+        (np.array([[0.0], [math.nan]]), np.arange(2), "row 1, column 0 is nan"),
+    ],
+)
+def test_wrong_arrays_are_refused(values, clusters, message):
+    with pytest.raises(ValueError, match=message):
+        mean_intervals(values, clusters)
+
+
+# ----- paired tests
+
+
+def test_paired_tests_are_those_of_scipy_and_statsmodels(scores):
+    tests = compare_pairs(scores, np.arange(40))
+    assert [(test.first, test.second) for test in tests] == list(combinations(range(4), 2))
+    expected = [stats.ttest_rel(scores[:, test.first], scores[:, test.second]) for test in tests]
+    assert [test.t for test in tests] == pytest.approx([e.statistic for e in expected], abs=1e-9)
+    assert [test.p for test in tests] == pytest.approx([e.pvalue for e in expected], abs=1e-9)
+    corrected = multipletests([e.pvalue for e in expected], method="fdr_bh")[1]
+    assert [test.p_adjusted for test in tests] == pytest.approx(corrected, abs=1e-9)
+
+
+def test_clustered_t_test_is_that_of_statsmodels(scores, clusters):
+    difference = scores[:, 0] - scores[:, 2]
+    expected = sm.OLS(difference, np.ones(40)).fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
+    found = paired_t_test(difference, clusters)
+    assert found == pytest.approx((expected.tvalues[0], expected.pvalues[0]), abs=1e-9)
+
+
+def test_paired_t_test_worked_by_hand():
+    # Differences 1, 2, 3, 4: mean 2.5, variance 5/3, t = 2.5 / sqrt(5/3 / 4) = sqrt(15).
+    assert paired_t_test([1, 2, 3, 4], np.arange(4))[0] == pytest.approx(math.sqrt(15))
+    # Clusters {1, 2}, {3, 4}: residual sums -2 and 2, variance 2/1 · 8 / 16 = 1, one degree of freedom,
+    # where Student's t is Cauchy: p = 1 - 2 atan(2.5) / pi.
+    t, p = paired_t_test([1, 2, 3, 4], [0, 0, 1, 1])
+    assert (t, p) == pytest.approx((2.5, 1 - 2 * math.atan(2.5) / math.pi))
+
+
+def test_benjamini_hochberg_worked_by_hand():
+    # Differences with a given t: noise of mean 0 and deviation 1, shifted. Of three columns 0, x and -x + shift, the
+    # p values .01, .04 and p of their difference, by rank times 3, 3/2 and 1, the smallest from above.
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=30)
+    noise = (noise - noise.mean()) / noise.std(ddof=1)
+    shift = stats.t.isf([0.005, 0.02], 29) / math.sqrt(30)
+    values = np.stack([np.zeros(30), noise + shift[0], noise[::-1] + shift[1]], axis=1)
+    tests = compare_pairs(values, np.arange(30))
+    p = [test.p for test in tests]
+    assert p[:2] == pytest.approx([0.01, 0.04], abs=1e-9)
+    assert p[2] > 0.06
+    assert [test.p_adjusted for test in tests] == pytest.approx([0.03, 0.06, p[2]], abs=1e-9)
+
+
+def test_effect_size_is_the_mean_over_the_deviation_of_differences(scores):
+    test = compare_pairs(scores[:, [0, 2]], np.arange(40))[0]
+    difference = scores[:, 0] - scores[:, 2]
+    assert test.effect_size == pytest.approx(np.mean(difference) / np.std(difference, ddof=1))
+    assert test.difference == pytest.approx(np.mean(difference))
+    assert test.interval[0] < test.difference < test.interval[1]
+
+
+def test_equal_scores_are_not_told_apart_by_their_rounding():
+    values = np.ones((20, 2))
+    values[:, 1] -= np.random.default_rng(0).random(20) * 1e-15 + 1e-15
+    (test,) = compare_pairs(values, np.arange(20))
+    assert (test.t, test.p, test.effect_size) == (0.0, 1.0, 0.0)
+
+
+def test_scores_that_differ_by_a_constant_are_certainly_different():
+    values = np.random.default_rng(0).random((20, 1)) + np.array([[0.0, 0.5]])
+    (test,) = compare_pairs(values, np.arange(20))
+    assert (test.t, test.p, test.effect_size) == (-math.inf, 0.0, -math.inf)
+    assert test.significant
+    assert test.interval == pytest.approx((-0.5, -0.5))
+
+
+def test_one_encoder_has_nobody_to_be_compared_with(scores):
+    assert compare_pairs(scores[:, :1], np.arange(40)) == []
+
+
+# ----- letters
+
+
+def _tests(m: int, different: set[tuple[int, int]]) -> list[PairedTest]:
+    return [
+        PairedTest(i, j, 50, 0.0, (0.0, 0.0), 0.0, 0.0, 0.01 if (i, j) in different else 0.5, 0.0)
+        for i, j in combinations(range(m), 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("means", "different", "letters"),
+    [
+        ([3, 2, 1], {(0, 1), (0, 2), (1, 2)}, ["a", "b", "c"]),
+        ([3, 2, 1], set(), ["a", "a", "a"]),
+        ([3, 2, 1], {(0, 2)}, ["a", "ab", "b"]),
+        ([1, 2, 3], {(0, 2)}, ["b", "ab", "a"]),
+        ([4, 3, 2, 1], {(0, 2), (0, 3), (1, 3)}, ["a", "ab", "bc", "c"]),
+        ([7], set(), ["a"]),
+    ],
+)
+def test_letters_worked_by_hand(means, different, letters):
+    assert compact_letters(means, _tests(len(means), different)) == letters
+
+
+def test_letters_are_shared_by_exactly_those_that_are_not_distinguishable():
+    rng = np.random.default_rng(8)
+    for m in (2, 5, 12):
+        different = {pair for pair in combinations(range(m), 2) if rng.random() < 0.5}
+        letters = compact_letters(rng.random(m), _tests(m, different))
+        for i, j in combinations(range(m), 2):
+            assert bool(set(letters[i]) & set(letters[j])) == ((i, j) not in different)
+
+
+def test_more_letters_than_the_alphabet_has():
+    letters = compact_letters(-np.arange(60.0), _tests(60, set(combinations(range(60), 2))))
+    assert letters[:2] == ["a", "b"]
+    assert letters[51:54] == ["Z", "a1", "b1"]
+
+
+# ----- lines and groups
+
+
+def test_line_is_that_of_scipy_with_an_interval_that_allows_for_changing_spread(scores):
+    x = np.random.default_rng(1).random(40)
+    fit = fit_line(x, scores[:, 0])
+    expected = stats.linregress(x, scores[:, 0])
+    assert (fit.slope, fit.intercept) == pytest.approx((expected.slope, expected.intercept), abs=1e-9)
+    assert fit.r2 == pytest.approx(expected.rvalue**2, abs=1e-9)
+    # HC3 by hand: residuals over what each sample leaves to the others (MacKinnon and White 1985).
+    design = np.column_stack([np.ones(40), x])
+    inverse = np.linalg.inv(design.T @ design)
+    leverage = np.einsum("ij,jk,ik->i", design, inverse, design)
+    residual = (scores[:, 0] - expected.intercept - expected.slope * x) / (1 - leverage)
+    covariance = inverse @ (design.T * residual**2) @ design @ inverse
+    error = math.sqrt(covariance[1, 1])
+    assert fit.p == pytest.approx(2 * stats.t.sf(abs(expected.slope) / error, 38), abs=1e-9)
+    half = stats.t.ppf(0.975, 38) * error
+    assert fit.slope_interval == pytest.approx((expected.slope - half, expected.slope + half), abs=1e-9)
+    mean, low, high = fit.band([0.0, 0.4, 2.0])
+    at = np.array([[1, 0.0], [1, 0.4], [1, 2.0]])
+    half = stats.t.ppf(0.975, 38) * np.sqrt(np.einsum("ki,ij,kj->k", at, covariance, at))
+    np.testing.assert_allclose(mean, expected.intercept + expected.slope * at[:, 1], atol=1e-9)
+    np.testing.assert_allclose(high - mean, half, atol=1e-9)
+    np.testing.assert_allclose(mean - low, half, atol=1e-9)
+
+
+def test_a_spread_that_grows_with_diversity_is_not_taken_for_a_slope():
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(1_000):
+        x = rng.random(64)
+        found.append(fit_line(x, x**3 * rng.normal(size=64)).p <= 0.05)
+    # Least squares with a constant spread rejects about 20 %.
+    assert np.mean(found) < 0.08
+
+
+def test_line_with_clusters_and_covariates_is_that_of_statsmodels(scores):
+    rng = np.random.default_rng(1)
+    scores, clusters = np.tile(scores, (3, 1)) + 0.1 * rng.normal(size=(120, 4)), rng.integers(0, 60, 120)
+    x, held = rng.random(120), rng.integers(0, 2, (120, 2)).astype(float)
+    fit = fit_line(x, scores[:, 0], clusters=clusters, covariates=held)
+    design = np.column_stack([np.ones(120), x, held])
+    expected = sm.OLS(scores[:, 0], design).fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
+    assert fit.slope == pytest.approx(expected.params[1], abs=1e-9)
+    assert fit.p == pytest.approx(expected.pvalues[1], abs=1e-9)
+    assert fit.slope_interval == pytest.approx(tuple(expected.conf_int()[1]), abs=1e-9)
+    at_means = expected.get_prediction(np.concatenate([[1, 0.3], held.mean(axis=0)])[None]).summary_frame(alpha=0.05)
+    mean, low, high = fit.band([0.3])
+    # statsmodels' own interval of a prediction takes n - k degrees of freedom where its slope takes K - 1.
+    half = stats.t.ppf(0.975, len(np.unique(clusters)) - 1) * at_means["mean_se"].iloc[0]
+    expected_mean = at_means["mean"].iloc[0]
+    assert (mean[0], high[0] - mean[0], mean[0] - low[0]) == pytest.approx((expected_mean, half, half), abs=1e-9)
+
+
+def test_holding_the_cause_fixed_takes_the_slope_away():
+    rng = np.random.default_rng(4)
+    count = rng.integers(1, 4, 400).astype(float)
+    entropy, score = count + 0.1 * rng.normal(size=400), 0.5 * count + 0.1 * rng.normal(size=400)
+    assert fit_line(entropy, score).slope_interval[0] > 0.45
+    low, high = fit_line(entropy, score, covariates=count[:, None]).slope_interval
+    assert low < 0 < high
+
+
+@pytest.mark.parametrize(
+    ("x", "covariates"),
+    [
+        (np.ones(40), None),
+        (np.arange(40.0), np.arange(40.0)[:, None] * 2 + 1),
+        (np.arange(9.0), None),
+    ],
+)
+def test_no_line_where_there_is_nothing_to_fit(x, covariates):
+    assert fit_line(x, np.sin(np.arange(len(x))), covariates=covariates) is None
+
+
+def test_few_clusters_of_several_samples_get_no_line():
+    x = np.random.default_rng(0).random(78)
+    assert fit_line(x, np.sin(9 * x), clusters=np.arange(78) // 2) is None
+    assert fit_line(x, np.sin(9 * x)) is not None
+
+
+def test_covariates_that_others_make_up_and_samples_that_stand_alone_do_not_matter():
+    rng = np.random.default_rng(0)
+    x, y, held = rng.random(40), rng.normal(size=40), rng.integers(0, 2, 40).astype(float)
+    plain = fit_line(x, y, covariates=held[:, None])
+    doubled = fit_line(x, y, covariates=np.column_stack([held, 1 - held, held]))
+    assert (doubled.slope, doubled.p) == pytest.approx((plain.slope, plain.p), abs=1e-9)
+    # A sample that is the only one of its category is gone through exactly.
+    alone = np.zeros((41, 2))
+    alone[:40, 0], alone[40, 1] = held, 1
+    more = fit_line(np.append(x, 0.7), np.append(y, 5.0), covariates=alone)
+    assert (more.n, more.slope, more.p) == pytest.approx((40, plain.slope, plain.p), abs=1e-9)
+
+
+def test_constant_scores_have_slope_zero():
+    fit = fit_line(np.arange(20.0), np.full(20, 0.7))
+    assert fit.slope == pytest.approx(0, abs=1e-12)
+    assert (fit.p, fit.r2) == (1.0, 0.0)
+
+
+def test_group_means(scores):
+    labels = ["two"] * 25 + ["three"] * 6 + ["one"] * 9
+    first, *_, last = group_means(scores, labels, np.arange(40))
+    assert [(group.label, group.n) for group in first] == [("one", 9), ("three", 6), ("two", 25)]
+    assert [group.interval is None for group in first] == [True, True, False]
+    assert last[2].mean == pytest.approx(scores[:25, 3].mean())
+    assert last[2].interval == mean_intervals(scores[:25], np.arange(25))[3]

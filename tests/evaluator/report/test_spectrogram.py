@@ -1,0 +1,104 @@
+"""The picture of a clip: what is where in it."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from audio_compositionality.evaluator.report.report.spectrogram import FLOOR, HEIGHT, WIDTH, spectrogram, spectrogram_png
+
+SAMPLE_RATE = 32_000
+ROWS_PER_OCTAVE = HEIGHT / np.log2(16_000 / 50)
+
+
+def tone(frequency, seconds=2.0, amplitude=1.0, sample_rate=SAMPLE_RATE):
+    return amplitude * np.sin(2 * np.pi * frequency * np.arange(round(seconds * sample_rate)) / sample_rate)
+
+
+def row_of(frequency):
+    """Row whose band holds a frequency, counted from the top, by the definition of the axis."""
+    return int(np.floor((np.log2(16_000) - np.log2(frequency)) * ROWS_PER_OCTAVE))
+
+
+@pytest.mark.parametrize("frequency", [65.4, 110.0, 440.0, 997.0, 2_000.0, 7_500.0, 15_500.0])
+@pytest.mark.parametrize("sample_rate", [32_000, 44_100])
+def test_a_tone_is_brightest_in_the_row_of_its_frequency(frequency, sample_rate):
+    rows = spectrogram(tone(frequency, sample_rate=sample_rate), sample_rate)
+    assert rows.shape == (HEIGHT, WIDTH)
+    middle = rows[:, WIDTH // 2]
+    # Bins are at most 7.8 Hz apart, and a row is as high as that at 160 Hz: below, the nearest bin may be a row away.
+    assert abs(int(np.argmax(middle)) - row_of(frequency)) <= (1 if frequency < 160 else 0)
+
+
+@pytest.mark.parametrize("amplitude", [1.0, 0.1, 0.01])
+def test_levels_are_decibels_of_a_full_scale_sine(amplitude):
+    middle = spectrogram(tone(1_000, amplitude=amplitude), SAMPLE_RATE)[:, WIDTH // 2]
+    # A tone between two bins of 7.8 Hz loses at most 0.4 dB with a window of 10 Hz between its zeros.
+    assert middle.max() == pytest.approx(20 * np.log10(amplitude), abs=0.4)
+
+
+def test_columns_are_the_time_of_the_clip():
+    clip = np.concatenate([np.zeros(SAMPLE_RATE * 3), tone(1_000, seconds=1)])
+    level = spectrogram(clip, SAMPLE_RATE)[row_of(1_000)]
+    window = round(0.05 / 4 * WIDTH) + 1  # the half of the window, that sees the tone before it begins
+    assert (level[: WIDTH * 3 // 4 - window] == FLOOR).all()
+    assert (level[WIDTH * 3 // 4 + window : -window] > -1).all()
+
+
+def test_above_half_the_sample_rate_is_silence():
+    noise = np.random.default_rng(0).uniform(-1, 1, 16_000)
+    rows = spectrogram(noise, 8_000)
+    above = row_of(4_000)
+    assert (rows[:above] == FLOOR).all()
+    assert (rows[above + 1 :].max(axis=1) > -60).all()
+
+
+@pytest.mark.parametrize(("samples", "sample_rate"), [(1, 32_000), (5, 100), (319, 32_000), (100_001, 22_050)])
+def test_any_length(samples, sample_rate):
+    rows = spectrogram(np.full(samples, 0.5), sample_rate)
+    assert rows.shape == (HEIGHT, WIDTH)
+    assert np.isfinite(rows).all()
+
+
+def test_silence_is_the_floor():
+    assert (spectrogram(np.zeros(1_000), SAMPLE_RATE) == FLOOR).all()
+
+
+def test_the_image_shows_the_levels():
+    clip = tone(440, amplitude=0.5)
+    image = Image.open(io.BytesIO(spectrogram_png(clip, SAMPLE_RATE)))
+    assert (image.format, image.size) == ("PNG", (WIDTH, HEIGHT))
+    lightness = np.asarray(image.convert("L")).astype(int)
+    assert abs(int(np.argmax(lightness[:, WIDTH // 2])) - row_of(440)) <= 1
+    silence = np.asarray(Image.open(io.BytesIO(spectrogram_png(np.zeros(1_000), SAMPLE_RATE))).convert("RGB"))
+    assert len(np.unique(silence.reshape(-1, 3), axis=0)) == 1
+    assert tuple(silence[0, 0]) == (68, 1, 84)  # the darkest of viridis
+
+
+def test_the_same_clip_gives_the_same_bytes():
+    clip = tone(440)
+    assert spectrogram_png(clip, SAMPLE_RATE) == spectrogram_png(clip.astype(np.float32), SAMPLE_RATE)
+
+
+def test_images_of_the_data_are_small(small_benchmark):
+    clips = [clip for k in range(12) for clip in small_benchmark.clips("a_coat", k)]
+    assert max(len(spectrogram_png(clip / 32_768, SAMPLE_RATE)) for clip in clips) < 12_000
+
+
+@pytest.mark.parametrize(
+    ("waveform", "sample_rate", "message"),
+    [
+        (np.zeros((2, 100)), 32_000, r"shape \(2, 100\)"),
+        (np.zeros(0), 32_000, r"shape \(0,\)"),
+        ([0.0, np.nan], 32_000, "sample 1 is nan"),
+        ([0.0, -np.inf], 32_000, "sample 1 is -inf"),
+        (np.full(10, 20_000, np.int16), 32_000, "reach 20000; divide those of 16 bits by 32,768"),
+        (np.zeros(100), 99, "sample rate is 99 Hz, but must be at least 100"),
+    ],
+)
+def test_what_has_no_spectrogram(waveform, sample_rate, message):
+    with pytest.raises(ValueError, match=message):
+        spectrogram_png(waveform, sample_rate)

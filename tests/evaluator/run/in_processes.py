@@ -1,0 +1,51 @@
+"""What each of several processes runs in `test_processes.py`: the evaluation from Python, then the command line.
+
+torchrun --nproc_per_node 2 in_processes.py DATA FOLDER
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from audio_compositionality.encoders import EncoderOptions, Hidden, ModelEncoder
+from audio_compositionality.evaluator import evaluate_encoder
+from audio_compositionality.cli.command_line import main
+from audio_compositionality.evaluator.run.processes import join_processes
+
+
+class Network(ModelEncoder[torch.Tensor]):
+    """Two layers with random weights on the band energies of a clip."""
+
+    output_dim, revision = 32, "v1"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "network", sample_rate=32_000, num_layers=1, options=EncoderOptions(), device=torch.device("cpu")
+        )
+        random = np.random.default_rng(0)
+        self._layers = [torch.from_numpy(random.normal(size=size).astype(np.float32)) for size in ((100, 64), (64, 32))]
+
+    def _extract_features(self, clips):
+        blocks = clips[:, : clips.shape[1] // 100 * 100].reshape(len(clips), 100, -1)
+        return torch.from_numpy(np.log1p((blocks**2).mean(axis=2)).astype(np.float32))
+
+    def _encode(self, features):
+        hidden = torch.nn.functional.gelu(features @ self._layers[0]) @ self._layers[1]
+        return Hidden(hidden[:, None], frame_seconds=1.0)
+
+
+def evaluate(data: str, folder: Path) -> list[str]:
+    return [result.dumps() for result in evaluate_encoder(Network(), data, out=folder, embeddings=folder / "store")]
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    data, folder = sys.argv[1], Path(sys.argv[2])
+    processes = join_processes()
+    found = evaluate(data, folder)
+    (folder / f"returned-{processes.rank}.json").write_text(json.dumps([processes.count, processes.rank, found]))
+    arguments = ["evaluate", "--encoder", "downsample", "--data", data, "--out", str(folder / "second")]
+    sys.exit(main(arguments))

@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from audio_compositionality.dataset_builder import ClipBatch
+from audio_compositionality.dataset_builder.benchmark import check_rows
+from audio_compositionality.encoders import ClipError, StagedEncoder
+from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreError
+from audio_compositionality.evaluator import embed_benchmark
+from audio_compositionality.evaluator.run.embedding import fill_store, open_store
+from audio_compositionality.evaluator.run.processes import ProcessError, Processes
+
+
+class Numbered:
+    """Scenes of 8 samples, each of which is the number of its scene; not one is rendered."""
+
+    source, fingerprint, tasks, amplitude_gains = "numbered", "f" * 64, ("a_tre",), None
+
+    def __init__(self, scenes: int) -> None:
+        self.scenes = scenes
+
+    def rows(self, task):
+        return [{"id": f"s{number}"} for number in range(self.scenes)]
+
+    def num_clips(self, task):
+        return self.scenes
+
+    def batches(self, task, batch_size, rows=None, *, keep_invalid=False) -> Iterator[ClipBatch]:
+        chosen = check_rows(rows, self.scenes)
+        for start in range(chosen.start, chosen.stop, batch_size):
+            numbers = np.arange(start, min(start + batch_size, chosen.stop))
+            waveforms = np.repeat(numbers[:, None].astype(np.float32), 8, axis=1)
+            yield ClipBatch(tuple(f"s{number}/audio" for number in numbers), waveforms, 16_000)
+
+
+class Number(StagedEncoder[np.ndarray]):
+    """Embeds a scene as its number and that number squared; keeps the batches that it was given."""
+
+    id, sample_rate, output_dim, revision = "number", 16_000, 2, "v1"
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+
+    def _extract_features(self, clips):
+        return clips
+
+    def _run_model(self, features):
+        numbers = features[:, 0]
+        self.batches.append(numbers.astype(int).tolist())
+        return np.stack([numbers, numbers**2], axis=1)
+
+
+def numbers(count: int) -> np.ndarray:
+    return np.stack([np.arange(count), np.arange(count) ** 2], axis=1).astype(np.float32)
+
+
+def fill(encoder, benchmark, root, processes=None, **options) -> EmbeddingStore:
+    store = open_store(encoder, benchmark, "a_tre", benchmark.rows("a_tre"), root)
+    defaults = {"batch_size": None, "skip_invalid": False, "force": False, "progress": False}
+    fill_store(store, encoder, benchmark, processes=processes or Processes(), **{**defaults, **options})
+    return store
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("root", ["store", None])
+@pytest.mark.parametrize("batch_size", [None, 1, 7, 64, 1_000])
+def test_every_clip_is_embedded_once_and_no_batch_crosses_a_shard(tmp_path, root, batch_size):
+    encoder = Number()
+    (store,) = embed_benchmark(encoder, Numbered(150), tmp_path / root if root else None, batch_size=batch_size)
+    assert (store.load().embeddings == numbers(150)).all()
+    assert [number for batch in encoder.batches for number in batch] == list(range(150))
+    assert all(len({number // 64 for number in batch}) == 1 for batch in encoder.batches)
+    assert max(len(batch) for batch in encoder.batches) == min(batch_size or 4, 64)
+
+
+def test_by_default_stores_are_in_the_cache(cache):
+    (store,) = embed_benchmark(Number(), Numbered(3), progress=False)
+    assert store.folder.is_relative_to(cache / "embeddings")
+
+
+def test_only_missing_shards_are_computed_and_the_bytes_are_the_same(tmp_path):
+    fill(Number(), Numbered(200), tmp_path / "a")
+    store = fill(Number(), Numbered(200), tmp_path / "b")
+    store.discard(1)
+    store.discard(3)
+    encoder = Number()
+    fill(encoder, Numbered(200), tmp_path / "b")
+    assert sorted({number // 64 for batch in encoder.batches for number in batch}) == [1, 3]
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+
+
+def test_force_computes_all_anew(tmp_path):
+    for force, computed in ((False, 70), (False, 0), (True, 70)):
+        encoder = Number()
+        fill(encoder, Numbered(70), tmp_path, force=force)
+        assert sum(map(len, encoder.batches)) == computed
+
+
+def test_the_input_is_made_ready_ahead_across_the_ends_of_shards(tmp_path):
+    """While the model holds the last batch of a shard, the first ones of the next are prepared."""
+    prepared = threading.Semaphore(0)
+
+    class Watched(Number):
+        def _extract_features(self, clips):
+            if clips[0, 0] >= 64:
+                prepared.release()
+            return clips
+
+        def _run_model(self, features):
+            if features[-1, 0] == 63:
+                assert prepared.acquire(timeout=10)
+                assert prepared.acquire(timeout=10)
+            return super()._run_model(features)
+
+    fill(Watched(), Numbered(128), tmp_path, batch_size=16)
+
+
+def test_shards_are_on_the_disk_as_they_complete(tmp_path):
+    class Stopping(Number):
+        def _run_model(self, features):
+            if features[0, 0] >= 128:
+                raise KeyboardInterrupt
+            return super()._run_model(features)
+
+    with pytest.raises(KeyboardInterrupt):
+        fill(Stopping(), Numbered(200), tmp_path, batch_size=16)
+    store = open_store(Number(), Numbered(200), "a_tre", Numbered(200).rows("a_tre"), tmp_path)
+    assert [store.has(shard) for shard in range(4)] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("skip_invalid", [False, True])
+def test_a_damaged_shard_is_found_before_anything_is_computed(tmp_path, skip_invalid):
+    store = fill(Number(), Numbered(200), tmp_path)
+    store.discard(0)
+    store.path(3).write_bytes(b"PAR1")
+    encoder = Number()
+    with pytest.raises(StoreError, match=r"00003-of-00004\.parquet is damaged"):
+        fill(encoder, Numbered(200), tmp_path, skip_invalid=skip_invalid)
+    assert encoder.batches == []
+
+
+def test_what_cannot_be_written_stops_the_work(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(EmbeddingStore, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        fill(Number(), Numbered(640), tmp_path)
+
+
+def test_data_whose_clips_are_not_those_of_the_rows_are_refused():
+    benchmark = Numbered(70)
+    benchmark.rows = lambda task: [{"id": f"s{number + (number > 65)}"} for number in range(70)]
+    with pytest.raises(ValueError, match=r"the data give the clips .* where the rows have 's6"):
+        fill(Number(), benchmark, None)
+
+
+class TestMemory:
+    """A batch that does not fit is halved, and what is finished is kept."""
+
+    class Limited(Number):
+        def __init__(self, most: int, error: Exception, late: bool = False) -> None:
+            super().__init__()
+            self.most, self.error, self.late = most, error, late
+            self.refused: list[int] = []
+
+        def _run_model(self, features):
+            if len(features) > self.most and (not self.late or features[0, 0] >= 100):
+                self.refused.append(len(features))
+                raise self.error
+            return super()._run_model(features)
+
+    OUT_OF_MEMORY = (
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+        RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB"),
+        RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes."),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        MemoryError("Unable to allocate 3.00 GiB for an array"),
+    )
+
+    @pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=lambda error: str(error)[:20])
+    def test_the_batch_size_falls_until_a_batch_fits(self, tmp_path, error):
+        encoder = self.Limited(5, error)
+        with pytest.warns(UserWarning, match="out of memory; 'number' goes on with batches of") as said:
+            store = fill(encoder, Numbered(150), tmp_path, batch_size=32)
+        assert encoder.refused == [32, 16, 8]
+        sizes = [str(warning.message).split("batches of ")[1].split()[0] for warning in said]
+        assert sizes == ["16", "8", "4"]
+        assert {len(batch) for batch in encoder.batches} == {4, 2}
+        assert (store.load().embeddings == numbers(150)).all()
+
+    def test_late_in_the_data_only_what_is_missing_is_computed_again(self, tmp_path):
+        encoder = self.Limited(8, self.OUT_OF_MEMORY[0], late=True)
+        with pytest.warns(UserWarning, match="batches of 8"):
+            store = fill(encoder, Numbered(200), tmp_path, batch_size=16)
+        times = Counter(number // 64 for batch in encoder.batches for number in set(batch))
+        assert times[0] == 64
+        assert times[2] == 64
+        assert times[1] < 128
+        assert (store.load().embeddings == numbers(200)).all()
+
+    def test_a_single_clip_that_does_not_fit_is_an_error(self, tmp_path):
+        message = "'number' runs out of memory with a single clip on device 'cpu': CUDA out of memory"
+        with pytest.warns(UserWarning, match="batches of 1"), pytest.raises(MemoryError, match=message):
+            fill(self.Limited(0, self.OUT_OF_MEMORY[0]), Numbered(10), tmp_path)
+
+    def test_another_error_is_no_lack_of_memory(self, tmp_path):
+        encoder = self.Limited(5, RuntimeError("CUDA error: an illegal memory access was encountered"))
+        with pytest.raises(RuntimeError, match="illegal memory access"):
+            fill(encoder, Numbered(10), tmp_path, batch_size=8)
+        assert encoder.refused == [8]
+
+    def test_the_input_thread_has_ended_and_the_batch_is_gone_before_the_next_attempt(self, tmp_path, monkeypatch):
+        """Neither a second thread nor an error's traceback may keep what has to make room."""
+        seen = []
+        alive = []
+
+        class Features:
+            def __init__(self, clips):
+                self.clips = clips
+
+        class Held(Number):
+            def _extract_features(self, clips):
+                features = Features(clips)
+                alive.append(weakref.ref(features))
+                return features
+
+            def _run_model(self, features):
+                if len(features.clips) > 4:
+                    held = np.zeros(8)  # Only a frame of the traceback holds on to it.
+                    alive.append(weakref.ref(held))
+                    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
+                return super()._run_model(features.clips)
+
+        def clear(garbage_collection: bool = False) -> None:
+            gc.collect()
+            threads = [thread for thread in threading.enumerate() if thread.name == "embed_dataset"]
+            seen.append((threads, [reference for reference in alive if reference() is not None]))
+
+        monkeypatch.setattr("accelerate.utils.memory.clear_device_cache", clear)
+        with pytest.warns(UserWarning, match="batches of 4"):
+            fill(Held(), Numbered(200), tmp_path, batch_size=8)
+        assert seen == [([], [])] * 2
+
+
+class TestSkipInvalid:
+    class Broken(Number):
+        def _run_model(self, features):
+            out = super()._run_model(features)
+            out[np.isin(features[:, 0], [70, 71])] = np.nan
+            return out
+
+    def test_skipped_clips_are_recorded_and_change_no_other_shard(self, tmp_path):
+        store = fill(self.Broken(), Numbered(200), tmp_path / "a", skip_invalid=True)
+        assert sorted(store.load().errors) == [70, 71]
+        whole = fill(Number(), Numbered(200), tmp_path / "b")
+        for shard in (0, 2, 3):
+            assert store.path(shard).read_bytes() == whole.path(shard).read_bytes()
+        left = [place for place in range(64) if place not in (6, 7)]
+        assert (store.read(1).embeddings[left] == whole.read(1).embeddings[left]).all()
+
+    def test_without_the_flag_a_record_stops_before_anything_is_computed(self, tmp_path):
+        fill(self.Broken(), Numbered(200), tmp_path, skip_invalid=True).discard(3)
+        encoder = Number()
+        with pytest.raises(
+            ClipError, match=r"clip 's70/audio': encoder 'number' returned 2 of 2 values.*as recorded in"
+        ):
+            fill(encoder, Numbered(200), tmp_path)
+        assert encoder.batches == []
+        fill(encoder, Numbered(200), tmp_path, skip_invalid=True)
+        assert {number // 64 for batch in encoder.batches for number in batch} == {3}
+
+
+class TestShares:
+    """The shares of two processes, one after the other in this one."""
+
+    @staticmethod
+    def process(rank: int, count: int) -> Processes:
+        processes = Processes()
+        processes.rank, processes.count = rank, count
+        return processes
+
+    def test_together_they_write_what_one_would(self, tmp_path):
+        fill(Number(), Numbered(150), tmp_path / "one")
+        computed = []
+        for rank in (1, 0):
+            encoder = Number()
+            fill(encoder, Numbered(150), tmp_path / "two", self.process(rank, 2))
+            computed.append({number // 64 for batch in encoder.batches for number in batch})
+        assert computed == [{1}, {0, 2}]
+        assert files(tmp_path / "one") == files(tmp_path / "two")
+
+    def test_more_processes_than_shards(self, tmp_path):
+        for rank in (4, 3, 2, 1, 0):
+            store = fill(Number(), Numbered(150), tmp_path, self.process(rank, 5))
+        assert (store.load().embeddings == numbers(150)).all()
+
+    def test_shards_that_another_process_has_written_elsewhere_are_missed(self, tmp_path):
+        fill(Number(), Numbered(150), tmp_path / "one machine", self.process(1, 2))
+        with pytest.raises(
+            StoreError, match=r"lacks 1 of 3 shards, such as 1, .* a file system that all machines share"
+        ):
+            fill(Number(), Numbered(150), tmp_path / "another", self.process(0, 2))
+
+    def test_what_is_computed_is_kept_when_another_process_has_failed(self, tmp_path):
+        def check():
+            raise ProcessError("another process failed")
+
+        process = self.process(0, 2)
+        process.check = check
+        with pytest.raises(ProcessError):
+            fill(Number(), Numbered(150), tmp_path, process)
+        assert [path.name[:5] for path in tmp_path.rglob("*.parquet")] == ["00000"]
+
+    def test_the_bar_is_of_the_own_share_and_says_so(self, tmp_path, capsys):
+        fill(Number(), Numbered(150), tmp_path, self.process(1, 2), progress=True)
+        assert capsys.readouterr().err == ""
+        fill(Number(), Numbered(150), tmp_path, self.process(0, 2), progress=True)
+        shown = capsys.readouterr().err
+        assert "number, a_tre (process 1 of 2, its share)" in shown
+        assert "86/86" in shown
+
+    def test_the_bar_begins_with_what_is_stored(self, tmp_path, capsys):
+        fill(Number(), Numbered(150), tmp_path).discard(2)
+        fill(Number(), Numbered(150), tmp_path, progress=True)
+        shown = capsys.readouterr().err
+        assert "128/150" in shown
+        assert "150/150" in shown
+
+
+KILLED = Path(__file__).parent / "killed.py"
+SHARDS, BATCH = 100, 16
+
+
+def test_a_process_killed_at_twenty_random_moments_loses_at_most_what_was_in_flight(tmp_path):
+    """Twenty times a process is killed (SIGKILL) while it embeds; a last one finishes.
+
+    `killed.py` forks the processes, and each logs the shards that it finds and the batches that it embeds.
+    """
+    moments = random.Random(0)
+    lifetimes = [moments.uniform(0, 0.035) for _ in range(20)]
+    log = tmp_path / "log"
+    arguments = [str(tmp_path), str(SHARDS), str(BATCH), json.dumps(lifetimes)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, str(KILLED), *arguments], check=True, env=environment, timeout=300)
+
+    lives = [life.splitlines() for life in log.read_text().split("begins\n")[1:]]
+    assert len(lives) == 21
+    embedded: Counter[int] = Counter()
+    found_before: set[int] = set()
+    whole_before: set[int] = set()
+    for life in lives:
+        finished = {int(line.split()[1]) for line in life if line.startswith("finished")}
+        batches = [int(line.split()[1]) for line in life if line.startswith("batch")]
+        shards = Counter(batches)
+        assert batches
+        assert not finished & set(batches)
+        assert finished >= found_before
+        # Of the shards whose last batch was embedded, one may have been on its way to the disk, and one behind it.
+        assert len(whole_before - finished) <= 2
+        found_before = finished
+        whole_before = finished | {shard for shard, count in shards.items() if count == 64 // BATCH}
+        embedded += shards
+    assert set(embedded) == set(range(SHARDS))
+    assert len(whole_before) == SHARDS
+    interrupted, whole = files(tmp_path / "killed"), files(tmp_path / "whole")
+    assert len(whole) == SHARDS + 1
+    assert interrupted == whole
