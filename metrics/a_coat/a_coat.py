@@ -59,7 +59,7 @@ _INPUTS = """
 Args:
     a, b, c, d: embeddings [n, dim] of the scenes A, B, C, D; row i of each belongs to quadruple i.
     t_size: optional [n] integers, the number of sources in T.
-    t_level: optional [n], the level of T in dB. t_size and t_level go together; they add `matched_null`.
+    t_level: optional [n], the level of T in dB. t_size and t_level go together; `matched_null` needs them.
     return_scores: also return the n cosines as `scores`, and those without the mean step as `scores_centred`.
 Returns:
     a dictionary, described at `a_coat` in the module: a_coat, std, n, degenerate, null, matched_null,
@@ -108,10 +108,9 @@ def a_coat(
     - `a_coat`, `std` (n − 1 in the denominator; 0 when n = 1), `n`: the score, in −1…1;
     - `degenerate`: quadruples with a zero step on either side; they score 0, here and in `centred`;
     - `null`: mean cosine of the steps B_i − A_i and D_j − C_j over all ordered pairs i ≠ j;
-    - `matched_null` (only with t_size and t_level): for each i the mean of that cosine over the 10
-      quadruples j ≠ i of the same t_size with the nearest t_level (quadruples equally far at the
-      tenth place share its weight, so the order of the rows does not matter), averaged over the i
-      that have a partner; None when none has;
+    - `matched_null`: for each i the mean of that cosine over the 10 quadruples j ≠ i of the same t_size with
+      the nearest t_level (quadruples equally far at the tenth place share its weight, so the order of the rows
+      does not matter), averaged over the i that have a partner; None when none has, and without t_size and t_level;
     - `adjusted` = (a_coat − null′)/(1 − null′), null′ being matched_null where there is one, else null;
       0 when 1 − null′ < 1e-12;
     - `centred`, `centred_std`: the score after the mean of the other quadruples' steps is subtracted from each
@@ -144,11 +143,8 @@ def a_coat(
         "n": n,
         "degenerate": int(degenerate.sum()),
         "null": null,
-    }
-    if matching is not None:
-        result["matched_null"] = matched
-    result |= {
-        "adjusted": _adjusted(result["a_coat"], null if matched is None else matched),
+        "matched_null": matched,
+        "adjusted": _adjusted(float(scores.mean()), null if matched is None else matched),
         "centred": None if centred is None else float(centred.mean()),
         "centred_std": None if centred is None else _std(centred),
         "top1": top1,
@@ -337,3 +333,87 @@ def _retrieval(u: Floats, v: Floats) -> tuple[float, float]:
         top1 += float(((better == 0) / tied).sum())
         mrr += float(((harmonic[better + tied] - harmonic[better]) / tied).sum())
     return top1 / n, mrr / n
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "a_coat": {
+        "heading": "A-COAT",
+        "meaning": "mean cosine of the steps B − A and D − C over the quadruples",
+        "null": "matched_null",
+        "column": "score",
+    },
+    "std": {
+        "heading": "sd",
+        "meaning": "standard deviation of the score over the quadruples",
+        "range": (0.0, 1.5),
+        "shown": False,
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of quadruples",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+    "degenerate": {
+        "heading": "zero steps",
+        "meaning": "number of quadruples with a step of zero, which score 0",
+        "digits": 0,
+        "range": (0.0, 1e15),
+        "shown": False,
+    },
+    "null": {
+        "heading": "null",
+        "meaning": "the same cosine between steps of different quadruples: what any added source does",
+    },
+    "matched_null": {
+        "heading": "matched null",
+        "meaning": "the null among quadruples with equally many added sources at nearly the same level",
+    },
+    "adjusted": {
+        "heading": "adjusted",
+        "meaning": "(score − null) / (1 − null), by the matched null where there is one",
+        "range": (-1e15, 1.0),
+    },
+    "centred": {
+        "heading": "centred",
+        "meaning": "the score after the mean step of the other quadruples is taken away",
+        "column": "score_centred",
+    },
+    "centred_std": {
+        "heading": "centred sd",
+        "meaning": "standard deviation of the centred score over the quadruples",
+        "range": (0.0, 1.5),
+        "shown": False,
+    },
+    "top1": {
+        "heading": "top-1",
+        "meaning": "how often the own step D − C is the nearest of all to B − A",
+        "range": (0.0, 1.0),
+        "null": "top1_chance",
+    },
+    "mrr": {
+        "heading": "MRR",
+        "meaning": "mean reciprocal of the rank of the own step D − C among all by nearness to B − A",
+        "range": (0.0, 1.0),
+        "null": "mrr_chance",
+        "shown": False,
+    },
+    "top1_chance": {
+        "heading": "top-1 chance",
+        "meaning": "top-1 of a random order",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "mrr_chance": {
+        "heading": "MRR chance",
+        "meaning": "MRR of a random order",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+}
+"""What each number of `a_coat` is: fields by name, the score first."""

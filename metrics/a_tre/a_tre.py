@@ -84,9 +84,9 @@ Args:
     splits: n strings, "train", "validation" (or "val") or "test".
     gains, seeds, max_steps, layers, width, device, progress, return_scores: see `a_tre` in the module.
 Returns:
-    a dictionary, described at `a_tre` in the module: a_tre, std, n, steps, constant, gain, a_tre_centred,
-    a_tre_centred_std, steps_centred, ridge_r2, ridge_r2_null, ridge_centred, ridge_centred_null, top1,
-    mrr, top1_chance, mrr_chance, collapsed; with 2 seeds or more also seed_std, a_tre_centred_seed_std.
+    a dictionary, described at `a_tre` in the module: a_tre, std, n, seed_std, steps, constant, gain,
+    a_tre_centred, a_tre_centred_std, a_tre_centred_seed_std, steps_centred, ridge_r2, ridge_r2_null,
+    ridge_centred, ridge_centred_null, top1, mrr, top1_chance, mrr_chance, collapsed.
 Examples:
     >>> import evaluate
     >>> metric = evaluate.load("a_tre")
@@ -129,8 +129,8 @@ def a_tre(
 
     - `a_tre`, `std`, `n`: cos(z, g(X)), averaged over seeds; `steps`: for each seed the step of its best
       validation score;
-    - `seed_std`, `a_tre_centred_seed_std` (with 2 seeds or more): standard deviation of the seeds' means, of
-      this fit and of the centred one;
+    - `seed_std`, `a_tre_centred_seed_std`: standard deviation of the seeds' means, of this fit and of the
+      centred one; None with a single seed;
     - `constant`: cos of z with the mean of the unit training embeddings; `gain` = (a_tre − constant)/(1 −
       constant), 0 when 1 − constant < 1e-6;
     - `a_tre_centred`, `a_tre_centred_std`, `steps_centred`: a second fit, to z/|z| − training mean; a target
@@ -181,10 +181,8 @@ def a_tre(
         "a_tre": float(scores.mean()),
         "std": _std(scores.mean(axis=0)),
         "n": len(test),
+        "seed_std": _std(scores.mean(axis=1)) if len(seeds) > 1 else None,
     }
-    if len(seeds) > 1:
-        result["seed_std"] = _std(scores.mean(axis=1))
-        result["a_tre_centred_seed_std"] = _std(fits_centred.mean(axis=1))
     constant = float(_row_cosines(np.broadcast_to(mean, unit[test].shape), unit[test]).mean())
     room = 1 - constant
     retrieval = np.mean([_retrieval(_unit_rows(p), directions[test]) for p in centred.values], axis=0)
@@ -194,6 +192,7 @@ def a_tre(
         "gain": (result["a_tre"] - constant) / room if room >= DEGENERATE else 0.0,
         "a_tre_centred": float(scores_centred.mean()),
         "a_tre_centred_std": _std(scores_centred),
+        "a_tre_centred_seed_std": _std(fits_centred.mean(axis=1)) if len(seeds) > 1 else None,
         "steps_centred": centred.steps,
         **_ridge(features, offsets, directions, rows, counts.any(axis=2).sum(axis=1)),
         "top1": float(retrieval[0]),
@@ -680,3 +679,135 @@ def _ragged_gains(gains: Sequence[Sequence[float]] | None, scenes: Scenes) -> Fl
     if len(bad):
         raise ValueError(f"gains must be finite and linear (≥ 0); gains[{bad[0]}] is {list(gains[bad[0]])}.")
     return array
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "a_tre": {
+        "heading": "A-TRE",
+        "meaning": "mean cosine of embedding and prediction over the test scenes",
+        "null": "constant",
+        "column": "score",
+        "fitted": True,
+        "spread": "seed_std",
+    },
+    "std": {
+        "heading": "sd",
+        "meaning": "standard deviation of the score over the test scenes",
+        "range": (0.0, 1.5),
+        "fitted": True,
+        "shown": False,
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of test scenes",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+    "seed_std": {
+        "heading": "seed sd",
+        "meaning": "standard deviation of the mean score over fits with different seeds",
+        "digits": 4,
+        "range": (0.0, 1.5),
+        "fitted": True,
+    },
+    "constant": {
+        "heading": "constant",
+        "meaning": "score of the mean training embedding as the prediction for every scene",
+    },
+    "gain": {
+        "heading": "gain",
+        "meaning": "(score − constant) / (1 − constant)",
+        "range": (-1e15, 1.0),
+        "fitted": True,
+    },
+    "a_tre_centred": {
+        "heading": "centred",
+        "meaning": "score of a second fit, to what differs from the mean training embedding",
+        "column": "score_centred",
+        "fitted": True,
+        "spread": "a_tre_centred_seed_std",
+    },
+    "a_tre_centred_std": {
+        "heading": "centred sd",
+        "meaning": "standard deviation of the centred score over the test scenes",
+        "range": (0.0, 1.5),
+        "fitted": True,
+        "shown": False,
+    },
+    "a_tre_centred_seed_std": {
+        "heading": "centred seed sd",
+        "meaning": "standard deviation of the mean centred score over fits with different seeds",
+        "digits": 4,
+        "range": (0.0, 1.5),
+        "fitted": True,
+        "shown": False,
+    },
+    "ridge_r2": {
+        "heading": "ridge R²",
+        "meaning": "variance that a linear regression on counts of attributes explains",
+        "digits": 2,
+        "range": (-1e15, 1.0),
+        "null": "ridge_r2_null",
+    },
+    "ridge_r2_null": {
+        "heading": "ridge R² null",
+        "meaning": "ridge R² with the metadata permuted among scenes with equally many sources",
+        "digits": 2,
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "ridge_centred": {
+        "heading": "ridge centred",
+        "meaning": "mean cosine of that regression's predictions and the centred embeddings",
+        "digits": 2,
+        "null": "ridge_centred_null",
+        "shown": False,
+    },
+    "ridge_centred_null": {
+        "heading": "ridge centred null",
+        "meaning": "ridge centred with the metadata permuted among scenes with equally many sources",
+        "digits": 2,
+        "shown": False,
+    },
+    "top1": {
+        "heading": "top-1",
+        "meaning": "how often the own embedding is the nearest of all test scenes' to the centred prediction",
+        "range": (0.0, 1.0),
+        "null": "top1_chance",
+        "fitted": True,
+    },
+    "mrr": {
+        "heading": "MRR",
+        "meaning": "mean reciprocal of the own embedding's rank among all test scenes' by nearness to the prediction",
+        "range": (0.0, 1.0),
+        "null": "mrr_chance",
+        "fitted": True,
+        "shown": False,
+    },
+    "top1_chance": {
+        "heading": "top-1 chance",
+        "meaning": "top-1 of a random order",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "mrr_chance": {
+        "heading": "MRR chance",
+        "meaning": "MRR of a random order",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "collapsed": {
+        "heading": "collapsed",
+        "meaning": "whether the predictions hardly vary",
+        "digits": 0,
+        "range": (0.0, 1.0),
+        "fitted": True,
+        "shown": False,
+    },
+}
+"""What each number of `a_tre` is: fields by name, the score first."""
