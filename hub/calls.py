@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from huggingface_hub import HfApi, constants
+from huggingface_hub import HfApi
 
-from .errors import Action, HubError, explain, is_of_client, is_transient, retry_after, status_of
+from .errors import Action, HubError, explain, is_of_client, is_transient, retry_after, said, status_of
 
 WAITS = (1.0, 2.0, 4.0, 8.0)
 """Seconds before each further try, where the Hub does not ask for more; those of huggingface_hub's own retries."""
@@ -19,6 +20,8 @@ LONGEST_WAIT = 300.0
 """Seconds; where the Hub asks for more, the call fails and says so."""
 
 Answer = TypeVar("Answer")
+
+_log = logging.getLogger(__name__)
 
 
 def call(action: Action, function: Callable[[], Answer], api: HfApi | None = None) -> Answer:
@@ -36,31 +39,15 @@ def call(action: Action, function: Callable[[], Answer], api: HfApi | None = Non
     """
     for number in range(len(WAITS) + 1):
         try:
-            with plain_transfers():
+            with quiet_client():
                 return function()
         except Exception as error:
             pause_or_raise(error, action, number, api)
     raise AssertionError("the last try returns or raises")
 
 
-@contextmanager
-def plain_transfers() -> Iterator[None]:
-    """Files go by HTTP within, not by Xet, whose errors do not say what the Hub has answered.
-
-    Warnings of huggingface_hub about what it does itself are not shown.
-    """
-    before = constants.HF_HUB_DISABLE_XET
-    constants.HF_HUB_DISABLE_XET = True
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Use 'content=<...>'", DeprecationWarning)
-            yield
-    finally:
-        constants.HF_HUB_DISABLE_XET = before
-
-
 def pause_or_raise(error: BaseException, action: Action, number: int, api: HfApi | None = None) -> None:
-    """Wait before the next try, after so many (from 0).
+    """Wait before the next try, after so many (from 0); before the first one the log says why.
 
     Raises:
         HubError: another try would not help, or there were enough.
@@ -72,6 +59,8 @@ def pause_or_raise(error: BaseException, action: Action, number: int, api: HfApi
     asked = retry_after(error)
     if wait is None or not is_transient(error) or (asked is not None and asked > LONGEST_WAIT):
         raise explain(error, action, who(api or HfApi(), status_of(error))) from error
+    if number == 0:
+        _log.warning("could not %s (%s); trying again a few times", action.what, said(error))
     # Rounded down by the Hub: one second more, as huggingface_hub itself waits.
     time.sleep(max(wait, 0.0 if asked is None else asked + 1))
 
@@ -81,9 +70,43 @@ def who(api: HfApi, status: int | None) -> dict[str, Any] | None:
     if status not in (401, 403, 404):
         return None
     try:
-        found: dict[str, Any] = api.whoami()
+        user: dict[str, Any] = api.whoami()
     except Exception as error:
         if is_of_client(error) or isinstance(error, OSError):
             return None
         raise
-    return found
+    return user
+
+
+class _Retries(logging.Filter):
+    """Holds back what huggingface_hub logs of each of its own retries while calls of ours are under way.
+
+    Its retries multiply with ours: an outage of some minutes would be told dozens of times.
+    """
+
+    _WORDS = ("thrown while requesting", "Retrying in")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._calls = 0
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """For the time of one call; any number of threads may make calls."""
+        with self._lock:
+            self._calls += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calls -= 1
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not self._calls or not any(word in record.getMessage() for word in self._WORDS)
+
+
+_RETRIES = _Retries()
+quiet_client = _RETRIES.active
+for _name in ("huggingface_hub.utils._http", "huggingface_hub.hf_api"):
+    logging.getLogger(_name).addFilter(_RETRIES)

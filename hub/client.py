@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,99 +20,14 @@ from huggingface_hub import (
 )
 from huggingface_hub.hf_api import RepoFile
 
-from .calls import WAITS, call, pause_or_raise, plain_transfers
+from .calls import WAITS, call, pause_or_raise, quiet_client
+from .content import Changes, Comment, Commit, Content, PullRequest, RemoteFile, size_of
 from .errors import Action, HubError, Repository, is_repository_absent, status_of
-
-Content = bytes | Path
-"""Of a file: itself, or where it lies."""
 
 MAX_CONFLICTS = 10
 """How often a commit is made anew because somebody else's came first."""
 
 _Answer = TypeVar("_Answer")
-
-
-@dataclass(frozen=True)
-class RemoteFile:
-    """A file of a repository at one commit.
-
-    Attributes:
-        path: below the root of the repository.
-        size: in bytes.
-        digest: ``sha256:…`` of a large file, ``git:…`` (SHA-1 as Git computes it) of another; see `matches`.
-    """
-
-    path: str
-    size: int
-    digest: str
-
-    def matches(self, content: Content) -> bool:
-        """Whether the file has this content."""
-        size = len(content) if isinstance(content, bytes) else content.stat().st_size
-        return size == self.size and digest_of(content, self.digest.split(":")[0]) == self.digest
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What a commit would change.
-
-    Attributes:
-        send: path -> size in bytes, of files that are new or other than those that are there.
-        same: paths of files that are there already.
-        delete: paths that would go.
-    """
-
-    send: Mapping[str, int]
-    same: tuple[str, ...]
-    delete: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.send or self.delete)
-
-
-@dataclass(frozen=True)
-class Commit:
-    """What a push led to.
-
-    Attributes:
-        oid: commit that has the content now.
-        url: of the repository at that commit, or of the pull request.
-        changes: what had to be sent.
-        pull_request: its number; None for a commit to a branch, and where a branch has the content already.
-    """
-
-    oid: str
-    url: str
-    changes: Changes
-    pull_request: int | None
-
-
-@dataclass(frozen=True)
-class PullRequest:
-    """A pull request.
-
-    Attributes:
-        number: in its repository.
-        title: as its author wrote it.
-        author: name of the user.
-    """
-
-    number: int
-    title: str
-    author: str
-
-    @property
-    def revision(self) -> str:
-        """Where its commits are."""
-        return f"refs/pr/{self.number}"
-
-
-@dataclass(frozen=True)
-class Comment:
-    """A comment on a pull request, with the name of the user who wrote it."""
-
-    author: str
-    text: str
 
 
 class Hub:
@@ -165,12 +78,12 @@ class Hub:
             tree = self._api.list_repo_tree(repository.id, recursive=True, revision=revision, repo_type=repository.kind)
             return list(tree)
 
-        found = self._call(Action(f"list the files of the {repository}", repository=repository), listed)
+        items = self._call(Action(f"list the files of the {repository}", repository=repository), listed)
         return {
             item.path: RemoteFile(
                 item.path, item.size, f"sha256:{item.lfs.sha256}" if item.lfs else f"git:{item.blob_id}"
             )
-            for item in found
+            for item in items
             if isinstance(item, RepoFile)
         }
 
@@ -181,11 +94,11 @@ class Hub:
 
     def commits(self, repository: Repository, revision: str = "main") -> list[str]:
         """The commits of a revision, the newest first."""
-        found = self._call(
+        commits = self._call(
             Action(f"list the commits of the {repository}", repository=repository),
             lambda: self._api.list_repo_commits(repository.id, repo_type=repository.kind, revision=revision),
         )
-        return [commit.commit_id for commit in found]
+        return [commit.commit_id for commit in commits]
 
     def download(self, repository: Repository, path: str, revision: str = "main", *, limit: int) -> Path:
         """A file in the clients' cache, fetched where it is not there yet.
@@ -202,13 +115,13 @@ class Hub:
         fetch = partial(self._api.hf_hub_download, repository.id, path, repo_type=repository.kind)
 
         def fetched() -> Path:
-            found = fetch(revision=revision, dry_run=True)
-            assert isinstance(found, DryRunFileInfo)
-            if found.file_size is None or found.file_size > limit:
-                size = "an unknown size" if found.file_size is None else f"{found.file_size:,} bytes"
+            facts = fetch(revision=revision, dry_run=True)
+            assert isinstance(facts, DryRunFileInfo)
+            if facts.file_size is None or facts.file_size > limit:
+                size = "an unknown size" if facts.file_size is None else f"{facts.file_size:,} bytes"
                 raise HubError(f"could not {action.what}: it has {size}, and {limit:,} bytes are the most")
             # The branch may have moved on since: what is fetched is what was measured.
-            return Path(str(fetch(revision=found.commit_hash)))
+            return Path(str(fetch(revision=facts.commit_hash)))
 
         return self._call(action, fetched)
 
@@ -228,7 +141,7 @@ class Hub:
             if path in present and present[path].matches(content):
                 same.append(path)
             else:
-                send[path] = len(content) if isinstance(content, bytes) else content.stat().st_size
+                send[path] = size_of(content)
         return Changes(send, tuple(same), tuple(path for path in delete if path in present))
 
     def commit(
@@ -269,65 +182,76 @@ class Hub:
             changes = self.changes(repository, files, delete=gone, revision=head)
             first = first or changes
             if not changes:
-                return self._made(repository, head, first, request)
-            additions = [
-                CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
-                for path, content in files.items()
-                if path in changes.send
-            ]
+                return _made(repository, head, first, request)
             create = pull_request and request is None
-            self._upload(repository, additions, action, target, create)
-            send = partial(
-                self._api.create_commit,
-                repository.id,
-                [*additions, *(CommitOperationDelete(path) for path in changes.delete)],
-                commit_message=message,
-                commit_description=description,
-                repo_type=repository.kind,
-                revision=target,
-                create_pr=create,
-                parent_commit=None if create else head,
-            )
+            send = self._prepared(repository, files, changes, action, target, head, create)
             try:
-                with plain_transfers():
-                    info: CommitInfo = send()
+                with quiet_client():
+                    info = send(commit_message=message, commit_description=description)
             except Exception as error:
                 if status_of(error) == 412 and conflicts < MAX_CONFLICTS:
                     # The first at once; a repository that many push to is given time.
                     time.sleep(WAITS[min(conflicts, len(WAITS)) - 1] if conflicts else 0.0)
                     conflicts += 1
-                    continue
-                pause_or_raise(error, action, tries, self._api)
-                tries += 1
+                else:
+                    pause_or_raise(error, action, tries, self._api)
+                    tries += 1
                 continue
             if create and info.pr_num is None:
                 # Somebody brought main to the same content meanwhile: seen in the next round.
                 continue
             if create:
                 request = PullRequest(int(str(info.pr_num)), message, self.user())
-            return self._made(repository, info.oid, first, request)
+            return _made(repository, info.oid, first, request)
+
+    def _prepared(
+        self,
+        repository: Repository,
+        files: Mapping[str, Content],
+        changes: Changes,
+        action: Action,
+        revision: str,
+        head: str,
+        create: bool,
+    ) -> Callable[..., CommitInfo]:
+        """Upload the large files of a commit; returns the call that makes it, which may not be made twice."""
+        additions = [
+            CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
+            for path, content in files.items()
+            if path in changes.send
+        ]
+        self._upload(repository, additions, action, revision, create)
+        return partial(
+            self._api.create_commit,
+            repository.id,
+            [*additions, *(CommitOperationDelete(path) for path in changes.delete)],
+            repo_type=repository.kind,
+            revision=revision,
+            create_pr=create,
+            parent_commit=None if create else head,
+        )
 
     def pull_requests(self, repository: Repository, *, author: str | None = None) -> list[PullRequest]:
         """The open pull requests, the oldest first."""
         action = Action(f"list the pull requests of the {repository}", repository=repository)
 
         def listed() -> list[Any]:
-            found = self._api.get_repo_discussions(
+            discussions = self._api.get_repo_discussions(
                 repository.id,
                 author=author,
                 discussion_type="pull_request",
                 discussion_status="open",
                 repo_type=repository.kind,
             )
-            return list(found)
+            return list(discussions)
 
-        found = [PullRequest(item.num, item.title, item.author) for item in self._call(action, listed)]
-        return sorted(found, key=lambda request: request.number)
+        requests = [PullRequest(item.num, item.title, item.author) for item in self._call(action, listed)]
+        return sorted(requests, key=lambda request: request.number)
 
     def own_request(self, repository: Repository, title: str) -> PullRequest | None:
         """The user's newest open pull request with a title."""
-        found = self.pull_requests(repository, author=self.user())
-        return next((request for request in reversed(found) if request.title == title), None)
+        requests = self.pull_requests(repository, author=self.user())
+        return next((request for request in reversed(requests) if request.title == title), None)
 
     def comments(self, repository: Repository, number: int) -> list[Comment]:
         """The comments on a pull request, the oldest first; its description is the first."""
@@ -344,7 +268,7 @@ class Hub:
         action = Action(f"comment on pull request {number} of the {repository}", "discuss", repository)
 
         def say() -> None:
-            said = {(found.author, found.text.strip()) for found in self.comments(repository, number)}
+            said = {(comment.author, comment.text.strip()) for comment in self.comments(repository, number)}
             if (user, text.strip()) not in said:
                 self._api.comment_discussion(repository.id, number, text, repo_type=repository.kind)
 
@@ -405,23 +329,8 @@ class Hub:
             )
             self._call(action, upload)
 
-    def _made(self, repository: Repository, oid: str, changes: Changes, request: PullRequest | None) -> Commit:
-        if request is None:
-            return Commit(oid, f"{repository.url}/commit/{oid}", changes, None)
-        return Commit(oid, f"{repository.url}/discussions/{request.number}", changes, request.number)
 
-
-def digest_of(content: Content, kind: str) -> str:
-    """The digest of a file, ``sha256`` or ``git``, as `RemoteFile.digest` has it."""
-    if kind == "sha256":
-        digest = hashlib.sha256()
-    else:
-        size = len(content) if isinstance(content, bytes) else content.stat().st_size
-        digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-    if isinstance(content, bytes):
-        digest.update(content)
-    else:
-        with content.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-    return f"{kind}:{digest.hexdigest()}"
+def _made(repository: Repository, oid: str, changes: Changes, request: PullRequest | None) -> Commit:
+    if request is None:
+        return Commit(oid, f"{repository.url}/commit/{oid}", changes, None)
+    return Commit(oid, f"{repository.url}/discussions/{request.number}", changes, request.number)

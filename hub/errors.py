@@ -21,6 +21,8 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
 
+from audio_compositionality.support.errors import AudioCompositionalityError
+
 Kind = Literal["dataset", "space", "model"]
 
 Right = Literal["read", "write", "discuss"]
@@ -36,7 +38,7 @@ _MEMBER_RIGHTS = ("write", "admin")
 """Roles in an organisation that may change its repositories; ``contributor`` may change its own only."""
 
 
-class HubError(OSError):
+class HubError(AudioCompositionalityError):
     """A call to the Hub that failed for good: says what was to be done, why it was not, and what to do.
 
     Attributes:
@@ -105,7 +107,7 @@ def is_transient(error: BaseException) -> bool:
         return False
     # An answer that is no JSON is that of a gateway in trouble: huggingface_hub reads it before it looks at the status.
     return isinstance(error, JSONDecodeError) or any(
-        isinstance(found, (httpx2.TransportError, ConnectionError, TimeoutError)) for found in _chain(error)
+        isinstance(cause, (httpx2.TransportError, ConnectionError, TimeoutError)) for cause in _chain(error)
     )
 
 
@@ -167,13 +169,13 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
     if status is None:
         reason, advice = _unanswered(error)
     elif status in TRANSIENT or status == 412:
-        reason = f"the Hub answered {status} ({_said(error)}), again after several tries"
+        reason = f"the Hub answered {status} ({said(error)}), again after several tries"
         advice = "run the same command later: it goes on from there"
         wait = retry_after(error)
         if wait is not None:
             advice = f"it asks to wait {wait:.0f} s; {advice}"
     elif _has(error, GatedRepoError) and action.repository is not None:
-        reason, advice = f"it is gated ({_said(error)})", f"ask for access at {action.repository.url}"
+        reason, advice = f"it is gated ({said(error)})", f"ask for access at {action.repository.url}"
     elif get_token() is None and action.right != "read":
         reason, advice = _NO_TOKEN, _make_token()
     elif is_repository_absent(error):
@@ -182,14 +184,14 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
     elif status == 401 and get_token() is None:
         reason, advice = _NO_TOKEN, _make_token()
     elif status == 401 and user is None:
-        reason = f"the Hub does not accept the token ({_said(error)})"
+        reason = f"the Hub does not accept the token ({said(error)})"
         advice = f"it is wrong, expired or revoked: {_make_token()}"
     elif status in (401, 403):
-        reason, advice = f"the Hub refuses it ({_said(error)})", missing_right(action, user)
+        reason, advice = f"the Hub refuses it ({said(error)})", missing_right(action, user)
     elif status == 404:
-        reason, advice = f"there is no such thing ({_said(error)})", "check the name"
+        reason, advice = f"there is no such thing ({said(error)})", "check the name"
     else:
-        reason, advice = f"the Hub answered {status} ({_said(error)})", "this is unexpected; see the answer"
+        reason, advice = f"the Hub answered {status} ({said(error)})", "this is unexpected; see the answer"
     return HubError(f"could not {action.what}: {reason}; {advice}", status)
 
 
@@ -220,12 +222,12 @@ def missing_right(action: Action, user: dict[str, Any] | None) -> str:
                 "or use a token with the role write"
             )
     if action.right == "write" and space != name:
-        roles = {found.get("name"): found.get("roleInOrg") for found in user.get("orgs", [])}
-        own = ", ".join([name, *(org for org, held in roles.items() if held in _MEMBER_RIGHTS)])
+        roles = {org.get("name"): org.get("roleInOrg") for org in user.get("orgs", [])}
+        writable = ", ".join([name, *(org for org, role in roles.items() if role in _MEMBER_RIGHTS)])
         if space not in roles:
-            return f"{name} is no member of {space}: ask to become one, or give --org one of {own}"
+            return f"{name} is no member of {space}: ask to become one, or give --org one of {writable}"
         if roles[space] not in _MEMBER_RIGHTS:
-            return f"{name} is {roles[space]} in {space} and needs the role write there; --org can be {own}"
+            return f"{name} is {roles[space]} in {space} and needs the role write there; --org can be {writable}"
     return f"the token of {name} must have the right to {verb}: see {settings}"
 
 
@@ -259,12 +261,12 @@ def _granted(fine_grained: dict[str, Any], space: str) -> set[str]:
 
 
 def _has(error: BaseException, *kinds: type[BaseException]) -> bool:
-    return any(isinstance(found, kinds) for found in _chain(error))
+    return any(isinstance(cause, kinds) for cause in _chain(error))
 
 
 def _answer(error: BaseException) -> httpx2.Response | None:
     """The Hub's answer behind an error."""
-    answers = (found.response for found in _chain(error) if isinstance(found, HfHubHTTPError))
+    answers = (cause.response for cause in _chain(error) if isinstance(cause, HfHubHTTPError))
     return next((answer for answer in answers if answer is not None), None)
 
 
@@ -276,16 +278,16 @@ def _header(error: BaseException, name: str) -> str | None:
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """An error and those that it was raised from."""
     seen: list[BaseException] = []
-    found: BaseException | None = error
-    while found is not None and found not in seen:
-        yield found
-        seen.append(found)
-        found = found.__cause__ or found.__context__
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        yield cause
+        seen.append(cause)
+        cause = cause.__cause__ or cause.__context__
 
 
-def _said(error: BaseException) -> str:
-    """The Hub's own words, where there are any."""
-    answer = next((found for found in _chain(error) if isinstance(found, HfHubHTTPError)), error)
+def said(error: BaseException) -> str:
+    """The Hub's own words on one line, where there are any; else those of the client's error."""
+    answer = next((cause for cause in _chain(error) if isinstance(cause, HfHubHTTPError)), error)
     text = getattr(answer, "server_message", None) or str(answer)
     return _cut(text)
 

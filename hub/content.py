@@ -1,0 +1,113 @@
+"""What repositories hold and what a push does to them: files with their digests, changes, commits, pull requests."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+Content = bytes | Path
+"""Of a file: itself, or where it lies."""
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file of a repository at one commit.
+
+    Attributes:
+        path: below the root of the repository.
+        size: in bytes.
+        digest: ``sha256:…`` of a large file, ``git:…`` (SHA-1 as Git computes it) of another; see `matches`.
+    """
+
+    path: str
+    size: int
+    digest: str
+
+    def matches(self, content: Content) -> bool:
+        """Whether the file has this content."""
+        return size_of(content) == self.size and digest_of(content, self.digest.split(":")[0]) == self.digest
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a commit would change.
+
+    Attributes:
+        send: path -> size in bytes, of files that are new or other than those that are there.
+        same: paths of files that are there already.
+        delete: paths that would go.
+    """
+
+    send: Mapping[str, int]
+    same: tuple[str, ...]
+    delete: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.send or self.delete)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a push led to.
+
+    Attributes:
+        oid: commit that has the content now.
+        url: of the repository at that commit, or of the pull request.
+        changes: what had to be sent.
+        pull_request: its number; None for a commit to a branch, and where a branch has the content already.
+    """
+
+    oid: str
+    url: str
+    changes: Changes
+    pull_request: int | None
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """A pull request.
+
+    Attributes:
+        number: in its repository.
+        title: as its author wrote it.
+        author: name of the user.
+    """
+
+    number: int
+    title: str
+    author: str
+
+    @property
+    def revision(self) -> str:
+        """Where its commits are."""
+        return f"refs/pr/{self.number}"
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment on a pull request, with the name of the user who wrote it."""
+
+    author: str
+    text: str
+
+
+def size_of(content: Content) -> int:
+    """Bytes of a file."""
+    return len(content) if isinstance(content, bytes) else content.stat().st_size
+
+
+def digest_of(content: Content, kind: str) -> str:
+    """The digest of a file, ``sha256`` or ``git``, as `RemoteFile.digest` has it."""
+    if kind == "sha256":
+        digest = hashlib.sha256()
+    else:
+        digest = hashlib.sha1(b"blob %d\0" % size_of(content), usedforsecurity=False)
+    if isinstance(content, bytes):
+        digest.update(content)
+    else:
+        with content.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return f"{kind}:{digest.hexdigest()}"
