@@ -272,11 +272,3 @@ class Task(Protocol):
     def samples(self, rows: Sequence[Row]) -> Samples:
         """What is known of the scored samples, in the order of `Scores.ids`."""
         ...
-
-
-def measures_from(descriptions: Mapping[str, Mapping[str, Any]]) -> tuple[Measure, ...]:
-    """The measures of a metric module, from its ``MEASURES``: fields of `Measure` by the measure's name."""
-    return tuple(
-        Measure(name=name, **{k: tuple(v) if k == "range" else v for k, v in fields.items()})
-        for name, fields in descriptions.items()
-    )

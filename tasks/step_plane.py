@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from .base import Number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Floats = NDArray[np.floating]
+
+STEP_COLUMNS = ("ab_1", "ab_2", "cd_1", "cd_2")
+"""Columns of samples: the steps B − A and D − C on the first two principal axes of all steps."""
 
 ROUNDING = 1e-12
 """An axis whose share of the variance is at most this has none: the eigenvalues of a Gram matrix are rounded at about
 1e-15 of the largest. So have steps that lie no farther from their mean than this times their own length."""
+
+
+MOST_JOINED = 64
+"""Quadruples whose two steps are joined by a line in a drawing."""
 
 
 @dataclass(frozen=True)
@@ -66,3 +80,32 @@ def _leading_axes(centred: NDArray[np.float64], total: float) -> list[tuple[floa
         direction = direction / np.linalg.norm(direction)
         axes.append((min(share, 1.0), direction * np.sign(direction[np.argmax(np.abs(direction))])))
     return axes
+
+
+def draw_panel(axes: Axes, columns: Mapping[str, NDArray[np.float64]], measures: Mapping[str, Number]) -> None:
+    """Draw the steps of one model.
+
+    The two steps of a quadruple are joined by a line, of `MOST_JOINED` quadruples at even distances in the order of the
+    data; all others are pale. The axes' shares of the steps' variance stand beside them; both have one scale.
+
+    Args:
+        axes: an empty panel.
+        columns: `STEP_COLUMNS`, each [n].
+        measures: with ``step_variance_1`` and ``step_variance_2``.
+    """
+    from matplotlib.collections import LineCollection
+
+    ab = np.stack([columns["ab_1"], columns["ab_2"]], axis=1)
+    cd = np.stack([columns["cd_1"], columns["cd_2"]], axis=1)
+    joined = np.unique(np.linspace(0, len(ab) - 1, MOST_JOINED).astype(np.int64))
+    axes.plot(*np.concatenate([ab, cd]).T, ".", color="#DDDDDD", markersize=1.5, markeredgewidth=0, rasterized=True)
+    pairs = np.stack([ab[joined], cd[joined]], axis=1)
+    axes.add_collection(LineCollection(list(pairs), colors="#555555", linewidths=0.3, rasterized=True))
+    # Blue and orange of Okabe and Ito 2008, "Color universal design".
+    for steps, colour, marker, label in ((ab, "#0072B2", "o", "B − A"), (cd, "#E69F00", "^", "D − C")):
+        style = {"color": colour, "marker": marker, "markersize": 2.5, "markeredgewidth": 0}
+        axes.plot(*steps[joined].T, linestyle="", label=label, rasterized=True, **style)
+    axes.set_aspect("equal", adjustable="datalim")
+    shares = [measures.get(f"step_variance_{number}") or 0.0 for number in (1, 2)]
+    labels = [f"axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]
+    axes.set(xticks=[], yticks=[], xlabel=labels[0], ylabel=labels[1])

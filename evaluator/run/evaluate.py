@@ -1,4 +1,4 @@
-"""Encoder × benchmark → embeddings → scores: the evaluation of one encoder."""
+"""Model × data × task → outputs → scores → result."""
 
 from __future__ import annotations
 
@@ -6,241 +6,306 @@ import importlib.metadata
 import json
 import platform
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.encoders.protocols import AudioEncoder, Model, ModelCard
+from audio_compositionality.evaluator.compare.statistics import mean_intervals
+from audio_compositionality.evaluator.results.result import (
+    SCHEMA_VERSION,
+    Deviation,
+    Result,
+    ResultError,
+    SampleTable,
+    Skipped,
+    load_result,
+    result_path,
+    save_result,
+)
+from audio_compositionality.evaluator.results.result import Model as ResultModel
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import sha256_of
+from audio_compositionality.support.text import nearest, shortened
+from audio_compositionality.tasks.base import Samples, Scores, Task
+from audio_compositionality.tasks.registry import list_tasks, load_task
 
-from audio_compositionality.dataset_builder import Benchmark, BenchmarkConfig, open_benchmark
-from audio_compositionality.encoders import Encoder, load_encoder
-from audio_compositionality.encoders.inference import resolve_device
-from .store import EmbeddingKey, EmbeddingStore, options_of
-
-from .embedding import device_of, embedding_root, fill_store, open_store, precision_deviation
+from .embed import precision_deviation
+from .opened import OpenedTask, open_task
+from .options import RunOptions
+from .outputs import check_model_kind, collect_outputs, compute_outputs
 from .processes import Processes, join_processes
-from audio_compositionality.evaluator.results.result import Result, ResultError, load_result, result_path, save_result
-from audio_compositionality.tasks.scoring import Task, open_task, score_result, valid_rows
-
-_T = TypeVar("_T", int, str)
+from .store import store_root
 
 _VERSIONS = ("audio-compositionality", "numpy", "torch", "transformers", "librosa", "soxr")
 
-
-@dataclass(frozen=True)
-class _Run:
-    """What all encoders are evaluated with; see `evaluate_encoder`."""
-
-    benchmark: Benchmark
-    processes: Processes
-    fit_device: str
-    skip_invalid: bool
-    progress: bool
+Report = Callable[[Result], None]
 
 
-def evaluate_encoder(
-    encoder: Encoder | str,
-    benchmark: Benchmark | BenchmarkConfig | Path | str = "mini",
+def evaluate(
+    model: Model | str,
+    data: Data | Path | str = "mini",
     *,
     tasks: Sequence[str] | None = None,
-    seeds: int = 3,
-    batch_size: int | None = None,
-    device: str | None = None,
-    out: str | Path | None = None,
-    embeddings: str | Path | None = None,
-    skip_invalid: bool = False,
-    force: bool = False,
-    progress: bool = True,
+    options: RunOptions | None = None,
 ) -> list[Result]:
-    """Embed a benchmark with an encoder and score it.
-
-    Started by torchrun or ``accelerate launch`` in several processes, each embeds its share of the clips, the main
-    process scores, and all return the results. They share the embeddings through the folder `embeddings`, by default
-    that of `embedding_root`, which must be on a file system that all of them see.
+    """Evaluate one model.
 
     Args:
-        encoder: an encoder, or anything that `load_encoder` takes.
-        benchmark: a benchmark, or anything that `open_benchmark` takes.
-        tasks: which of ``a_coat`` and ``a_tre``; default, all that the benchmark holds.
-        seeds: how many times A-TRE is fitted, from the seeds 0, 1, …: the scores are means over the fits, and with
-            two or more the fits' spread is told apart from that of the scenes.
-        batch_size: clips embedded at a time, at most 64; default 4 on a CPU, 32 on a GPU; halved whenever memory does
-            not suffice. It does not change the scores beyond rounding.
-        device: torch device of A-TRE's fits, and of an encoder that is given by its name; by default CUDA where there
-            is one, else the CPU. Of several processes each takes the GPU of its local rank.
-        out: folder for the result files. A task is written as soon as it is done, and one that is there already for
-            the same data and settings is read instead of computed.
-        embeddings: folder for embeddings; see `EmbeddingStore`. What is stored is not computed again, and a run that
-            was stopped goes on from there. By default they are kept in memory only.
-        skip_invalid: leave out clips that cannot be embedded, and with them the quadruple or the scene that they
-            belong to, instead of raising an error; `Result.skipped` says which.
-        force: compute and replace what is there.
-        progress: show progress bars.
+        model: a model, or anything that `load_model` takes.
+        data: opened data, or anything that `open_data` takes: a preset, a built folder, a Hub id.
+        tasks: names of tasks; by default all that the data and the model allow.
+        options: how it is run.
 
     Returns:
         one result a task.
 
     Raises:
-        ResultError: ``out`` holds a result of the same encoder for other data or settings.
-        StoreError: stored embeddings are damaged.
-        ClipError: a clip cannot be embedded.
-        ProcessError: another process has failed.
-        ValueError: an unknown encoder, benchmark, task or device, less than one seed, or data that cannot be used (see
-            `open_benchmark`).
+        AudioCompositionalityError: an unknown model, task, setting or device, data that cannot be used, a clip that
+            cannot be embedded, a result that is in the way, or another process that has failed.
     """
-    if isinstance(encoder, str):
+    options = options or RunOptions()
+    if isinstance(model, str):
+        from audio_compositionality.encoders.loading.registry import load_model
+
         processes = join_processes()
         with processes.one_first():
-            encoder = load_encoder(encoder, device=processes.device(device))
-    return evaluate_encoders(
-        [encoder],
-        open_benchmark(benchmark) if isinstance(benchmark, (str, Path, BenchmarkConfig)) else benchmark,
-        tasks=tasks,
-        seeds=seeds,
-        batch_size=batch_size,
-        device=device,
-        out=out,
-        embeddings=embeddings,
-        skip_invalid=skip_invalid,
-        force=force,
-        progress=progress,
-    )
+            model = load_model(model, device=processes.device(options.device))
+    if isinstance(data, (str, Path)):
+        from audio_compositionality.dataset_builder.opening import open_data
+
+        data = open_data(data)
+    chosen = None if tasks is None else [load_task(name) for name in dict.fromkeys(tasks)]
+    return evaluate_models([model], data, chosen, options)
 
 
-def evaluate_encoders(
-    encoders: Sequence[Encoder],
-    benchmark: Benchmark,
+def evaluate_models(
+    models: Sequence[Model],
+    data: Data,
+    tasks: Sequence[Task] | None,
+    options: RunOptions,
     *,
-    tasks: Sequence[str] | None = None,
-    seeds: int = 3,
-    batch_size: int | None = None,
-    device: str | None = None,
-    out: str | Path | None = None,
-    embeddings: str | Path | None = None,
-    skip_invalid: bool = False,
-    force: bool = False,
-    progress: bool = True,
+    on_result: Report | None = None,
 ) -> list[Result]:
-    """`evaluate_encoder` for several encoders; results that are in the way are found before the first is run."""
+    """Evaluate several models; results that are in the way are found before the first model is run.
+
+    Started by torchrun or ``accelerate launch`` in several processes, each embeds its share of the clips, the main
+    process scores, and all return the results. They share the embeddings through the folder `RunOptions.store`, by
+    default `store_root`, which must be on a file system that all of them see.
+
+    Args:
+        models: loaded models.
+        data: opened data.
+        tasks: default, all whose recipe the data hold and that all of the models can do.
+        options: how models are run.
+        on_result: called in the main process with each result as soon as it is there.
+
+    Raises:
+        AudioCompositionalityError: see `evaluate`.
+    """
     processes = join_processes()
-    if embeddings is None and processes.count > 1:
-        embeddings = embedding_root()
-    fit_device = str(resolve_device(processes.device(device)))
-    run = _Run(benchmark, processes, fit_device, skip_invalid, progress and processes.is_main)
-    chosen = [open_task(task, benchmark, seeds) for task in (benchmark.tasks if tasks is None else tasks)]
-    known = _find_results(encoders, chosen, None if force else out, run)
+    if options.store is None and processes.count > 1:
+        options = replace(options, store=store_root())
+    options = replace(options, progress=options.progress and processes.is_main)
+    chosen = _default_tasks(models, data) if tasks is None else list(tasks)
+    for task in chosen:
+        for model in models:
+            check_model_kind(task, model)
+    opened = [open_task(task, data, options.settings) for task in chosen]
+    _check_settings(opened, options.settings)
+    earlier = _earlier_results(models, opened, options, processes)
     results: list[Result] = []
-    for number, encoder in enumerate(encoders):
-        for task in chosen:
-            result = known.get((number, task.name))
+    for number, model in enumerate(models):
+        for one in opened:
+            result = earlier.get((number, one.task.info.name))
             if result is None:
-                store = open_store(encoder, benchmark, task.name, task.rows, embeddings)
                 started = time.perf_counter()
-                fill_store(
-                    store,
-                    encoder,
-                    benchmark,
-                    batch_size=batch_size,
-                    skip_invalid=skip_invalid,
-                    force=force,
-                    progress=progress,
-                    processes=processes,
-                )
+                compute_outputs(model, one, options, processes)
                 if not processes.is_main:
                     continue
-                embedded = time.perf_counter()
-                result, ids, columns = _score(store, encoder, task, embedded - started, run)
-                if out is not None:
-                    save_result(Path(out), result, ids, columns)
+                result, samples = _score(model, one, options, processes, time.perf_counter() - started)
+                if options.out is not None:
+                    save_result(options.out, result, samples)
             results.append(result)
+            if on_result is not None and processes.is_main:
+                on_result(result)
     return [Result.loads(text) for text in json.loads(processes.tell(json.dumps([r.dumps() for r in results])))]
 
 
-def _find_results(
-    encoders: Sequence[Encoder],
-    tasks: Sequence[Task],
-    out: str | Path | None,
-    run: _Run,
-) -> dict[tuple[int, str], Result]:
-    """The results that a folder holds, by the number of the encoder and the task: the main process looks, all know.
+def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:
+    """The tasks whose recipe the data hold and that every model can do.
 
     Raises:
-        ResultError: the folder holds a result of an encoder for other data or settings, or a damaged one.
+        InputError: there is none.
     """
-    found: list[tuple[int, str, str]] = []
-    if out is not None and run.processes.is_main:
-        for number, encoder in enumerate(encoders):
-            for task in tasks:
-                result = _find_result(encoder, task, Path(out), run)
+    possible = [task for task in list_tasks() if task.info.recipe in data.recipes]
+    usable = [task for task in possible if all(isinstance(model, task.info.model) for model in models)]
+    if not usable:
+        names = ", ".join(task.info.name for task in possible) or "no task"
+        raise InputError(f"the data {data.source!r} have {names}, which these models cannot all do")
+    return usable
+
+
+def _check_settings(opened: Iterable[OpenedTask], requested: Mapping[str, Any]) -> None:
+    """Refuse a requested setting that no task has."""
+    valid = {name for one in opened for name in one.settings}
+    for name in requested:
+        if name not in valid:
+            hint = nearest(name, sorted(valid)) if valid else "they have none"
+            raise InputError(f"none of the tasks has the setting {name!r}; {hint}")
+
+
+def _earlier_results(
+    models: Sequence[Model], opened: Sequence[OpenedTask], options: RunOptions, processes: Processes
+) -> dict[tuple[int, str], Result]:
+    """The results that the folder holds, by the number of the model and the task: the main process looks, all know.
+
+    Raises:
+        ResultError: the folder holds a result of a model for other data or settings, or a damaged one.
+    """
+    texts: list[tuple[int, str, str]] = []
+    if options.out is not None and not options.force and processes.is_main:
+        for number, model in enumerate(models):
+            for one in opened:
+                result = _earlier_result(model, one, options.out, options.skip_invalid)
                 if result is not None:
-                    found.append((number, task.name, result.dumps()))
-    told = json.loads(run.processes.tell(json.dumps(found)))
+                    texts.append((number, one.task.info.name, result.dumps()))
+    told = json.loads(processes.tell(json.dumps(texts)))
     return {(number, name): Result.loads(text) for number, name, text in told}
 
 
-def _find_result(encoder: Encoder, task: Task, out: Path, run: _Run) -> Result | None:
-    path = result_path(out, encoder.id, encoder.revision, task.name)
+def _earlier_result(model: Model, opened: OpenedTask, out: Path, skip_invalid: bool) -> Result | None:
+    path = result_path(out, model.card.id, model.card.revision, opened.task.info.name)
     if not path.exists():
         return None
     result, _ = load_result(path)
-    if result.skipped and not run.skip_invalid:
+    if result.skipped and not skip_invalid:
         raise ResultError(
             f"{path} is a result without {len(result.skipped)} clips that could not be embedded, such as "
-            f"{result.skipped[0]['id']}: --skip-invalid accepts it, --force computes it again"
+            f"{result.skipped[0].id}: --skip-invalid accepts it, --force computes it again"
         )
-    other = result.differences(EmbeddingKey.of(encoder, run.benchmark.fingerprint, task.name), task.settings)
-    if other:
+    differing = differences(result, model.card, opened)
+    if differing:
         raise ResultError(
-            f"{path} is a result for other data, settings or weights (of {result.dataset}, now {run.benchmark.source}; "
-            f"other are {', '.join(other)}): give another --out, or --force to replace it"
+            f"{path} is a result for other data, settings or weights (of {result.dataset}, now "
+            f"{opened.configuration.source}; other are {', '.join(differing)}): give another --out, or --force to "
+            "replace it"
         )
     return result
 
 
+def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str]:
+    """Names of what is other in a result than in a card and a task with its data and settings."""
+    model = ResultModel.of(card)
+    wanted: dict[str, Any] = {
+        "task_version": opened.task.info.version,
+        "fingerprint": opened.configuration.fingerprint,
+        "settings": json.loads(json.dumps(dict(opened.settings))),
+    }
+    other = [name for name, value in wanted.items() if getattr(result, name) != value]
+    told = ("paradigm", "licence", "parameters")
+    other += [
+        name
+        for name in ResultModel.model_fields
+        if name not in told and getattr(result.model, name) != getattr(model, name)
+    ]
+    return sorted(other)
+
+
 def _score(
-    store: EmbeddingStore, encoder: Encoder, task: Task, embed_seconds: float, run: _Run
-) -> tuple[Result, list[str], Mapping[str, NDArray[np.float64]]]:
-    """The result of a task whose clips are in the store, the ids of its samples and their columns, each [n]."""
-    task, embeddings, skipped = valid_rows(store, task, run.skip_invalid)
-    deviation = precision_deviation(encoder, run.benchmark, task.name, [clip["id"] for clip in skipped])
+    model: Model, opened: OpenedTask, options: RunOptions, processes: Processes, embed_seconds: float
+) -> tuple[Result, SampleTable]:
+    """The result of a task whose outputs are in the store, and its samples."""
+    collected = collect_outputs(model, opened, options)
+    left, skipped = collected.opened, collected.skipped
+    deviation = None
+    if isinstance(model, AudioEncoder) and left.clip_ids:
+        deviation = precision_deviation(model, left.configuration, list(skipped))
+    fit_device = _fit_device(processes.device(options.device))
     started = time.perf_counter()
-    found = score_result(task, embeddings, run.fit_device, run.progress)
-    seconds = time.perf_counter() - started
-    others = run.processes.count - 1
-    device = device_of(encoder) + (f" and {others} more" if others else "")
-    result = Result(
-        task=task.name,
-        **found.fields,
-        settings=task.settings,
-        encoder_id=encoder.id,
-        encoder_revision=encoder.revision,
-        weights_sha256=store.key.weights_sha256,
-        output_dim=encoder.output_dim,
-        sample_rate=encoder.sample_rate,
-        parameters=_stated(encoder, "num_parameters", int),
-        paradigm=_stated(encoder, "paradigm", str),
-        licence=_stated(encoder, "licence", str),
-        options=asdict(options_of(encoder)),
-        front_end_version=store.key.front_end_version,
-        precision_deviation=deviation,
-        skipped=skipped,
-        dataset=run.benchmark.source,
-        fingerprint=run.benchmark.fingerprint,
-        versions=library_versions(),
-        device=device if task.name == "a_coat" else f"{device}, fit on {run.fit_device}",
-        seconds={"embed": embed_seconds, "score": seconds},
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
+    scores = left.score(collected.outputs, fit_device, options.progress)
+    seconds = {"embed": embed_seconds, "score": time.perf_counter() - started}
+    more = processes.count - 1
+    device = model.device + (f" and {more} more" if more else "")
+    if any(measure.fitted for measure in left.task.info.measures):
+        device += f", fit on {fit_device}"
+    samples = SampleTable(scores.ids, scores.columns)
+    result = make_result(left, scores, left.samples, model.card, samples, device=device, seconds=seconds)
+    return (
+        result.model_copy(
+            update={
+                "precision_deviation": None if deviation is None else Deviation.model_validate(deviation),
+                "skipped": [Skipped(id=id, reason=reason[:2_000]) for id, reason in skipped.items()],
+            }
+        ),
+        samples,
     )
-    return result, task.sample_ids, found.columns
 
 
-def _stated(encoder: Encoder, name: str, kind: type[_T]) -> _T | None:
-    """An attribute that an encoder need not have; None where it has none, or 0, or an empty or another one."""
-    value = getattr(encoder, name, None)
-    return value if value and type(value) is kind else None
+def _fit_device(requested: str | None) -> str:
+    from audio_compositionality.encoders.inference import resolve_device
+
+    return str(resolve_device(requested))
+
+
+def make_result(
+    opened: OpenedTask,
+    scores: Scores,
+    described: Samples,
+    card: ModelCard,
+    samples: SampleTable,
+    *,
+    device: str,
+    seconds: Mapping[str, float],
+) -> Result:
+    """The result of some scores.
+
+    Args:
+        opened: the task and its data.
+        scores: of a model.
+        described: what is known of the samples.
+        card: of the model.
+        samples: the columns that stand beside the result.
+        device: where the model ran.
+        seconds: wall-clock time of each stage.
+    """
+    info = opened.task.info
+    return Result(
+        schema_version=SCHEMA_VERSION,
+        task=info.name,
+        task_version=info.version,
+        measures=dict(scores.measures),
+        intervals=intervals_of(opened.task, scores, described),
+        n=len(scores.ids),
+        training=dict(scores.training),
+        settings=json.loads(json.dumps(dict(opened.settings))),
+        model=ResultModel.of(card),
+        precision_deviation=None,
+        skipped=[],
+        recipe=info.recipe,
+        fingerprint=opened.configuration.fingerprint,
+        dataset=shortened(opened.configuration.source, 200),
+        versions=library_versions(),
+        device=device,
+        seconds=dict(seconds),
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        samples_sha256=sha256_of(samples.dumps().encode()),
+    )
+
+
+def intervals_of(task: Task, scores: Scores, described: Samples) -> dict[str, tuple[float, float] | None]:
+    """95 % interval of each measure that is a mean over samples: BCa bootstrap over clusters; None of too few."""
+    intervals: dict[str, tuple[float, float] | None] = {}
+    for measure in task.info.sampled:
+        column = scores.columns.get(measure.column or "")
+        if column is None or scores.measures.get(measure.name) is None:
+            intervals[measure.name] = None
+        else:
+            intervals[measure.name] = mean_intervals(column[:, None], described.clusters)[0]
+    return intervals
 
 
 def library_versions() -> dict[str, str]:

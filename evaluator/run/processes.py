@@ -1,7 +1,8 @@
 """Several processes at one evaluation, on one machine or many, as torchrun or accelerate start them.
 
 Each embeds its share of the clips into one store on a file system that all of them see; the main process scores.
-Nothing but a few lines of text passes between them, so gloo on the CPU joins them whatever they compute on.
+Nothing but a few lines of text passes between them, so gloo on the CPU joins them whatever they compute on. Where one
+fails, the launcher ends the others.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.support.text import first_line
+
 if TYPE_CHECKING:
     from accelerate import PartialState
 
 LONGEST_WAIT = timedelta(days=7)
 """How long a process waits for the slowest: one that finds its share in the store waits as long as another computes."""
 
-_COUNTER, _MESSAGE = "audio-compositionality/failures", "audio-compositionality/failure"
 
-
-class ProcessError(RuntimeError):
+class ProcessError(AudioCompositionalityError):
     """Another process of the same evaluation has failed, or cannot be reached."""
 
 
@@ -44,7 +46,6 @@ class Processes:
         self._group = group
         self.rank: int = 0 if state is None else state.process_index
         self.count: int = 1 if state is None else state.num_processes
-        self._first_to_fail: bool | None = None
 
     @property
     def is_main(self) -> bool:
@@ -83,7 +84,7 @@ class Processes:
         """Wait until all processes have come here.
 
         Raises:
-            ProcessError: if one of them ends before.
+            ProcessError: one of them has ended before.
         """
         if self._state is None:
             return
@@ -96,7 +97,7 @@ class Processes:
         """The text that the main process gives, in every process.
 
         Raises:
-            ProcessError: if one of them ends before.
+            ProcessError: one of them has ended before.
         """
         if self._state is None:
             return text
@@ -107,48 +108,6 @@ class Processes:
             broadcast_object_list(told, group=self._group)
         return told[0]
 
-    def check(self) -> None:
-        """Find out whether another process has failed.
-
-        Raises:
-            ProcessError: if so.
-        """
-        if self._state is None:
-            return
-        with _connected():
-            failed = self._store().check([_MESSAGE])
-        if failed:
-            raise ProcessError(f"another process failed: {self._store().get(_MESSAGE).decode()}")
-
-    @contextmanager
-    def telling_failures(self) -> Iterator[None]:
-        """Tell the other processes of an error that is raised inside; they find out by `check`."""
-        try:
-            yield
-        except BaseException as error:
-            self.claim_failure(str(error) or repr(error))
-            raise
-
-    def claim_failure(self, message: str) -> bool:
-        """Tell the other processes of an error in this one. Returns whether it is the first, which prints it."""
-        if self._state is None:
-            return True
-        if self._first_to_fail is None:
-            try:
-                self._first_to_fail = self._store().add(_COUNTER, 1) == 1
-                if self._first_to_fail:
-                    self._store().set(_MESSAGE, message)
-            except RuntimeError:
-                # Nobody is left to ask: better said twice than not at all.
-                self._first_to_fail = True
-        return self._first_to_fail
-
-    def _store(self) -> Any:
-        # torch has no public name for the key-value store that has joined the processes.
-        from torch.distributed.distributed_c10d import _get_default_store
-
-        return _get_default_store()
-
 
 @contextmanager
 def _connected() -> Iterator[None]:
@@ -158,9 +117,8 @@ def _connected() -> Iterator[None]:
         yield
     except RuntimeError as error:
         # gloo raises plain RuntimeErrors of its own.
-        if isinstance(error, DistError) or "gloo" in str(error):
-            reason = str(error).strip().splitlines()[0]
-            raise ProcessError(f"another process has ended, or cannot be reached: {reason}") from error
+        if isinstance(error, DistError) or "gloo" in str(error).lower() or "connection" in str(error).lower():
+            raise ProcessError(f"another process has ended, or cannot be reached: {first_line(error)}") from error
         raise
 
 
@@ -173,8 +131,8 @@ def join_processes() -> Processes:
     The first call in a process waits for the others, half an hour at most.
 
     Raises:
-        ValueError: if ``WORLD_SIZE`` is above 1 but the other variables of a launcher are missing.
-        ProcessError: if the others cannot be reached.
+        InputError: ``WORLD_SIZE`` is above 1 but the other variables of a launcher are missing.
+        ProcessError: the others cannot be reached.
     """
     global _processes
     if _processes is None:
@@ -182,15 +140,10 @@ def join_processes() -> Processes:
     return _processes
 
 
-def claim_failure(message: str) -> bool:
-    """`Processes.claim_failure`; True as long as this process has not joined others."""
-    return _processes is None or _processes.claim_failure(message)
-
-
 def _join() -> Processes:
     missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
     if missing:
-        raise ValueError(
+        raise InputError(
             f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, but {', '.join(missing)} is not set: start the processes with "
             "torchrun or accelerate launch, or unset WORLD_SIZE for a single one"
         )

@@ -1,0 +1,66 @@
+"""What a metric's module says of itself, read from its file: importing it may take seconds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from .base import Measure, TaskError
+
+
+@dataclass(frozen=True)
+class MetricDescription:
+    """The constants that every metric module has.
+
+    Attributes:
+        version: its ``VERSION``.
+        measures: its ``MEASURES``.
+        citation: its ``_CITATION``, BibTeX.
+    """
+
+    version: int
+    measures: tuple[Measure, ...]
+    citation: str
+
+
+@cache
+def describe_metric(module: str | Path) -> MetricDescription:
+    """The description of a metric.
+
+    Args:
+        module: name of one of the project's metrics, or the path of a file.
+
+    Raises:
+        TaskError: the module lacks one of the constants, or one is no literal.
+    """
+    path = Path(_location(module)) if isinstance(module, str) else module
+    constants: dict[str, Any] = {}
+    for node in ast.parse(path.read_text("utf-8")).body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(node, ast.Assign) and isinstance(target, ast.Name):
+            if target.id in ("VERSION", "MEASURES", "_CITATION"):
+                try:
+                    constants[target.id] = ast.literal_eval(node.value)
+                except ValueError as error:
+                    raise TaskError(f"{path.name}: {target.id} must be a literal, so that it can be read") from error
+    missing = {"VERSION", "MEASURES", "_CITATION"} - set(constants)
+    if missing:
+        raise TaskError(f"{path.name} lacks {', '.join(sorted(missing))}, which a metric of a task has")
+    return MetricDescription(constants["VERSION"], measures_from(constants["MEASURES"]), constants["_CITATION"])
+
+
+def _location(name: str) -> str:
+    package = find_spec("audio_compositionality.metrics")
+    if package is None or not package.submodule_search_locations:
+        raise TaskError("the package has no folder of metrics: install it again")
+    return str(Path(package.submodule_search_locations[0]) / name / f"{name}.py")
+
+
+def measures_from(descriptions: Mapping[str, Mapping[str, Any]]) -> tuple[Measure, ...]:
+    """Measures from a metric's ``MEASURES``: fields of `Measure` by the measure's name."""
+    return tuple(Measure(name=name, **fields) for name, fields in descriptions.items())
