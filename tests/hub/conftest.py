@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from audio_compositionality.dataset_builder import BenchmarkConfig, build_dataset
-
 from .clients import connect, forget, process_environment
 from .guard import sitecustomize as guard
 from .server import LoopbackHub
@@ -100,9 +98,3 @@ def run_client(start_client: StartClient) -> RunClient:
         return output
 
     return run
-
-
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory, tiny_config: BenchmarkConfig) -> Path:
-    """A data set as `audio-compositionality build` writes it. Not to be changed."""
-    return build_dataset(tiny_config, tmp_path_factory.mktemp("built") / "scenes", workers=1, progress=False)

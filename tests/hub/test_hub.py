@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
-from typing import Any
 
 import huggingface_hub
 import pytest
 from huggingface_hub import HfApi
-from huggingface_hub.utils._runtime import is_xet_available
 
-from audio_compositionality.hub import Hub, HubError, Repository
 from audio_compositionality.hub.calls import LONGEST_WAIT
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.errors import HubError, Repository
 
 from .conftest import ActAs
 from .faults import CutDownload, Drop, Fault, Meanwhile, Status
@@ -249,18 +252,47 @@ def test_ones_own_pull_request_is_kept_where_somebody_else_adds_to_it(
     assert repository.files("refs/pr/1").items() >= {"c.txt": b"new", "d.txt": b"d"}.items()
 
 
-def test_files_go_by_the_way_that_is_tested(scenes: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Xet, which the clients prefer where it is installed, goes past Python to servers that nobody can imitate.
-    seen = []
-    original = HfApi.preupload_lfs_files
+def test_a_long_outage_is_told_once(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
+    # The client asks a tree several times by itself, and so do we: 30 requests, each with two lines of the client's.
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    loggers = [logging.getLogger(name) for name in ("huggingface_hub", "audio_compositionality")]
+    order = hub.faults.order("GET", "/tree/", Status(503), times=None)
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        with pytest.raises(HubError, match="answered 503"):
+            Hub().files(scenes)
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+    assert order.fired > 5
+    assert len(lines) == 1
+    assert lines[0].startswith("could not list the files of the dataset lab/scenes")
 
-    def upload(self: HfApi, *arguments: Any, **options: Any) -> None:
-        seen.append(is_xet_available())
-        original(self, *arguments, **options)
 
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", False)
-    monkeypatch.setattr(HfApi, "preupload_lfs_files", upload)
-    assert is_xet_available()
-    Hub().commit(scenes, {"new.parquet": bytes(100)}, "new")
-    assert set(seen) == {False}
-    assert is_xet_available()
+SWITCH = """
+import sys
+for name in sys.argv[1:]:
+    __import__(name)
+from huggingface_hub import constants
+print(constants.HF_HUB_DISABLE_XET)
+"""
+
+
+@pytest.mark.parametrize(
+    ("modules", "setting", "disabled"),
+    [
+        (["audio_compositionality.hub"], None, True),
+        (["huggingface_hub.constants", "audio_compositionality.hub"], None, True),
+        (["audio_compositionality.hub"], "0", False),
+    ],
+    ids=["before the client", "after the client", "chosen by the user"],
+)
+def test_xet_is_switched_off_once_and_for_all(modules: list[str], setting: str | None, disabled: bool) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "HF_HUB_DISABLE_XET"}
+    chosen = {} if setting is None else {"HF_HUB_DISABLE_XET": setting}
+    process = [sys.executable, "-c", SWITCH, *modules]
+    printed = subprocess.run(process, env=environment | chosen, capture_output=True, text=True, check=True).stdout
+    assert printed.split() == [str(disabled)]

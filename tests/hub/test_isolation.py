@@ -55,16 +55,16 @@ def test_the_guard_holds_in_other_processes(hub: LoopbackHub, tmp_path: Path) ->
 
 def test_no_module_of_the_clients_keeps_other_settings(hub: LoopbackHub, tmp_path: Path) -> None:
     """Every address and cache folder in the modules of the clients that are loaded is this test's."""
-    elsewhere = ("https://huggingface.co", str(Path.home() / ".cache"))
+    elsewhere = ("https://huggingface.co", str(Path.home() / ".cache" / "huggingface"))
     # The public Hub's own name, which others are compared with, and the folder that a default is put together from.
     meant = {"_HF_DEFAULT_ENDPOINT", "HUGGINGFACE_CO_URL_HOME", "default_home"}
-    found = []
+    kept = []
     for name, module in list(sys.modules.items()):
         if name.split(".")[0] in ("huggingface_hub", "datasets", "evaluate"):
             for attribute, value in list(vars(module).items()):
                 if isinstance(value, (str, Path)) and str(value).startswith(elsewhere) and attribute not in meant:
-                    found.append(f"{name}.{attribute} = {value}")
-    assert not found
+                    kept.append(f"{name}.{attribute} = {value}")
+    assert not kept
 
 
 def test_a_closed_hub_answers_nobody(tmp_path: Path) -> None:

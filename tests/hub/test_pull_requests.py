@@ -14,14 +14,13 @@ from huggingface_hub import HfApi, constants
 from submissions import ShortEncoder, read_embeddings, with_embeddings, with_json, with_samples
 
 from audio_compositionality.dataset_builder import Benchmark, DatasetError, open_benchmark
-from audio_compositionality.evaluator.submissions import submission
 from audio_compositionality.evaluator.run.evaluation import evaluate_encoder
+from audio_compositionality.evaluator.submissions import submission
 from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
 from audio_compositionality.evaluator.submissions.submission import make_submission
 from audio_compositionality.hub import Hub, HubError
 from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard import examination
-from audio_compositionality.leaderboard import pull_requests
+from audio_compositionality.leaderboard import examination, pull_requests
 from audio_compositionality.leaderboard.checker import Checker
 from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
 from audio_compositionality.leaderboard.reading import BoardReader

@@ -16,8 +16,8 @@ import yaml
 from huggingface_hub import HfApi
 
 from audio_compositionality import push_scripts
-from audio_compositionality.dataset_builder import BenchmarkConfig, DatasetError, build_dataset, open_benchmark
 from audio_compositionality.cli.command_line import main
+from audio_compositionality.dataset_builder import BenchmarkConfig, DatasetError, build_dataset, open_benchmark
 from audio_compositionality.hub import Hub, HubError
 from audio_compositionality.hub.names import dataset_of
 from audio_compositionality.push_scripts.dataset import push_dataset

@@ -15,10 +15,10 @@ import pytest
 import yaml
 from huggingface_hub import HfApi
 
-from audio_compositionality.dataset_builder import Benchmark, open_benchmark
 from audio_compositionality.cli.command_line import main
-from audio_compositionality.evaluator.run.evaluation import evaluate_encoder
+from audio_compositionality.dataset_builder import Benchmark, open_benchmark
 from audio_compositionality.evaluator.results.result import Result, ResultError, load_result
+from audio_compositionality.evaluator.run.evaluation import evaluate_encoder
 from audio_compositionality.hub import HubError
 from audio_compositionality.push_scripts.dataset import push_dataset
 from audio_compositionality.push_scripts.model_results import model_entries, model_of, variant_of
