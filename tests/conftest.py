@@ -1,20 +1,74 @@
+"""What tests of several rooms share: no network, no cache of the user, one thread, small data, real weights, a seed."""
+
+from __future__ import annotations
+
 import os
+import secrets
 import shutil
 import tempfile
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
-# The clients of the Hub read it when they are imported: no test writes to the user's cache.
+# Libraries read these when they are imported. No test writes to the user's cache. One thread each: the workers of
+# pytest-xdist share the cores, and sums are of the same order everywhere.
 os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="hub-cache-")
+for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[_variable] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-from audio_compositionality.dataset_builder import BenchmarkConfig, RenderedBenchmark
-from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
+import hypothesis
+
+from .checkpoints import checkpoints_folder, make_checkpoints
+
+if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.data import Data
+    from audio_compositionality.dataset_builder.rendered import RenderedData
+
+# How long an example takes says something about the machine, not about the code.
+hypothesis.settings.register_profile("house", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("house")
+
+_SEED = "AUDIO_COMPOSITIONALITY_FUZZ_SEED"
+
+_CHECKPOINTS = checkpoints_folder()
+"""Looked up before a test moves the cache."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("fuzz")
+    group.addoption("--fuzz-cases", type=int, default=300, metavar="N", help="cases of each fuzzing test (300)")
+    group.addoption("--fuzz-seed", type=int, metavar="SEED", help="draw the cases of an earlier run again")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Workers of pytest-xdist are started with the environment of the process that chose the seed.
+    seed = config.getoption("--fuzz-seed")
+    if seed is not None or _SEED not in os.environ:
+        os.environ[_SEED] = str(secrets.randbelow(2**32) if seed is None else seed)
+
+
+def pytest_report_header() -> str:
+    return f"fuzzing: draw the same cases again with --fuzz-seed {os.environ[_SEED]}"
 
 
 def pytest_unconfigure() -> None:
     shutil.rmtree(os.environ["HF_HOME"], ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def fuzz_cases(request: pytest.FixtureRequest) -> int:
+    """How many cases a fuzzing test draws."""
+    return int(request.config.getoption("--fuzz-cases"))
+
+
+@pytest.fixture
+def fuzz_rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Draws other numbers in each run, the same for one seed, whichever other tests run."""
+    return np.random.default_rng([int(os.environ[_SEED]), *request.node.name.encode()])
 
 
 @pytest.fixture(autouse=True)
@@ -32,35 +86,35 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="session")
-def small_config() -> BenchmarkConfig:
+def one_thread() -> Iterator[None]:
+    """torch computes in one thread, however many cores there are."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def few_steps() -> dict[str, Any]:
+    """Settings of tasks (`RunOptions.settings`) for tests to which it does not matter how well a model is fitted."""
+    return {"seeds": 1, "max_steps": 10}
+
+
+@pytest.fixture(scope="session")
+def small_data() -> RenderedData:
     """Three classes of each attribute: 27 tones, 81 sources, a few rows."""
-    return BenchmarkConfig(
-        num_classes=3,
-        quadruple_candidates=500,
-        scene_candidates=2_000,
-        quadruples=12,
-        train_scenes=40,
-        validation_scenes=8,
-        test_scenes=8,
-        voices=default_voices()[:3],
-    )
+    raise NotImplementedError
 
 
 @pytest.fixture(scope="session")
-def small_benchmark(small_config: BenchmarkConfig) -> RenderedBenchmark:
-    return RenderedBenchmark("small", small_config)
-
-
-@pytest.fixture(scope="session")
-def tiny_config(small_config: BenchmarkConfig) -> BenchmarkConfig:
+def tiny_data() -> Data:
     """As few rows as a data set can have and still fill two row groups."""
-    return replace(small_config, quadruples=2, train_scenes=20, validation_scenes=2, test_scenes=2)
+    raise NotImplementedError
 
 
 @pytest.fixture(scope="session")
 def checkpoints() -> Path:
-    """The folder with real pretrained weights, for tests marked ``weights``."""
-    folder = os.environ.get("AUDIO_COMPOSITIONALITY_CHECKPOINTS")
-    if not folder:
-        pytest.skip("AUDIO_COMPOSITIONALITY_CHECKPOINTS names no folder with whisper-tiny.en and whisper-base")
-    return Path(folder)
+    """The folder with real pretrained weights, for tests marked ``weights``; they are made when they are not there."""
+    return make_checkpoints(_CHECKPOINTS)
