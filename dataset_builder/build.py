@@ -22,9 +22,9 @@ from tqdm import tqdm
 
 from .benchmark import AUDIO_COLUMNS, RenderedBenchmark
 from .card import dataset_card
-from .synthesis.config import GENERATOR_VERSION, BenchmarkConfig, preset_config
 from .manifest import MANIFEST_NAME, Manifest, Shard, sha256_of
 from .messages import DatasetError, nearest
+from .synthesis.config import GENERATOR_VERSION, BenchmarkConfig, preset_config
 from .synthesis.scenes import ATTRIBUTES
 
 AudioFormat = Literal["flac", "wav"]

@@ -9,8 +9,8 @@ from string import Template
 import yaml
 from datasets import Features
 
-from .synthesis.config import BenchmarkConfig
 from .manifest import Shard
+from .synthesis.config import BenchmarkConfig
 
 _ONSET = {
     "random": "drawn uniformly within the first period",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 
 Waveform = NDArray[np.float32]
+Pcm16 = NDArray[np.int16]
 Row = dict[str, Any]
 
 
@@ -112,6 +113,11 @@ class Data(Protocol):
             DatasetError: the data hold none; says which they hold.
         """
         ...
+
+
+def to_waveform(samples: Pcm16) -> Waveform:
+    """16-bit samples as float32 in [-1, 1), value / 32,768 as audio readers give them."""
+    return samples.astype(np.float32) * np.float32(1 / 32_768)
 
 
 def in_batches(clips: Iterable[Clip], batch_size: int) -> Iterator[ClipBatch]:

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .synthesis.config import fingerprint_of
 from .messages import DatasetError
+from .synthesis.config import fingerprint_of
 
 MANIFEST_NAME = "benchmark.json"
 SCHEMA_VERSION = 1

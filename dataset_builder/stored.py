@@ -24,9 +24,9 @@ import yaml
 from audio_compositionality.hub import Action, Hub, HubError, Repository, call
 
 from .benchmark import AUDIO_COLUMNS, Clip, ClipBatch, check_rows, check_task, in_batches
-from .synthesis.config import SPLITS
 from .manifest import MANIFEST_NAME, Manifest, sha256_of
 from .messages import DatasetError
+from .synthesis.config import SPLITS
 from .synthesis.scenes import ATTRIBUTES
 from .synthesis.sound import Waveform
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..data import Row
+from ..data import Pcm16, Row
 
 if TYPE_CHECKING:
     from datasets import Features
-
-Pcm16 = NDArray[np.int16]
 
 
 class RecipeSettings(Protocol):
@@ -26,6 +21,9 @@ class RecipeSettings(Protocol):
         ...
 
 
+Settings = TypeVar("Settings", bound=RecipeSettings)
+
+
 class Rendering(Protocol):
     """The rows of a configuration and their sound, made as they are asked for.
 
@@ -34,7 +32,8 @@ class Rendering(Protocol):
         sample_rate: Hz.
     """
 
-    sample_rate: int
+    @property
+    def sample_rate(self) -> int: ...  # noqa: D102
 
     @property
     def rows(self) -> Sequence[Row]: ...  # noqa: D102
@@ -44,22 +43,33 @@ class Rendering(Protocol):
         ...
 
 
-class Recipe(Protocol):
+class Recipe(Protocol[Settings]):
     """A recipe: a module in this folder, or of an installed package, has one by the name ``RECIPE``.
 
     Attributes:
         name: of the configuration: ``load_dataset(folder, name)``.
         version: of the code that decides rows and samples; it rises with any change that alters one of them.
+        splits: those that the configuration has, in the order of its rows.
+        one_length: whether all clips have one length, so that a stored clip of another is refused.
         presets: settings by the name of a preset.
-        splits: those that the configuration has.
     """
 
-    name: str
-    version: int
-    presets: Mapping[str, RecipeSettings]
-    splits: tuple[str, ...]
+    @property
+    def name(self) -> str: ...  # noqa: D102
 
-    def features(self, settings: RecipeSettings) -> Features:
+    @property
+    def version(self) -> int: ...  # noqa: D102
+
+    @property
+    def splits(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    @property
+    def one_length(self) -> bool: ...  # noqa: D102
+
+    @property
+    def presets(self) -> Mapping[str, Settings]: ...  # noqa: D102
+
+    def features(self, settings: Settings) -> Features:
         """The columns of the configuration, ``id`` first, those with sound among them."""
         ...
 
@@ -67,7 +77,7 @@ class Recipe(Protocol):
         """The clips of a row: names of its columns with sound, or ``column/0``, ``column/1`` … for a list of clips."""
         ...
 
-    def render(self, settings: RecipeSettings) -> Rendering:
+    def render(self, settings: Settings) -> Rendering:
         """Draw the rows; nothing is written."""
         ...
 
@@ -79,7 +89,7 @@ class Recipe(Protocol):
         """
         ...
 
-    def describe(self, settings: RecipeSettings) -> str:
+    def describe(self, settings: Settings) -> str:
         """Markdown of the card: what the rows are and how they sound; begins with no heading."""
         ...
 

@@ -1,6 +1,6 @@
 """Sources, scenes and quadruples, and the sampling of candidates.
 
-Paper (arXiv 2603.13685): section 3.1 defines sources, scenes and quadruples, section 4.1 the candidate pools.
+Paper (arXiv 2603.13685): section 3.1 defines sources and scenes, 3.2 quadruples, section 4.1 the candidate pools.
 
 A source is one class of each attribute. For arithmetic on many candidates it has a *code*, the mixed-radix
 number ``((timbre * K + pitch) * K + rate) * K + amplitude``; a set of sources is a row of codes in increasing
@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from audio_compositionality.support.errors import InputError
 
 ATTRIBUTES = ("timbre", "pitch", "rate", "amplitude")
 EMPTY = -1
@@ -35,13 +37,13 @@ class Source:
         for field in fields(self):
             value = getattr(self, field.name)
             if value < 0:
-                raise ValueError(f"{field.name} is {value}; a class is an integer from 0 to K-1")
+                raise InputError(f"{field.name} is {value}; a class is an integer from 0 to K-1")
 
     @classmethod
     def from_code(cls, code: int, num_classes: int) -> Source:
         """The source whose code is ``code`` when each attribute has ``num_classes`` classes."""
         if not 0 <= code < num_classes ** len(ATTRIBUTES):
-            raise ValueError(f"code is {code}; with K = {num_classes} codes run from 0 to K^4-1")
+            raise InputError(f"code is {code}; with K = {num_classes} codes run from 0 to K^4-1")
         digits = []
         for _ in ATTRIBUTES:
             code, digit = divmod(code, num_classes)
@@ -53,18 +55,18 @@ class Source:
         code = 0
         for digit in astuple(self):
             if digit >= num_classes:
-                raise ValueError(f"{self} has a class of {num_classes} or more; classes run from 0 to K-1")
+                raise InputError(f"{self} has a class of {num_classes} or more; classes run from 0 to K-1")
             code = code * num_classes + digit
         return code
 
 
 def _check_onsets(name: str, sources: tuple[Source, ...], onsets: tuple[int, ...]) -> None:
     if not sources:
-        raise ValueError(f"{name} has no source; a set of sources has at least one")
+        raise InputError(f"{name} has no source; a set of sources has at least one")
     if len(set(sources)) != len(sources):
-        raise ValueError(f"{name} holds a source twice: {sources}; no two sources of a scene are the same")
+        raise InputError(f"{name} holds a source twice: {sources}; no two sources of a scene are the same")
     if len(onsets) != len(sources):
-        raise ValueError(f"{name} has {len(sources)} sources but {len(onsets)} onsets")
+        raise InputError(f"{name} has {len(sources)} sources but {len(onsets)} onsets")
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Quadruple:
-    """Base scenes A and C and the added sources T: the scenes A, B = A ∪ T, C, D = C ∪ T (section 3.1).
+    """Base scenes A and C and the added sources T: the scenes A, B = A ∪ T, C, D = C ∪ T (paper, section 3.2).
 
     A source of A sounds from the same onset in A and in B, a source of T from the same onset in B and in D.
     """
@@ -109,9 +111,9 @@ class Quadruple:
         _check_onsets(f"{self.id} T", self.t, self.t_onsets)
         for name, base in (("A", self.a), ("C", self.c)):
             if set(base) & set(self.t):
-                raise ValueError(f"{self.id}: {name} and T share a source; T adds sources that {name} lacks")
+                raise InputError(f"{self.id}: {name} and T share a source; T adds sources that {name} lacks")
         if set(self.a) == set(self.c):
-            raise ValueError(f"{self.id}: A and C are the same scene; the step would be compared with itself")
+            raise InputError(f"{self.id}: A and C are the same scene; the step would be compared with itself")
 
 
 def count_scenes(num_classes: int, max_sources: int) -> int:
@@ -128,11 +130,11 @@ def sample_scenes(rng: np.random.Generator, count: int, num_classes: int, max_so
     leave of their quarter goes to the other sizes in equal parts (32.4 % each).
 
     Returns int32 codes [count, max_sources], rows in increasing order padded with EMPTY.
-    Raises ValueError where fewer than twice ``count`` scenes exist.
+    Raises InputError where fewer than twice ``count`` scenes exist.
     """
     available = count_scenes(num_classes, max_sources)
     if 2 * count > available:
-        raise ValueError(
+        raise InputError(
             f"{count:,} candidate scenes were asked for, but K = {num_classes} classes and up to {max_sources} "
             f"sources make {available:,} scenes; a pool may hold at most half of them"
         )
@@ -146,18 +148,18 @@ def sample_scenes(rng: np.random.Generator, count: int, num_classes: int, max_so
 
 
 def sample_quadruples(rng: np.random.Generator, count: int, num_classes: int, max_sources: int) -> Codes:
-    """Draw ``count`` different candidate quadruples (paper, sections 3.1 and 4.1).
+    """Draw ``count`` different candidate quadruples (paper, sections 3.2 and 4.1).
 
     |T| is uniform on 1..N-1, then |A| and |C| independently uniform on 1..N-|T|. A quadruple in which A and T
     or C and T share a source, or in which A = C, is drawn again, as is one drawn before; (A, C, T) and
     (C, A, T) compare the same two steps and count as the same.
 
     Returns int32 codes [count, 3, max_sources - 1], the sets A, C, T in this order.
-    Raises ValueError where the pool could not plausibly be filled.
+    Raises InputError where the pool could not plausibly be filled.
     """
     available = count_scenes(num_classes, max_sources) ** 2
     if 100 * count > available:
-        raise ValueError(
+        raise InputError(
             f"{count:,} candidate quadruples were asked for, but K = {num_classes} classes and up to "
             f"{max_sources} sources make about {available:,}; a pool may hold at most a hundredth of them"
         )

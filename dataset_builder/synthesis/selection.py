@@ -13,6 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from audio_compositionality.support.errors import InputError
+
 from .scenes import ATTRIBUTES, EMPTY, Codes
 
 NUM_BINS = 5
@@ -102,10 +104,10 @@ def select_balanced(bins: NDArray[np.int64], count: int, rng: np.random.Generato
         int64 [count] indices into the candidates, in increasing order.
 
     Raises:
-        ValueError: more choices than candidates, or none.
+        InputError: more choices than candidates, or none.
     """
     if not 1 <= count <= len(bins):
-        raise ValueError(f"{count} of {len(bins)} candidates cannot be chosen; choose 1 to {len(bins)}")
+        raise InputError(f"{count} of {len(bins)} candidates cannot be chosen; choose 1 to {len(bins)}")
     signatures, group_of = np.unique(bins, axis=0, return_inverse=True)
     group_of = group_of.reshape(-1)
     sizes = np.bincount(group_of)
@@ -189,7 +191,7 @@ def split_balanced(bins: NDArray[np.int64], sizes: Sequence[int], rng: np.random
     """
     total = len(bins)
     if sum(sizes) != total:
-        raise ValueError(f"splits of {list(sizes)} rows do not add up to the {total} rows that there are")
+        raise InputError(f"splits of {list(sizes)} rows do not add up to the {total} rows that there are")
     shuffled = rng.permutation(total)
     ordered = shuffled[np.lexsort(bins[shuffled].T[::-1])]
     # Row i belongs to the split whose quota lags furthest behind at i: the k-th row of a split of size s is due at

@@ -8,12 +8,12 @@ from typing import Any
 
 import yaml
 
-from .dx7 import Operator, Voice
+from .dx7.voice import Operator, Voice
 
 
 @cache
 def default_voices() -> tuple[Voice, ...]:
-    """The eight voices that the benchmark ships, in the order of their classes."""
+    """The eight voices that the project ships, in the order of their classes."""
     entries = yaml.safe_load(files(__package__).joinpath("timbres.yaml").read_text("utf-8"))
     return tuple(_voice(entry) for entry in entries)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
+from audio_compositionality.support.errors import InputError
+
 from .voice import Voice
 
 VOICES = 32
@@ -27,24 +29,24 @@ def load_bank(path: str | PathLike[str]) -> tuple[Voice, ...]:
             bytes, the checksum, ``F7``. Values above a field's maximum are taken as the maximum.
 
     Raises:
-        ValueError: If the header, the length, the end or the checksum of the file is wrong.
+        InputError: If the header, the length, the end or the checksum of the file is wrong.
         OSError: If the file cannot be read.
     """
     content = Path(path).read_bytes()
     header = content[:_HEADER_BYTES]
     if header[:2] + header[3:] != b"\xf0\x43\x09\x20\x00" or header[2] > 0x0F:
-        raise ValueError(
+        raise InputError(
             f"{path} begins with the bytes {header.hex(' ') or '(none)'}; the header of a bank of {VOICES} DX7 "
             "voices is f0 43 00 09 20 00"
         )
     if len(content) != _FILE_BYTES:
-        raise ValueError(f"{path} has a length of {len(content)} bytes; a bank of {VOICES} voices has {_FILE_BYTES}")
+        raise InputError(f"{path} has a length of {len(content)} bytes; a bank of {VOICES} voices has {_FILE_BYTES}")
     if content[-1] != _END:
-        raise ValueError(f"{path} ends with the byte {content[-1]:02x}; a SysEx file ends with f7")
+        raise InputError(f"{path} ends with the byte {content[-1]:02x}; a SysEx file ends with f7")
     data = content[_HEADER_BYTES : _HEADER_BYTES + _DATA_BYTES]
     checksum = -sum(data) & 0x7F
     if content[-2] != checksum:
-        raise ValueError(
+        raise InputError(
             f"{path} states the checksum {content[-2]:02x}, but its data has {checksum:02x}; the file is damaged"
         )
     packed = (data[start : start + VMEM_BYTES] for start in range(0, _DATA_BYTES, VMEM_BYTES))

@@ -18,10 +18,20 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from audio_compositionality.support.errors import InputError
+
 from .arithmetic import power_of_two, sine
 from .envelope import HoldClock, amplitude_envelope
-from .modulation import (depth_of, frequency_factors, lfo, modulate_amplitude, pitch_envelope, pitch_modulation)
-from .tables import (ALGORITHMS, AMPLITUDE_SENSITIVITIES, BLOCK, FULL_LEVEL, SILENT_LEVEL, WEAK_FEEDBACK_ALGORITHMS, Algorithm)
+from .modulation import depth_of, frequency_factors, lfo, modulate_amplitude, pitch_envelope, pitch_modulation
+from .tables import (
+    ALGORITHMS,
+    AMPLITUDE_SENSITIVITIES,
+    BLOCK,
+    FULL_LEVEL,
+    SILENT_LEVEL,
+    WEAK_FEEDBACK_ALGORITHMS,
+    Algorithm,
+)
 from .voice import Operator, Voice
 
 _OPERATORS = 6
@@ -64,17 +74,17 @@ def render(
         nothing is clipped: six of them reach 6.0, and more with high velocities.
 
     Raises:
-        ValueError: If an argument is out of its range.
+        InputError: If an argument is out of its range.
     """
     _check_integer("note", note, 0, 127)
     _check_integer("velocity", velocity, 0, 127)
     _check_integer("sample_rate", sample_rate, 1, None)
     if not 0 < duration < math.inf:
-        raise ValueError(f"duration is {duration!r}; it must be a positive number of seconds")
+        raise InputError(f"duration is {duration!r}; it must be a positive number of seconds")
     if not key_up >= 0:
-        raise ValueError(f"key_up is {key_up!r}; it must be a number of seconds, 0 or more")
+        raise InputError(f"key_up is {key_up!r}; it must be a number of seconds, 0 or more")
     if hold_clock not in get_args(HoldClock):
-        raise ValueError(f"hold_clock is {hold_clock!r}; it must be one of {', '.join(get_args(HoldClock))}")
+        raise InputError(f"hold_clock is {hold_clock!r}; it must be one of {', '.join(get_args(HoldClock))}")
 
     rate = int(sample_rate)
     samples = round(float(duration) * rate)
@@ -153,7 +163,7 @@ _ROUTINGS = tuple(_routing(number, algorithm) for number, algorithm in enumerate
 def _check_integer(name: str, value: Any, low: int, high: int | None) -> None:
     if not isinstance(value, Integral) or int(value) < low or (high is not None and int(value) > high):
         rule = f"from {low} to {high}" if high is not None else f"of {low} or more"
-        raise ValueError(f"{name} is {value!r}; it must be an integer {rule}")
+        raise InputError(f"{name} is {value!r}; it must be an integer {rule}")
 
 
 @njit(cache=True, nogil=True)

@@ -14,7 +14,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .tables import (BLOCK, CLOCK_RATE, ENVELOPE_STEP, EXPONENTIAL_CURVE, FAST_HOLD_SAMPLES, HOLD_MILLISECONDS, LEVELS, RISE_START, VELOCITIES)
+from .tables import (
+    BLOCK,
+    CLOCK_RATE,
+    ENVELOPE_STEP,
+    EXPONENTIAL_CURVE,
+    FAST_HOLD_SAMPLES,
+    HOLD_MILLISECONDS,
+    LEVELS,
+    RISE_START,
+    VELOCITIES,
+)
 from .voice import Operator
 
 HoldClock = Literal["dexed", "seconds"]

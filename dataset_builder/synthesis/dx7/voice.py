@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+from audio_compositionality.support.errors import InputError
+
 VCED_BYTES = 155
 NAME_CHARACTERS = 10
 _OPERATOR_BYTES = 21
@@ -22,19 +24,19 @@ Quad = tuple[int, int, int, int]
 
 def _check(name: str, value: Any, low: int, high: int) -> None:
     if not isinstance(value, Integral) or not low <= int(value) <= high:
-        raise ValueError(f"{name} is {value!r}; it must be an integer from {low} to {high}")
+        raise InputError(f"{name} is {value!r}; it must be an integer from {low} to {high}")
 
 
 def _check_quad(name: str, values: Any) -> None:
     if not isinstance(values, tuple) or len(values) != 4:
-        raise ValueError(f"{name} is {values!r}; it must be a tuple of four integers from 0 to 99")
+        raise InputError(f"{name} is {values!r}; it must be a tuple of four integers from 0 to 99")
     for number, value in enumerate(values, 1):
         _check(f"{name}, number {number},", value, 0, 99)
 
 
 def _check_switch(name: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise ValueError(f"{name} is {value!r}; it must be True or False")
+        raise InputError(f"{name} is {value!r}; it must be True or False")
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Operator:
         detune: -7 to 7.
 
     Raises:
-        ValueError: If a field is not an integer (``fixed``: a bool) in its range.
+        InputError: If a field is not an integer (``fixed``: a bool) in its range.
     """
 
     rates: Quad = (99, 99, 99, 99)
@@ -114,7 +116,7 @@ class Voice:
         transpose: Semitones, -24 to 24.
 
     Raises:
-        ValueError: If a field is not an integer (the switches: a bool) in its range, or the name is not as above.
+        InputError: If a field is not an integer (the switches: a bool) in its range, or the name is not as above.
     """
 
     name: str = "INIT VOICE"
@@ -136,13 +138,13 @@ class Voice:
     def __post_init__(self) -> None:
         name = self.name
         if not isinstance(name, str) or len(name) > NAME_CHARACTERS or name.endswith(" ") or not _printable(name):
-            raise ValueError(
+            raise InputError(
                 f"name is {name!r}; it must be at most {NAME_CHARACTERS} printable ASCII characters, "
                 "with no blank at the end"
             )
         operators = self.operators
         if not isinstance(operators, tuple) or [type(item) for item in operators] != [Operator] * 6:
-            raise ValueError(f"operators is {operators!r}; it must be a tuple of six Operator, operator 1 first")
+            raise InputError(f"operators is {operators!r}; it must be a tuple of six Operator, operator 1 first")
         _check("algorithm", self.algorithm, 1, 32)
         _check("feedback", self.feedback, 0, 7)
         _check_switch("oscillator_sync", self.oscillator_sync)
@@ -163,10 +165,10 @@ class Voice:
         become blanks, and blanks at the end are left out.
 
         Raises:
-            ValueError: If ``data`` is not 155 bytes.
+            InputError: If ``data`` is not 155 bytes.
         """
         if len(data) != VCED_BYTES:
-            raise ValueError(f"data has {len(data)} bytes; a voice (VCED) has exactly {VCED_BYTES}")
+            raise InputError(f"data has {len(data)} bytes; a voice (VCED) has exactly {VCED_BYTES}")
         values = [min(byte, maximum) for byte, maximum in zip(data, _MAXIMA, strict=False)]
         starts = range(5 * _OPERATOR_BYTES, -1, -_OPERATOR_BYTES)
         common = values[6 * _OPERATOR_BYTES :]

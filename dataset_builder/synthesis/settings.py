@@ -1,10 +1,8 @@
-"""What a benchmark is made from: counts, classes, sound and voices, and the fingerprint that names it."""
+"""What scenes of synthetic sources are made from: classes, sound and voices."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -14,35 +12,28 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .dx7 import Voice
-from audio_compositionality.dataset_builder.messages import nearest
+from audio_compositionality.support.errors import InputError
+
+from .dx7.voice import Voice
 from .scenes import ATTRIBUTES
 from .timbres import default_voices
-
-GENERATOR_VERSION = 1
-"""Version of the code that decides which scenes there are and how they sound. It is part of every fingerprint and
-rises with any change that alters a sample; tests/dataset_builder/test_reproducibility.py holds it to that."""
 
 LONGEST_DURATION = 60
 """Seconds."""
 
-SPLITS = ("train", "validation", "test")
-
 Onset = Literal["random", "locked"]
-Level = Literal["shared", "clip"]
+
+_RANGES = ("pitch_range", "rate_range", "amplitude_range")
 
 
-@dataclass(frozen=True)
-class BenchmarkConfig:
-    """Everything that decides the samples of a benchmark. Defaults are the paper's sizes (the preset ``full``).
+@dataclass(frozen=True, kw_only=True)
+class SceneSettings:
+    """Everything that decides how scenes sound. Defaults are the paper's (arXiv 2603.13685) where it gives a value.
 
     Attributes:
-        seed: seed of every random choice.
+        seed: seed of every random choice, from 0 to 2^63 - 1.
         num_classes: K, classes of each attribute (paper, section 4.1: 8).
-        max_sources: N, most sources of a scene (paper, section 3.1: 4).
-        quadruple_candidates, scene_candidates: sizes of the pools (section 4.1).
-        quadruples: quadruples of a_coat.
-        train_scenes, validation_scenes, test_scenes: scenes of each split of a_tre.
+        max_sources: N, most sources of a scene (paper, section 4.1: 4).
         pitch_range: MIDI notes, cut into K linear bins; a class is the centre of its bin, to the nearest semitone.
         rate_range: repetitions a second, cut into K logarithmic bins; a class is the centre of its bin.
         amplitude_range: dB, cut into K linear bins; a class is the centre of its bin.
@@ -51,23 +42,15 @@ class BenchmarkConfig:
         velocity: MIDI velocity of every tone, 1..127.
         onset: ``random``, each source starts at a random time within its period; ``locked``, all start at 0, the
             paper's literal text, which makes the waveform a function of the metadata.
-        level: ``shared``, one gain for the clips of a quadruple; ``clip``, each clip has its own, the paper's literal
-            text, which makes B louder or softer than A plus T.
         voices: K voices, the classes of timbre.
 
     Raises:
-        ValueError: a value out of its range, or K classes that are not distinct.
+        InputError: a value out of its range, or K classes that are not distinct.
     """
 
     seed: int = 0
     num_classes: int = 8
     max_sources: int = 4
-    quadruple_candidates: int = 50_000
-    scene_candidates: int = 150_000
-    quadruples: int = 2_000
-    train_scenes: int = 8_000
-    validation_scenes: int = 1_000
-    test_scenes: int = 1_000
     pitch_range: tuple[float, float] = (36, 84)
     rate_range: tuple[float, float] = (0.2, 3.0)
     amplitude_range: tuple[float, float] = (-26, 0)
@@ -75,7 +58,6 @@ class BenchmarkConfig:
     duration: float = 10.0
     velocity: int = 100
     onset: Onset = "random"
-    level: Level = "shared"
     voices: tuple[Voice, ...] = field(default_factory=default_voices, repr=False)
 
     def __post_init__(self) -> None:
@@ -86,43 +68,15 @@ class BenchmarkConfig:
         self._check("num_classes (K)", self.num_classes, 2, 49)
         self._check("max_sources (N)", self.max_sources, 2, 16)
         self._check("seed", self.seed, 0, 2**63 - 1)
-        self._check("quadruples", self.quadruples, 1, self.quadruple_candidates)
-        for split in SPLITS:
-            self._check(f"{split}_scenes", self.split_sizes[split], 1, self.scene_candidates)
-        self._check("train_scenes + validation_scenes + test_scenes", self.scenes, 3, self.scene_candidates)
         self._check("sample_rate", self.sample_rate, 8_000, 192_000)
         self._check("velocity", self.velocity, 1, 127)
-        for name, kind in (("onset", Onset), ("level", Level)):
-            if getattr(self, name) not in get_args(kind):
-                raise ValueError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(get_args(kind))}")
-        for name in ("pitch_range", "rate_range", "amplitude_range"):
-            low, high = getattr(self, name)
-            if not low < high:
-                raise ValueError(f"{name} is ({low}, {high}); the first must be less than the second")
-        if self.pitch_range[0] < 0 or self.pitch_range[1] > 127:
-            raise ValueError(f"pitch_range is {self.pitch_range}; MIDI notes run from 0 to 127")
-        if self.rate_range[0] <= 0:
-            raise ValueError(f"rate_range is {self.rate_range}; a rate is positive")
-        if not self.duration <= LONGEST_DURATION:
-            raise ValueError(f"duration is {self.duration} s; a clip lasts {LONGEST_DURATION} s at most")
-        if self.duration < 2 / min(self.rates):
-            raise ValueError(
-                f"duration is {self.duration} s; the slowest class repeats every {1 / min(self.rates):.2f} s and needs "
-                "a clip of twice that, so that a tone is heard whole from any onset"
-            )
-        if len(self.voices) != self.num_classes:
-            raise ValueError(f"{len(self.voices)} voices for K = {self.num_classes} classes; give one voice a class")
-        sounds = [dataclasses.replace(voice, name="") for voice in self.voices]
-        for number, sound in enumerate(sounds):
-            if sound in sounds[:number]:
-                first = sounds.index(sound)
-                raise ValueError(
-                    f"voices {first + 1} ({self.voices[first].name!r}) and {number + 1} "
-                    f"({self.voices[number].name!r}) are the same sound; each class of timbre needs its own"
-                )
+        self._check_choice("onset", Onset)
+        self._check_ranges()
+        self._check_duration()
+        self._check_voices()
         for attribute, labels in self.labels.items():
             if len(set(labels)) != len(labels):
-                raise ValueError(
+                raise InputError(
                     f"{self.num_classes} classes of {attribute} are not distinct: {', '.join(labels)}; "
                     "use fewer classes or a wider range"
                 )
@@ -130,17 +84,42 @@ class BenchmarkConfig:
     @staticmethod
     def _check(name: str, value: int, low: int, high: int) -> None:
         if not low <= value <= high:
-            raise ValueError(f"{name} is {value}; it must be from {low} to {high:,}")
+            raise InputError(f"{name} is {value}; it must be from {low} to {high:,}")
 
-    @property
-    def scenes(self) -> int:
-        """Scenes of a_tre, all splits together."""
-        return self.train_scenes + self.validation_scenes + self.test_scenes
+    def _check_choice(self, name: str, choices: Any) -> None:
+        if getattr(self, name) not in get_args(choices):
+            raise InputError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(get_args(choices))}")
 
-    @property
-    def split_sizes(self) -> dict[str, int]:
-        """Scenes of each split of a_tre."""
-        return {"train": self.train_scenes, "validation": self.validation_scenes, "test": self.test_scenes}
+    def _check_ranges(self) -> None:
+        for name in _RANGES:
+            low, high = getattr(self, name)
+            if not low < high:
+                raise InputError(f"{name} is ({low}, {high}); the first must be less than the second")
+        if self.pitch_range[0] < 0 or self.pitch_range[1] > 127:
+            raise InputError(f"pitch_range is {self.pitch_range}; MIDI notes run from 0 to 127")
+        if self.rate_range[0] <= 0:
+            raise InputError(f"rate_range is {self.rate_range}; a rate is positive")
+
+    def _check_duration(self) -> None:
+        if not self.duration <= LONGEST_DURATION:
+            raise InputError(f"duration is {self.duration} s; a clip lasts {LONGEST_DURATION} s at most")
+        if self.duration < 2 / min(self.rates):
+            raise InputError(
+                f"duration is {self.duration} s; the slowest class repeats every {1 / min(self.rates):.2f} s and needs "
+                "a clip of twice that, so that a tone is heard whole from any onset"
+            )
+
+    def _check_voices(self) -> None:
+        if len(self.voices) != self.num_classes:
+            raise InputError(f"{len(self.voices)} voices for K = {self.num_classes} classes; give one voice a class")
+        sounds = [dataclasses.replace(voice, name="") for voice in self.voices]
+        for number, sound in enumerate(sounds):
+            if sound in sounds[:number]:
+                first = sounds.index(sound)
+                raise InputError(
+                    f"voices {first + 1} ({self.voices[first].name!r}) and {number + 1} "
+                    f"({self.voices[number].name!r}) are the same sound; each class of timbre needs its own"
+                )
 
     @property
     def num_samples(self) -> int:
@@ -195,36 +174,10 @@ class BenchmarkConfig:
         width = (high - low) / self.num_classes
         return [low + (i + 0.5) * width for i in range(self.num_classes)]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The configuration as JSON values; voices as the hexadecimal of their 155 bytes."""
+    def values(self) -> dict[str, Any]:
+        """The settings as JSON values; voices as the hexadecimal of their 155 bytes."""
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name in ("pitch_range", "rate_range", "amplitude_range"):
+        for name in _RANGES:
             values[name] = [float(value) for value in values[name]]
         values["voices"] = [voice.to_vced().hex() for voice in self.voices]
         return values
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 of configuration, voices and GENERATOR_VERSION: equal fingerprints mean equal samples."""
-        return fingerprint_of({"generator_version": GENERATOR_VERSION, **self.as_dict()})
-
-
-def fingerprint_of(configuration: Mapping[str, Any]) -> str:
-    """SHA-256 of a configuration's JSON, keys in order: what `BenchmarkConfig.as_dict` gives, and generator_version."""
-    return hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
-
-
-PRESETS: Mapping[str, Mapping[str, int]] = MappingProxyType(
-    {
-        "mini": {"quadruples": 64, "train_scenes": 512, "validation_scenes": 64, "test_scenes": 64},
-        "full": {},
-    }
-)
-"""Named configurations, as what they change of the defaults. The pools of candidates are the same."""
-
-
-def preset_config(name: str, **changes: Any) -> BenchmarkConfig:
-    """The configuration of a preset, with ``changes`` to its fields. Raises ValueError for an unknown name."""
-    if name not in PRESETS:
-        raise ValueError(f"unknown preset {name!r}; {nearest(name, PRESETS)}")
-    return BenchmarkConfig(**{**PRESETS[name], **changes})

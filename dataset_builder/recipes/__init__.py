@@ -1,0 +1,37 @@
+"""The recipes of the data set, one file each; how their sound is made and how they are stored is said elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from audio_compositionality.support.discovery import Registry
+from audio_compositionality.support.text import nearest
+
+from ..data import DatasetError
+from .base import Recipe
+
+_registry: Registry[Recipe[Any]] = Registry(
+    __name__, "RECIPE", "audio_compositionality.recipes", lambda recipe: recipe.name
+)
+
+
+def list_recipes() -> tuple[str, ...]:
+    """Names of all recipes: those of this folder, of installed packages, and those that were registered."""
+    return tuple(_registry.all())
+
+
+def load_recipe(name: str) -> Recipe[Any]:
+    """The recipe of a name.
+
+    Raises:
+        DatasetError: there is none.
+    """
+    recipes = _registry.all()
+    if name not in recipes:
+        raise DatasetError(f"unknown recipe {name!r}; {nearest(name, recipes)}")
+    return recipes[name]
+
+
+def register_recipe(recipe: Recipe[Any]) -> None:
+    """Make a recipe known in this process; it takes the place of another of its name."""
+    _registry.add(recipe)

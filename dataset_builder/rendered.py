@@ -1,0 +1,142 @@
+"""Data rendered as they are read; nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import Any
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
+
+from .data import Clip, DatasetError, Row, check_range, to_waveform
+from .recipes import list_recipes, load_recipe
+from .recipes.base import Recipe, RecipeSettings, Rendering, fingerprint_of
+
+
+class RenderedConfiguration:
+    """The data of one recipe, made as they are asked for; see `Configuration`.
+
+    Attributes:
+        recipe: name of the recipe.
+        source: what the data were opened from.
+        settings: of the recipe.
+        fingerprint: of the recipe's name, version and settings.
+    """
+
+    def __init__(self, source: str, recipe: str, settings: RecipeSettings) -> None:
+        self.source = source
+        self.recipe = recipe
+        self.settings = settings
+        self._recipe: Recipe[Any] = load_recipe(recipe)
+        self.fingerprint = fingerprint_of(recipe, self._recipe.version, settings.values())
+
+    @cached_property
+    def rendering(self) -> Rendering:
+        """What the recipe makes of the settings."""
+        return self._recipe.render(self.settings)
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """All rows without their audio."""
+        return self.rendering.rows
+
+    @cached_property
+    def clip_ids(self) -> Sequence[str]:
+        """Ids of all clips, row by row."""
+        return tuple(clip_id for ids in self._ids_of_rows for clip_id in ids)
+
+    @cached_property
+    def _ids_of_rows(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(f"{row['id']}/{name}" for name in self._recipe.clip_names(row)) for row in self.rows)
+
+    def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
+        """Clips in the order of `clip_ids`, none of which is invalid; see `Configuration.clips`."""
+        wanted = check_range(wanted, len(self.clip_ids))
+        first = 0
+        for index, ids in enumerate(self._ids_of_rows):
+            places = range(max(wanted.start - first, 0), min(wanted.stop - first, len(ids)))
+            first += len(ids)
+            if not places:
+                continue
+            samples = self.rendering.clips(index)
+            if len(samples) != len(ids):
+                raise DatasetError(f"recipe {self.recipe!r} renders {len(samples)} clips of a row that has {len(ids)}")
+            for place in places:
+                yield Clip(ids[place], to_waveform(samples[place]), self.rendering.sample_rate)
+
+
+class RenderedData:
+    """Data of any recipes, rendered as they are read; see `Data`. Their samples are those of the built folder."""
+
+    def __init__(self, source: str, settings: Mapping[str, RecipeSettings]) -> None:
+        """Nothing is drawn before it is asked for.
+
+        Args:
+            source: what the data are called: a preset's name.
+            settings: by the name of the recipe.
+
+        Raises:
+            DatasetError: there is no recipe of a name, or none is named.
+        """
+        if not settings:
+            raise DatasetError(f"data need at least one recipe; there are {', '.join(list_recipes())}")
+        self.source = source
+        self._configurations = {
+            name: RenderedConfiguration(source, name, values) for name, values in settings.items()
+        }
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """Names of the recipes."""
+        return tuple(self._configurations)
+
+    @property
+    def settings(self) -> dict[str, RecipeSettings]:
+        """Settings by the name of the recipe."""
+        return {name: configuration.settings for name, configuration in self._configurations.items()}
+
+    def configuration(self, recipe: str) -> RenderedConfiguration:
+        """The configuration of a recipe; raises DatasetError where there is none."""
+        if recipe not in self._configurations:
+            raise DatasetError(f"{self.source} has no data of {recipe!r}; {nearest(recipe, self.recipes)}")
+        return self._configurations[recipe]
+
+
+def preset_names() -> tuple[str, ...]:
+    """Names of the presets that any recipe has."""
+    return tuple(dict.fromkeys(preset for name in list_recipes() for preset in load_recipe(name).presets))
+
+
+def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **changes: Any) -> RenderedData:
+    """The data of a preset, rendered as they are read.
+
+    Args:
+        name: of the preset.
+        recipes: names of recipes; by default all that have the preset.
+        changes: to settings: each is made in every recipe that has a setting of that name.
+
+    Raises:
+        InputError: an unknown preset, a recipe without it, or a change that no recipe knows or that is refused.
+        DatasetError: an unknown recipe.
+    """
+    if name not in preset_names():
+        raise InputError(f"unknown preset {name!r}; {nearest(name, preset_names())}")
+    settings: dict[str, Any] = {}
+    for recipe in list_recipes() if recipes is None else recipes:
+        presets = load_recipe(recipe).presets
+        if name in presets:
+            settings[recipe] = presets[name]
+        elif recipes is not None:
+            raise InputError(f"recipe {recipe!r} has no preset {name!r}; {nearest(name, presets)}")
+    known = {recipe: {field.name for field in fields(of_recipe)} for recipe, of_recipe in settings.items()}
+    for change in changes:
+        if not any(change in names for names in known.values()):
+            every = sorted(set().union(*known.values()))
+            raise InputError(f"no recipe of the preset {name!r} has a setting {change!r}; {nearest(change, every)}")
+    changed = {
+        recipe: replace(of_recipe, **{key: value for key, value in changes.items() if key in known[recipe]})
+        for recipe, of_recipe in settings.items()
+    }
+    return RenderedData(name if not changes else f"{name} with changes", changed)
