@@ -1,1 +1,38 @@
-"""The public names of audio-compositionality."""
+"""The public names of audio-compositionality, imported as ``import audio_compositionality as ac``.
+
+A name is loaded when it is first used. What computes belongs to the rooms below; a name is public by standing here.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import lazy_loader
+
+if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.opening import open_data
+    from audio_compositionality.encoders.loading.registry import list_models, load_model
+    from audio_compositionality.evaluator.run.evaluate import evaluate
+    from audio_compositionality.evaluator.run.options import RunOptions
+    from audio_compositionality.tasks.registry import list_tasks
+
+    __version__: str
+
+_load, __dir__, _ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "dataset_builder.opening": ["open_data"],
+        "encoders.loading.registry": ["list_models", "load_model"],
+        "evaluator.run.evaluate": ["evaluate"],
+        "evaluator.run.options": ["RunOptions"],
+        "tasks.registry": ["list_tasks"],
+    },
+)
+
+__all__ = ["RunOptions", "__version__", "evaluate", "list_models", "list_tasks", "load_model", "open_data"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("audio-compositionality")
+    return _load(name)

@@ -1,0 +1,42 @@
+"""What the commands that score say while they work: what is coming, each result as it is ready, where everything is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from audio_compositionality.support.text import number_text, plain
+
+if TYPE_CHECKING:
+    from audio_compositionality.evaluator.results.result import Result
+
+
+def result_line(result: Result) -> str:
+    """A result in one line: model, task, the measure that it is ranked by with its interval, and its score."""
+    from audio_compositionality.tasks.registry import load_task
+
+    info = load_task(result.task).info
+    named = dict.fromkeys((info.ranks_by, info.score.name))
+    numbers = []
+    for measure in map(info.measure, named):
+        value = result.measures[measure.name]
+        interval = result.intervals.get(measure.name)
+        ends = "" if interval is None else f" [{'…'.join(number_text(bound, measure.digits) for bound in interval)}]"
+        numbers.append(f"{measure.heading} {number_text(value, measure.digits)}{ends}")
+    return f"{plain(result.model.id)}, {info.title}: {', '.join(numbers)}"
+
+
+def print_result(result: Result) -> None:
+    """Print a result as soon as it is ready, also where the output goes to a file."""
+    print(result_line(result), flush=True)
+
+
+def print_end(results: Sequence[Result], out: Path, store: Path | None) -> None:
+    """Print the tables of all results, and where everything is."""
+    from audio_compositionality.evaluator.compare.table import print_results
+
+    print()
+    print_results(results)
+    kept = "" if store is None else f", embeddings in {store}"
+    print(f"Result files are in {out}{kept}.")

@@ -1,0 +1,89 @@
+"""`build`: write the data set to a folder that `load_dataset` reads."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from audio_compositionality.support.errors import InputError
+
+from .command import GO_ON, Command
+
+if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.rendered import RenderedData
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "--preset", default="mini", metavar="NAME", help="mini or full (the paper's size); default mini"
+    )
+    parser.add_argument("--out", type=Path, default=Path("audio-compositionality"), metavar="DIR", help="the folder")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of every random choice; default 0")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="threads; default one a core. Bytes do not depend on it"
+    )
+    parser.add_argument("--audio-format", default="flac", metavar="FORMAT", help="flac (default) or wav, both 16-bit")
+    parser.add_argument("--bank", type=Path, metavar="FILE", help="take the timbres from this 32-voice DX7 bank (.syx)")
+    parser.add_argument(
+        "--voices", metavar="N,N,...", help="which eight voices of --bank, counted from 1; default 1,2,3,4,5,6,7,8"
+    )
+    parser.add_argument("--force", action="store_true", help="replace another data set in the folder")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Build the data set, and say how it is read."""
+    from audio_compositionality.dataset_builder.build import build_dataset
+
+    data = _rendered(options)
+    folder = build_dataset(
+        data,
+        options.out,
+        audio_format=options.audio_format,
+        workers=options.workers,
+        force=options.force,
+        progress=sys.stderr.isatty(),
+    )
+    print(f"{folder} is built. In the folder beside it:")
+    for recipe in data.recipes:
+        print(f'  load_dataset("{folder.name}", "{recipe}")')
+
+
+def _rendered(options: argparse.Namespace) -> RenderedData:
+    from audio_compositionality.dataset_builder.rendered import rendered_preset
+    from audio_compositionality.dataset_builder.synthesis.dx7.bank import load_bank
+
+    if options.bank is None:
+        if options.voices is not None:
+            raise InputError("--voices chooses from a bank: give --bank FILE too")
+        return rendered_preset(options.preset, seed=options.seed)
+    bank = load_bank(options.bank)
+    text = options.voices or "1,2,3,4,5,6,7,8"
+    try:
+        numbers = [int(number) for number in text.split(",")]
+    except ValueError:
+        raise InputError(f"--voices is {text!r}; give numbers with commas between them, such as 1,5,9") from None
+    wrong = [number for number in numbers if not 1 <= number <= len(bank)]
+    if wrong:
+        raise InputError(f"--voices has {wrong[0]}; the voices of a bank are numbered 1 to {len(bank)}")
+    voices = tuple(bank[number - 1] for number in numbers)
+    return rendered_preset(options.preset, seed=options.seed, voices=voices)
+
+
+COMMAND = Command(
+    summary="write the data set to a folder that load_dataset reads",
+    description="Write the data set: Parquet shards with embedded audio, a card, a manifest. A build that was "
+    "stopped is finished by the same command.",
+    add_arguments=add_arguments,
+    run=run,
+    examples="""\
+  audio-compositionality build
+      the preset mini, in the folder audio-compositionality
+  audio-compositionality build --preset full --audio-format wav --out full
+      at the paper's size, as WAV
+""",
+    resume=GO_ON,
+    place=50,
+)

@@ -1,0 +1,42 @@
+"""`check-model`: what to run first on a new model."""
+
+from __future__ import annotations
+
+import argparse
+
+from . import arguments
+from .command import Command
+
+_DESCRIPTION = """\
+Check a model on a few synthetic sounds: shape, type, finite, deterministic, the same alone and in a batch, sensitive to
+its input, right sample rate; and tell its speed and memory. A failure says what it usually means; the exit status is 1
+then.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    arguments.add_model(parser)
+    arguments.add_model_options(parser)
+    arguments.add_device(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check the model."""
+    from audio_compositionality.encoders.check import check_model, print_checks
+
+    how = arguments.encoder_options(options)
+    return 0 if print_checks(check_model(options.model, device=options.device, options=how)) else 1
+
+
+COMMAND = Command(
+    summary="what to run first on a new model: does it do what it should, and how fast?",
+    description=_DESCRIPTION,
+    add_arguments=add_arguments,
+    run=run,
+    examples="""\
+  audio-compositionality check-model my_encoder.py:MyEncoder
+      a class of your own with sample_rate and embed(waveforms, sample_rate)
+""",
+    place=15,
+)

@@ -1,0 +1,78 @@
+"""`compare`: results beside each other."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import arguments
+from .command import Command
+
+if TYPE_CHECKING:
+    from audio_compositionality.evaluator.compare.comparison import Comparison
+
+_DESCRIPTION = """\
+Compare results on the same data, sample by sample. For each task, of every measure that is a mean over samples:
+
+  intervals   95 %, BCa bootstrap over clusters of samples that are not independent
+  groups      models that share a letter are not distinguishable
+  tests       paired t-tests of every two models, corrected by Benjamini and Hochberg, with effect sizes d_z
+  slopes      of the score against the diversity of the samples, also with their numbers of sources fixed
+"""
+
+_EXAMPLES = """\
+  audio-compositionality compare results
+      all results of a folder
+  audio-compositionality compare results others/whisper-large-v3 --format latex --out table.tex
+      with results from elsewhere, as LaTeX tables (booktabs)
+  audio-compositionality compare results --format csv
+      one tidy table with every mean, control, difference, slope and group mean, for pandas or R
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    arguments.add_results(parser)
+    parser.add_argument(
+        "--format", default="text", metavar="NAME", help="text (default), or for papers markdown, latex, csv or json"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write there instead of to the terminal")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Compare the results, and print or write the tables."""
+    from audio_compositionality.evaluator.compare.comparison import compare_results
+    from audio_compositionality.evaluator.compare.table_formats import check_format
+
+    check_format(options.format)
+    arguments.check_file(options.out)
+    tell(compare_results(options.results, data=options.data), options.format, options.out)
+
+
+def tell(comparisons: Sequence[Comparison], form: str, out: Path | None) -> None:
+    """Print comparisons, or write them to a file."""
+    from audio_compositionality.evaluator.compare.comparison_tables import print_comparisons
+    from audio_compositionality.evaluator.compare.table_formats import write_comparisons
+    from audio_compositionality.support.files import write_whole
+
+    if form == "text" and out is None:
+        print_comparisons(comparisons)
+        return
+    text = write_comparisons(comparisons, form)
+    if out is None:
+        print(text, end="")
+    else:
+        write_whole(out, text)
+        print(f"{out} is written.")
+
+
+COMMAND = Command(
+    summary="results beside each other: intervals, paired tests, slopes against diversity",
+    description=_DESCRIPTION,
+    add_arguments=add_arguments,
+    run=run,
+    examples=_EXAMPLES,
+    place=30,
+)

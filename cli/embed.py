@@ -1,0 +1,54 @@
+"""`embed`: write the embeddings of every clip."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from . import arguments, several_processes
+from .command import GO_ON, Command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    arguments.add_models(parser)
+    arguments.add_data(parser)
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the embeddings")
+    arguments.add_model_options(parser)
+    arguments.add_embedding_options(parser, store=False)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Embed every configuration of the data with every model."""
+    from audio_compositionality.evaluator.run.embed import embed_configuration
+
+    how = replace(arguments.run_options(options), store=options.out)
+    data = arguments.opened_data(options)
+    processes = arguments.processes_of_run()
+    for model in arguments.loaded_models(options.models, options, processes):
+        for recipe in data.recipes:
+            store = embed_configuration(model, data.configuration(recipe), how)
+            if not processes.is_main:
+                continue
+            print(store.folder, flush=True)
+            skipped = len(store.load().errors)
+            if skipped:
+                print(
+                    f"note: {skipped} of {len(store.ids)} clips of {recipe} could not be embedded; the store says "
+                    "which and why",
+                    file=sys.stderr,
+                )
+
+
+COMMAND = Command(
+    summary="write the embeddings of every clip",
+    description="Embed every clip with models. Each configuration of the data gets a folder of safetensors files of 64 "
+    "clips each;\n`evaluate --store DIR` takes them from there.",
+    add_arguments=add_arguments,
+    run=run,
+    examples=several_processes.examples("embed", out=" --out DIR"),
+    resume=GO_ON,
+    place=60,
+)

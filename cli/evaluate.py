@@ -1,0 +1,46 @@
+"""`evaluate`: score models on a preset, a built folder or a Hub data set."""
+
+from __future__ import annotations
+
+import argparse
+
+from . import arguments, several_processes
+from .announce import print_end, print_result
+from .command import GO_ON, Command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    arguments.add_models(parser)
+    arguments.add_tasks(parser)
+    arguments.add_data(parser)
+    arguments.add_out(parser)
+    arguments.add_model_options(parser)
+    arguments.add_embedding_options(parser)
+    arguments.add_fit_options(parser, seeds=3)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Score the models, print each result as it is ready, and the tables at the end."""
+    how = arguments.run_options(options, options.out)
+    tasks = arguments.chosen_tasks(options)
+    data = arguments.opened_data(options)
+    # Imported only where the arguments are right: it takes seconds.
+    from audio_compositionality.evaluator.run.evaluate import evaluate_models
+
+    processes = arguments.processes_of_run()
+    models = arguments.loaded_models(options.models, options, processes)
+    results = evaluate_models(models, data, tasks, how, on_result=print_result)
+    if processes.is_main:
+        print_end(results, options.out, how.store)
+
+
+COMMAND = Command(
+    summary="score models on a preset, a built folder or a Hub data set",
+    description="Give models every clip, score their outputs, and write a result file a model and task.",
+    add_arguments=add_arguments,
+    run=run,
+    examples=several_processes.examples("evaluate"),
+    resume=GO_ON,
+    place=20,
+)

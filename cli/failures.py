@@ -1,0 +1,62 @@
+"""What to say where a command fails, and with which exit status."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback as tracebacks
+
+from audio_compositionality.support.errors import AudioCompositionalityError
+
+_KEPT = "what is finished is kept"
+
+
+def exit_status(error: BaseException, *, resume: str, traceback: bool) -> int:
+    """Print what went wrong in one line, and return the exit status: 130 for an interrupt, else 2.
+
+    An error that nobody expects is a mistake of the project: it is raised again, so that its traceback is seen.
+
+    Args:
+        error: what the command raised.
+        resume: how to go on where the command was stopped.
+        traceback: print the traceback of any error.
+    """
+    message = _explain(error, resume)
+    if message is None:
+        print("This is a mistake of audio-compositionality, please report it:", file=sys.stderr)
+        raise error
+    if traceback:
+        tracebacks.print_exception(error, file=sys.stderr)
+    if not _told_by_another(error):
+        print(f"{_process()}{message}", file=sys.stderr)
+    return 130 if isinstance(error, KeyboardInterrupt) else 2
+
+
+def _explain(error: BaseException, resume: str) -> str | None:
+    """What to say of an error; None of one that nobody expects."""
+    if isinstance(error, KeyboardInterrupt):
+        return f"\nstopped. {resume}".rstrip()
+    if isinstance(error, AudioCompositionalityError):
+        return f"error: {error}"
+    if isinstance(error, OSError):
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return f"error: {error}{f'; make room: {_KEPT}' if full else ''}"
+    # By its name, since torch is not to be imported for it.
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return f"error: {error or 'out of memory'}; {_KEPT}"
+    return None
+
+
+def _told_by_another(error: BaseException) -> bool:
+    """Whether another of several processes says why the work ended."""
+    return _count() > 1 and type(error).__name__ == "ProcessError" and os.environ.get("RANK") != "0"
+
+
+def _process() -> str:
+    return f"process {os.environ.get('RANK')} of {_count()}: " if _count() > 1 else ""
+
+
+def _count() -> int:
+    count = os.environ.get("WORLD_SIZE", "")
+    return int(count) if count.isdigit() else 1

@@ -1,0 +1,146 @@
+"""The command line: find the command, parse its arguments, run it, say what went wrong in one line."""
+
+from __future__ import annotations
+
+import argparse
+import pkgutil
+import shlex
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
+
+from .arguments import add_traceback
+from .command import Command
+from .failures import exit_status
+
+PROGRAM = "audio-compositionality"
+
+_DESCRIPTION = """\
+Does a model that hears hear the parts, and how they are put together?
+
+`tasks` lists what is measured, `models` the models that have a name. A command's own --help has its options and
+examples.
+"""
+
+_EXAMPLES = f"""\
+examples:
+  {PROGRAM} run
+      the main job: the baselines on the preset mini, rendered on the fly; nothing is downloaded
+  {PROGRAM} run whisper-base
+      the same beside a pretrained model and its untrained twin
+  {PROGRAM} check-model my_encoder.py:MyEncoder
+      a class of your own with sample_rate and embed(waveforms, sample_rate): does it do what it should?
+  {PROGRAM} evaluate my_encoder.py:MyEncoder --preset full --out results-full
+      one model at the paper's size
+  {PROGRAM} compare results
+      all results of a folder beside each other
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: as typed behind the program's name; by default those of this process.
+
+    Returns:
+        the exit status: 0; 1 where a model fails its check, a result is not verified or a score is not valid; 2 for a
+        mistake in the input; 130 when interrupted.
+    """
+    typed = list(sys.argv[1:] if arguments is None else arguments)
+    warnings.showwarning = _show_warning
+    command: Command | None = None
+    status: int | None
+    try:
+        name = next((argument for argument in typed if not argument.startswith("-")), None)
+        command = None if name is None else load_command(name)
+        options = argument_parser({name: command} if name and command else load_commands()).parse_args(typed)
+        options.typed = shlex.join([PROGRAM, *typed])
+        _register_metrics()
+        status = options.run(options)
+    except (KeyboardInterrupt, Exception) as error:
+        return exit_status(error, resume=command.resume if command else "", traceback="--traceback" in typed)
+    return status or 0
+
+
+def command_names() -> dict[str, str]:
+    """The names of all modules that may have a command, by the name that the command would have."""
+    package = import_module(__package__)
+    return {module.name.replace("_", "-"): module.name for module in pkgutil.iter_modules(package.__path__)}
+
+
+def load_command(name: str) -> Command:
+    """The command of a name; no other one is imported.
+
+    Raises:
+        InputError: there is none.
+    """
+    module = name.replace("-", "_")
+    if "_" not in name and module.isidentifier() and find_spec(f"{__package__}.{module}") is not None:
+        command = getattr(import_module(f"{__package__}.{module}"), "COMMAND", None)
+        if isinstance(command, Command):
+            return command
+    raise InputError(f"unknown command {name!r}; {nearest(name, load_commands())}")
+
+
+def load_commands() -> dict[str, Command]:
+    """All commands by their names, in the order of the list that ``--help`` prints."""
+    modules = {name: import_module(f"{__package__}.{module}") for name, module in command_names().items()}
+    commands = {name: getattr(module, "COMMAND", None) for name, module in modules.items()}
+    known = {name: command for name, command in commands.items() if isinstance(command, Command)}
+    return dict(sorted(known.items(), key=lambda pair: (pair[1].place, pair[0])))
+
+
+def argument_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
+    """The parser of some commands; what it parses has the command's function as ``run``."""
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    add_traceback(parser)
+    parsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for name, command in commands.items():
+        subparser = parsers.add_parser(
+            name,
+            help=command.summary,
+            description=command.description,
+            epilog=f"examples:\n{command.examples}" if command.examples else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(subparser)
+        add_traceback(subparser)
+        subparser.set_defaults(run=command.run)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        from importlib.metadata import version
+
+        print(f"{PROGRAM} {version(PROGRAM)}")
+        parser.exit()
+
+
+def _register_metrics() -> None:
+    """Make `evaluate.load` find the metrics by their bare names. Without it nothing of ours fails."""
+    from audio_compositionality.metrics import register
+
+    try:
+        register()
+    except OSError as error:
+        print(f"note: evaluate.load will not find the metrics by their names: {error}", file=sys.stderr)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    print(f"{'note' if category is UserWarning else category.__name__}: {message}", file=sys.stderr)

@@ -1,0 +1,54 @@
+"""`models`: the models that have a name."""
+
+from __future__ import annotations
+
+import argparse
+
+from .command import Command
+
+_LEGEND = (
+    "Also: NAME=PATH, its weights from a local file or folder; the Hub id or folder of any transformers audio model; "
+    "path/to/file.py:ClassName, a class of your own; hear:MODULE, xares:FILE.py:CLASS, mteb:NAME, encoders of other "
+    "suites; untrained:MODEL, the same architecture with fresh weights."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command has no arguments."""
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print what is known of the models, as a table."""
+    from audio_compositionality.encoders.loading.registry import list_models
+    from audio_compositionality.support.table import Cell, Column, Row, Table, print_table
+
+    headings = ("paradigm", "licence of the weights", "weights from", "what it is")
+    columns = (
+        Column("name", numeric=False),
+        Column("dim", "length of an embedding", digits=None),
+        Column("rate (Hz)", "sample rate that the model works at", digits=None),
+        *(Column(heading, numeric=False) for heading in headings),
+    )
+    rows = []
+    for listing in list_models():
+        words = (listing.paradigm, listing.licence, listing.weights, listing.description)
+        rows.append(
+            Row(
+                (
+                    Cell(listing.name),
+                    Cell(listing.output_dim),
+                    Cell(listing.sample_rate),
+                    *(Cell(word or None) for word in words),
+                )
+            )
+        )
+    print_table(Table("Models that have a name", columns, tuple(rows), (_LEGEND,)), width=160)
+
+
+COMMAND = Command(
+    summary="list the models that have a name",
+    description="List the models that have a name, and say how others are given.",
+    add_arguments=add_arguments,
+    run=run,
+    place=16,
+)

@@ -1,0 +1,97 @@
+"""`report`: one HTML page of results."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
+
+from . import arguments
+from .command import Command
+from .compare import tell
+
+_DESCRIPTION = """\
+Write one HTML file of everything that is known of results: sortable tables, figures, slopes against diversity, the
+highest- and lowest-scoring samples to listen to, how it was computed. It needs no network, opens from disk and is kept
+below 5 MB, if need be by shorter clips.
+"""
+
+_EXAMPLES = """\
+  audio-compositionality report results
+      report.html, of all results of a folder
+  audio-compositionality report results --model whisper-base --figures figures
+      with the samples that this model scores highest and lowest on, and every figure as SVG and PNG
+  audio-compositionality report results --format latex --out tables.tex
+      the tables alone, as `compare` writes them
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    arguments.add_results(parser)
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="the file; default report.html, of other formats the terminal"
+    )
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="samples to listen to are those that this model scores highest and lowest on; default, all that are "
+        "neither baselines nor untrained",
+    )
+    parser.add_argument(
+        "--format",
+        default="html",
+        metavar="NAME",
+        help="html (default), or the tables alone: text, markdown, latex, csv, json",
+    )
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="also write every figure there, as SVG and PNG")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the page, or the tables alone."""
+    from audio_compositionality.evaluator.compare.table_formats import FORMATS
+
+    formats = ("html", *FORMATS)
+    if options.format not in formats:
+        raise InputError(f"unknown format {options.format!r}; {nearest(options.format, formats)}")
+    if options.format != "html":
+        _write_tables(options)
+        return
+    from audio_compositionality.evaluator.report.report import write_report
+
+    path = write_report(
+        options.results,
+        options.out or "report.html",
+        data=options.data,
+        model=options.model,
+        figures=options.figures,
+        command=options.typed,
+        progress=sys.stderr.isatty(),
+    )
+    print(f"{path} is written: open it in a browser.")
+
+
+def _write_tables(options: argparse.Namespace) -> None:
+    from audio_compositionality.evaluator.compare.comparison import compare_results
+    from audio_compositionality.evaluator.report.report_sections import write_figures
+
+    if options.model is not None:
+        raise InputError("--model chooses samples to listen to, which only the format html has")
+    arguments.check_file(options.out)
+    comparisons = compare_results(options.results, data=options.data)
+    if options.figures is not None:
+        write_figures(comparisons, options.figures)
+    tell(comparisons, options.format, options.out)
+
+
+COMMAND = Command(
+    summary="one HTML page of results: tables, figures, samples to listen to",
+    description=_DESCRIPTION,
+    add_arguments=add_arguments,
+    run=run,
+    examples=_EXAMPLES,
+    place=40,
+)

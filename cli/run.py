@@ -1,0 +1,103 @@
+"""`run`: the main job, from nothing to a report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from audio_compositionality.support.errors import AudioCompositionalityError
+
+from . import arguments
+from .announce import print_end, print_result
+from .command import GO_ON, Command
+
+PRESET = "mini"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    arguments.add_models(parser, nargs="*")
+    arguments.add_tasks(parser)
+    arguments.add_out(parser)
+    arguments.add_model_options(parser)
+    arguments.add_embedding_options(parser)
+    arguments.add_fit_options(parser, seeds=1)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Score the baselines, and the models beside their untrained twins, and write the report."""
+    how = arguments.run_options(options, options.out)
+    tasks = arguments.chosen_tasks(options)
+    baselines, others = _names(options.models)
+    # Imported only where the arguments are right: it takes seconds.
+    from audio_compositionality.dataset_builder.opening import open_data
+    from audio_compositionality.evaluator.run.evaluate import evaluate_models
+
+    processes = arguments.processes_of_run()
+    if processes.is_main:
+        print(_opening(baselines, others, options.out, how.store), flush=True)
+    # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
+    plain = argparse.Namespace(
+        **{**vars(options), "layer": None, "pooling": None, "precision": "float32", "compile": False}
+    )
+    models = [
+        *arguments.loaded_models(baselines, plain, processes),
+        *arguments.loaded_models(others, options, processes),
+    ]
+    results = evaluate_models(models, open_data(PRESET), tasks, how, on_result=print_result)
+    if processes.is_main:
+        print_end(results, options.out, how.store)
+        _write_report(options.out, options.typed)
+
+
+def _names(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names of the baselines, and of the models beside their untrained twins."""
+    from audio_compositionality.encoders.loading.registry import has_untrained_twin, list_models
+
+    baselines = [listing.name for listing in list_models() if listing.source is None]
+    others = []
+    for name in given:
+        others.append(name)
+        if not name.startswith("untrained:") and has_untrained_twin(name):
+            others.append(f"untrained:{name}")
+    return baselines, [name for name in dict.fromkeys(others) if name not in baselines]
+
+
+def _opening(baselines: Sequence[str], others: Sequence[str], out: Path, store: Path | None) -> str:
+    more = f" and {', '.join(others)}" if others else ""
+    minutes = "one to four minutes" if not others else "a few minutes, and on a CPU one to ten more a model"
+    return (
+        f"Scoring {', '.join(baselines)}{more} on the preset {PRESET}, which takes {minutes}. Results go to {out}, the "
+        f"report to {out / 'report.html'}, embeddings (some MB a model) to {store}; what is there already is used."
+    )
+
+
+def _write_report(out: Path, command: str) -> None:
+    """Write the report of all results in the folder, earlier ones too; where that fails, say why and go on."""
+    from audio_compositionality.evaluator.report.report import write_report
+
+    try:
+        path = write_report([out], out / "report.html", command=command, progress=sys.stderr.isatty())
+    except (OSError, AudioCompositionalityError) as error:
+        print(f"note: there is no report: {error}", file=sys.stderr)
+    else:
+        print(f"The report is {path}: open it in a browser.")
+
+
+COMMAND = Command(
+    summary="the main job: baselines, and models beside their untrained twins, on the preset mini, with a report",
+    description="Score the baselines, and each MODEL beside its untrained twin, on the preset mini, and write a "
+    "report. --layer, --pooling, --precision and --compile are for MODEL; the baselines have no model.",
+    add_arguments=add_arguments,
+    run=run,
+    examples="""\
+  audio-compositionality run
+      the baselines alone: nothing is downloaded
+  audio-compositionality run whisper-base my_encoder.py:MyEncoder
+      a pretrained model with its untrained twin, and a class of your own
+""",
+    resume=GO_ON,
+    place=10,
+)

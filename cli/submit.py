@@ -1,0 +1,85 @@
+"""`submit`: submit results to a leaderboard."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import arguments
+from .command import GO_ON, Command
+
+_DESCRIPTION = """\
+Submit results to the leaderboard of an organisation: a pull request on ORG/audio-compositionality-results with each
+result, the scores of its samples and its embeddings, so that anybody can compute the scores again.
+
+Embeddings are rounded to 16 bits and scored once more before they are sent: a submitted result is that of the submitted
+embeddings, and both scores are printed. The leaderboard checks the pull request by the code of
+`audio-compositionality verify`, adds what agrees and closes the pull request.
+"""
+
+_EXAMPLES = """\
+  audio-compositionality evaluate whisper-base --preset full --out results-full
+  audio-compositionality submit results-full --org my-lab --dry-run
+      what would be sent
+  audio-compositionality submit results-full --org my-lab --model-card
+      also a pull request on openai/whisper-base, which shows the scores on the model's page
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "results", nargs="+", type=Path, metavar="RESULT", help="JSON files of results, or folders that hold them"
+    )
+    arguments.add_org(parser)
+    arguments.add_data_of_results(parser)
+    arguments.add_store(parser)
+    parser.add_argument(
+        "--without-embeddings",
+        action="store_true",
+        help="send the scores alone; they cannot be verified and stay self-reported",
+    )
+    parser.add_argument(
+        "--paradigm", metavar="TEXT", help='how the model was trained, such as "self-supervised"; known of named ones'
+    )
+    parser.add_argument("--licence", metavar="TEXT", help="licence of its weights; known of named ones")
+    parser.add_argument(
+        "--model-card",
+        action="store_true",
+        help="also open a pull request on the model's own repository, which shows the scores on its page",
+    )
+    arguments.add_device(parser)
+    arguments.add_dry_run(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Submit, and say what was sent."""
+    from audio_compositionality.push_scripts.reports import submission_lines
+    from audio_compositionality.push_scripts.submit import submit_results
+
+    submitted = submit_results(
+        options.results,
+        options.org,
+        data=options.data,
+        embeddings=options.store,
+        with_embeddings=not options.without_embeddings,
+        paradigm=options.paradigm,
+        licence=options.licence,
+        model_card=options.model_card,
+        device=options.device,
+        dry_run=options.dry_run,
+        progress=sys.stderr.isatty(),
+    )
+    print("\n".join(submission_lines(submitted)))
+
+
+COMMAND = Command(
+    summary="submit results to a leaderboard",
+    description=_DESCRIPTION,
+    add_arguments=add_arguments,
+    run=run,
+    examples=_EXAMPLES,
+    resume=GO_ON,
+    place=100,
+)

@@ -1,0 +1,45 @@
+"""`tasks`: what is measured."""
+
+from __future__ import annotations
+
+import argparse
+
+from .command import Command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command has no arguments."""
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the tasks, as a table."""
+    from audio_compositionality.support.table import Cell, Column, Row, Table, print_table
+    from audio_compositionality.tasks.registry import list_tasks
+
+    columns = (
+        Column("task", numeric=False),
+        Column("benchmark", numeric=False),
+        Column("title", numeric=False),
+        Column("version", "of the score: another version is another number", digits=None),
+        Column("of", "kind of model", numeric=False),
+        Column("question", numeric=False),
+    )
+    rows = []
+    for task in list_tasks():
+        info = task.info
+        words = (info.model.__name__, info.question)
+        rows.append(Row((*map(Cell, (info.name, info.benchmark, info.title)), Cell(info.version), *map(Cell, words))))
+    legend = (
+        "--tasks takes names of tasks with commas between them, --benchmark all tasks of one benchmark.",
+        *(f"{task.info.title}: {task.info.warning}" for task in list_tasks()),
+    )
+    print_table(Table("Tasks", columns, tuple(rows), legend))
+
+
+COMMAND = Command(
+    summary="list what is measured",
+    description="List the tasks, the benchmarks that they belong to, and what must be known before believing a score.",
+    add_arguments=add_arguments,
+    run=run,
+    place=17,
+)

@@ -1,0 +1,84 @@
+"""`verify`: recompute results from their embeddings."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import arguments
+from .command import Command
+
+_DESCRIPTION = """\
+Recompute results from their embeddings, and compare: what a leaderboard does with a submission before it calls a result
+verified. RESULT is the folder of a submission, its result.json, a folder that holds some, or a local result file, whose
+embeddings are taken from the store.
+
+  verified       the scores are those of these embeddings on these data. Whatever needs no fit agrees to 1e-6, fitted
+                 scores within the spread of their fits. Nothing is left out; settings are the default
+  not verified   a number differs, or the embeddings are absent, of other clips, or not of the data that are named
+
+What it cannot tell: that the embeddings come from the model that is named, and that they were not made up from the
+labels. That is the word of whoever submits. The exit status is 0 if all are verified, 1 if one is not, 2 if one cannot
+be read.
+"""
+
+_EXAMPLES = """\
+  audio-compositionality verify results
+      all results of `evaluate` in a folder, from the embeddings in the cache
+  audio-compositionality verify results/openai__whisper-base/REVISION/TASK-0123456789abcdef
+      a submission, as it lies in the results repository
+  audio-compositionality verify submission --data ORG/audio-compositionality
+      of data that are no preset
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "results",
+        nargs="+",
+        type=Path,
+        metavar="RESULT",
+        help="folder of a submission, or one that holds some; its result.json; or the JSON file of a local result",
+    )
+    arguments.add_data_of_results(parser)
+    arguments.add_store(parser)
+    arguments.add_device(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Verify the results one after the other, and print what was found."""
+    from audio_compositionality.evaluator.submissions.verification_table import LEGEND, verify_paths
+    from audio_compositionality.support.table import print_table
+
+    status = 0
+    outcomes = verify_paths(
+        options.results,
+        data=options.data,
+        store=options.store,
+        device=options.device,
+        progress=sys.stderr.isatty(),
+    )
+    readable = False
+    for outcome in outcomes:
+        if outcome.error is not None:
+            print(f"error: {outcome.error}", file=sys.stderr)
+            status = 2
+            continue
+        readable = True
+        print_table(outcome.table)
+        status = status or int(not outcome.verified)
+    if readable:
+        print(LEGEND)
+    return status
+
+
+COMMAND = Command(
+    summary="recompute results from their embeddings: do they hold what they claim?",
+    description=_DESCRIPTION,
+    add_arguments=add_arguments,
+    run=run,
+    examples=_EXAMPLES,
+    place=95,
+)
