@@ -59,8 +59,8 @@ class Registry(Generic[Thing]):
                 thing = point.load()
             except Exception as error:
                 raise AudioCompositionalityError(
-                    f"the entry point {point.name!r} of the group {self._group} cannot be loaded ({first_line(error)}): "
-                    "mend or uninstall the package that has it"
+                    f"the entry point {point.name!r} of the group {self._group} cannot be loaded "
+                    f"({first_line(error)}): mend or uninstall the package that has it"
                 ) from error
             named.setdefault(self._name_of(thing), thing)
         return named

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from .text import number_text, plain
 
@@ -30,12 +32,14 @@ class Column:
         meaning: one sentence, for legends and for explanations on hover; empty where the heading says it.
         numeric: whether it holds numbers, which are set to the right.
         digits: decimals that are shown; None for whole numbers.
+        order: whether the rows come in its order, the highest first.
     """
 
     heading: str
     meaning: str = ""
     numeric: bool = True
     digits: int | None = 3
+    order: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,12 +49,17 @@ class Cell:
     Attributes:
         value: what it is sorted by and what CSV and JSON have; None where it is missing.
         text: what people see; by default made of the value, with the column's digits.
-        note: what is said smaller below it: an interval, a null.
+        note: what is said smaller below it, such as an interval or a null; may have several lines.
     """
 
-    value: float | str | None
+    value: float | bool | str | None
     text: str | None = None
     note: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The lines of the note, each on one line."""
+        return tuple(plain(line) for line in self.note.split("\n") if line)
 
 
 @dataclass(frozen=True)
@@ -69,12 +78,14 @@ class Table:
         columns: the first one names the rows.
         rows: each with as many cells.
         legend: sentences below it.
+        name: one word that tells it from the other tables of its kind; empty where there are none.
     """
 
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     legend: tuple[str, ...] = ()
+    name: str = ""
 
 
 def cell_text(cell: Cell, column: Column, *, minus: str = "-") -> str:
@@ -83,6 +94,10 @@ def cell_text(cell: Cell, column: Column, *, minus: str = "-") -> str:
         return plain(cell.text)
     if isinstance(cell.value, str):
         return plain(cell.value)
+    if isinstance(cell.value, bool):
+        return "yes" if cell.value else "no"
+    if cell.value is not None and math.isinf(cell.value):
+        return "∞" if cell.value > 0 else f"{minus}∞"
     return number_text(cell.value, column.digits or 0, missing=MISSING, minus=minus)
 
 
@@ -95,8 +110,13 @@ def frame(table: Table) -> pandas.DataFrame:
 
 
 def to_csv(table: Table) -> str:
+    """CSV of a table; see `frame_to_csv`."""
+    return frame_to_csv(frame(table))
+
+
+def frame_to_csv(values: pandas.DataFrame) -> str:
     """CSV (RFC 4180), numbers in full precision; text that a spreadsheet would run as a formula has an apostrophe."""
-    defused = frame(table).map(lambda value: defuse(plain(value)) if isinstance(value, str) else value)
+    defused = values.map(lambda value: defuse(plain(value)) if isinstance(value, str) else value)
     return str(defused.to_csv(index=False))
 
 
@@ -106,46 +126,63 @@ def defuse(text: str) -> str:
     return f"'{text}" if text.startswith(("\t", "\r", "\n")) or text.lstrip().startswith(_FORMULA) else text
 
 
+def records(values: pandas.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as JSON values in full precision; None for what is missing or not finite."""
+
+    def finite(value: Any) -> Any:
+        return None if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
+
+    columns = {str(name): values[name].astype(object).tolist() for name in values.columns}
+    return [dict(zip(columns, map(finite, row), strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
 def to_json(tables: Sequence[Table]) -> str:
     """JSON: for each table its caption, the meanings of its columns, and its rows by heading."""
     values = [
         {
             "caption": table.caption,
             "columns": {column.heading: column.meaning for column in table.columns},
-            "rows": json.loads(frame(table).to_json(orient="records", double_precision=15)),
+            "rows": records(frame(table)),
         }
         for table in tables
     ]
-    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def to_markdown(table: Table) -> str:
     """A Markdown table under its caption; notes stand behind the cells."""
-    head = " | ".join(_markdown(column.heading) for column in table.columns)
-    rule = "|".join("--:" if column.numeric else ":--" for column in table.columns)
-    lines = [f"**{_markdown(table.caption)}**", "", f"| {head} |", f"|{rule}|"]
-    for row in table.rows:
-        lines.append(f"| {' | '.join(_markdown(text) for text in _texts(row, table))} |")
-    return "\n".join([*lines, "", *(f"{_markdown(sentence)}" for sentence in table.legend), ""])
+    lines = [f"**{_markdown(table.caption)}**", ""]
+    if table.rows:
+        head = " | ".join(_markdown(column.heading) for column in table.columns)
+        rule = "|".join("--:" if column.numeric else ":--" for column in table.columns)
+        body = [f"| {' | '.join(map(_markdown, _texts(row, table)))} |" for row in table.rows]
+        lines += [f"| {head} |", f"|{rule}|", *body, ""]
+    return "\n".join([*lines, *(f"{_markdown(sentence)}\n" for sentence in table.legend)])
 
 
 def _markdown(text: str) -> str:
-    return "".join(f"\\{char}" if char in r"\`*_[]<>|&" else char for char in text)
+    return "".join(f"\\{char}" if char in r"\`*_{}[]<>|#~$&!" else char for char in plain(text))
 
 
 def to_latex(table: Table) -> str:
     """A LaTeX table (packages booktabs, and fontspec or inputenc for Unicode), notes behind the cells."""
+    if not table.rows:
+        return "".join(f"% {plain(line)}\n" for line in (table.caption, *table.legend))
     form = "".join("r" if column.numeric else "l" for column in table.columns)
+    caption = " ".join((f"{table.caption.rstrip('.')}.", *table.legend))
     lines = [
+        r"% needs \usepackage{booktabs}",
         r"\begin{table}",
-        rf"\caption{{{latex_text(table.caption)}}}",
-        rf"\begin{{tabular}}{{{form}}}",
-        r"\toprule",
-        " & ".join(latex_text(column.heading) for column in table.columns) + r" \\",
-        r"\midrule",
-        *(" & ".join(latex_text(text) for text in _texts(row, table)) + r" \\" for row in table.rows),
-        r"\bottomrule",
-        r"\end{tabular}",
+        r"  \centering",
+        rf"  \caption{{{latex_text(caption)}}}",
+        rf"  \begin{{tabular}}{{{form}}}",
+        r"    \toprule",
+        rf"    {' & '.join(latex_text(column.heading) for column in table.columns)} \\",
+        r"    \midrule",
+        # A row that begins with [ would be taken for an argument of the line break before it.
+        *(rf"    {{}}{' & '.join(map(latex_text, _texts(row, table)))} \\" for row in table.rows),
+        r"    \bottomrule",
+        r"  \end{tabular}",
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
@@ -155,9 +192,15 @@ _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
     "−": "$-$",
     "±": r"$\pm$",
-    "²": "$^2$",
+    "∞": r"$\infty$",
+    "∪": r"$\cup$",
+    "²": r"\textsuperscript{2}",
+    "†": r"\textdagger{}",
     "–": "--",
     "…": r"\ldots{}",
     "≥": r"$\geq$",
@@ -168,30 +211,51 @@ _LATEX = {
 
 def latex_text(text: str) -> str:
     """Text with LaTeX's own characters escaped."""
-    return "".join(_LATEX.get(char, char) for char in text)
+    return "".join(_LATEX.get(char, char) for char in plain(text))
 
 
 def _texts(row: Row, table: Table) -> list[str]:
     pairs = zip(row.cells, table.columns, strict=True)
-    return [f"{cell_text(cell, column, minus='−')} {plain(cell.note)}".rstrip() for cell, column in pairs]
+    return [" ".join((cell_text(cell, column, minus="−"), *cell.notes)) for cell, column in pairs]
 
 
-def print_table(table: Table, width: int | None = None) -> None:
-    """Print a table to the terminal, its notes below the cells and its legend below the table."""
+def to_text(table: Table, width: int = PIPED_WIDTH) -> str:
+    """A table as plain text of at most so many columns, as `print_table` prints it."""
+    stream = io.StringIO()
+    print_table(table, width, file=stream)
+    return stream.getvalue()
+
+
+def print_table(table: Table, width: int | None = None, *, file: IO[str] | None = None) -> None:
+    """Print a table, its notes below the cells and its legend below the table.
+
+    Args:
+        table: which one.
+        width: columns of text; by default those of the terminal, or `PIPED_WIDTH` where there is none.
+        file: where to; by default the standard output.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    console = Console(width=None if sys.stdout.isatty() else (width or PIPED_WIDTH), highlight=False)
-    title = Text(table.caption, style="bold")
+    in_terminal = file is None and sys.stdout.isatty()
+    console = Console(width=width if width or in_terminal else PIPED_WIDTH, highlight=False, file=file)
+    title = Text(plain(table.caption), style="bold")
     grid = RichTable(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for column in table.columns:
+    cells = [
+        ["\n".join((cell_text(c, k), *c.notes)) for c, k in zip(row.cells, table.columns, strict=True)]
+        for row in table.rows
+    ]
+    for place, column in enumerate(table.columns):
+        # No number and no word of a heading is broken: names of rows and texts give way.
+        lines = [line for row in cells for line in row[place].split("\n")] + column.heading.split()
+        least = max(map(len, lines), default=1) if column.numeric else None
         justify: Any = "right" if column.numeric else "left"
-        grid.add_column(Text(column.heading), justify=justify, overflow="fold")
-    for row in table.rows:
-        pairs = zip(row.cells, table.columns, strict=True)
-        grid.add_row(*(Text("\n".join(filter(None, (cell_text(c, k), plain(c.note))))) for c, k in pairs))
-    console.print(grid)
+        heading = Text(plain(column.heading))
+        grid.add_column(heading, justify=justify, overflow="fold", vertical="top", min_width=least)
+    for row in cells:
+        grid.add_row(*map(Text, row))
+    console.print(grid if cells else title)
     for sentence in table.legend:
-        console.print(Text(sentence), style="dim")
+        console.print(Text(plain(sentence)), style="dim")

@@ -146,7 +146,7 @@ class Scores:
     Attributes:
         measures: every measure of `TaskInfo.measures` by its name; None where it is not defined.
         ids: row id of each scored sample, [n].
-        columns: of the samples by name, float64 [n] each, without NaN: those that measures name, and what drawings need.
+        columns: of the samples by name, float64 [n] each, finite: those that measures name, and what drawings need.
         training: of what was fitted, a list by name, such as the best step of each seed; empty where nothing was.
     """
 

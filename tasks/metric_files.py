@@ -12,6 +12,8 @@ from typing import Any
 
 from .base import Measure, TaskError
 
+_CONSTANTS = frozenset(("VERSION", "MEASURES", "_CITATION"))
+
 
 @dataclass(frozen=True)
 class MetricDescription:
@@ -41,14 +43,15 @@ def describe_metric(module: str | Path) -> MetricDescription:
     path = Path(_location(module)) if isinstance(module, str) else module
     constants: dict[str, Any] = {}
     for node in ast.parse(path.read_text("utf-8")).body:
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(node, ast.Assign) and isinstance(target, ast.Name):
-            if target.id in ("VERSION", "MEASURES", "_CITATION"):
-                try:
-                    constants[target.id] = ast.literal_eval(node.value)
-                except ValueError as error:
-                    raise TaskError(f"{path.name}: {target.id} must be a literal, so that it can be read") from error
-    missing = {"VERSION", "MEASURES", "_CITATION"} - set(constants)
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+            continue
+        name = node.targets[0].id
+        if name in _CONSTANTS:
+            try:
+                constants[name] = ast.literal_eval(node.value)
+            except ValueError as error:
+                raise TaskError(f"{path.name}: {name} must be a literal, so that it can be read") from error
+    missing = _CONSTANTS - set(constants)
     if missing:
         raise TaskError(f"{path.name} lacks {', '.join(sorted(missing))}, which a metric of a task has")
     return MetricDescription(constants["VERSION"], measures_from(constants["MEASURES"]), constants["_CITATION"])

@@ -259,11 +259,8 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
             raise ValueError(f"shard {shard} has shape {content.embeddings.shape}, but must have {expected}")
         values = np.array(content.embeddings, np.float32, order="C")
         values[sorted(content.errors)] = 0
-        facts = {
-            "ids": self._ids_digest(shard),
-            "values": hashlib.sha256(values.tobytes()).hexdigest(),
-            "errors": {str(place): content.errors[place] for place in sorted(content.errors)},
-        }
+        errors = {str(place): content.errors[place] for place in sorted(content.errors)}
+        facts = {"ids": self._ids_digest(shard), "errors": errors, "digest": _content_digest(values, errors)}
         # A single entry: safetensors writes several in any order.
         return bytes(save({"embeddings": values}, metadata={"shard": json.dumps(facts)}))
 
@@ -275,14 +272,20 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
         expected = (len(self.items(shard)), self.dim)
         if values.shape != expected or values.dtype != np.float32:
             raise ValueError(f"it holds {values.dtype} {values.shape}, not float32 {expected}")
-        if hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest() != facts["values"]:
-            raise ValueError("its values are not those that were written")
+        if _content_digest(values, facts["errors"]) != facts["digest"]:
+            raise ValueError("its content is not what was written")
         if not np.isfinite(values).all():
             raise ValueError("it has values that are NaN or infinite")
         errors = {int(place): str(error) for place, error in facts["errors"].items()}
         embeddings = np.array(values)
         embeddings[sorted(errors)] = np.nan
         return EmbeddingShard(embeddings, errors)
+
+
+def _content_digest(values: NDArray[np.float32], errors: Mapping[str, str]) -> str:
+    digest = hashlib.sha256(np.ascontiguousarray(values).tobytes())
+    digest.update(json.dumps(errors, sort_keys=True).encode())
+    return digest.hexdigest()
 
 
 def _metadata(content: bytes) -> dict[str, str]:

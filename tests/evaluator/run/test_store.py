@@ -1,3 +1,5 @@
+"""Stores of what models gave."""
+
 from __future__ import annotations
 
 import errno
@@ -11,19 +13,25 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from safetensors.numpy import load_file
 
-from audio_compositionality.encoders import EncoderOptions, load_encoder
-from audio_compositionality.evaluator.run.store import EmbeddingKey, EmbeddingStore, Shard, StoreError
+from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.evaluator.run.store import (
+    AnswerStore,
+    EmbeddingShard,
+    EmbeddingStore,
+    StoreError,
+    StoreKey,
+)
 
-KEY = EmbeddingKey(
+KEY = StoreKey(
+    recipe="a_tre",
     fingerprint="f" * 64,
-    task="a_tre",
-    encoder_id="org/model@layer=3",
-    encoder_revision="abc",
+    kind="clips",
+    model_id="org/model@layer=3",
+    revision="abc",
     weights_sha256="e" * 64,
     output_dim=5,
     layer=3,
@@ -42,15 +50,16 @@ def filled(root: Path | None, errors: dict[int, str] | None = None) -> Embedding
     """A store of 150 clips in three shards; the last has the errors given."""
     store = EmbeddingStore(root, KEY, IDS)
     for shard in range(store.num_shards):
-        store.write(shard, Shard(embeddings(len(store.clips(shard)), shard), (errors or {}) if shard == 2 else {}))
+        content = embeddings(len(store.items(shard)), shard)
+        store.write(shard, EmbeddingShard(content, (errors or {}) if shard == 2 else {}))
     return store
 
 
 def test_the_digest_is_sha256_of_sorted_json_without_spaces() -> None:
     text = (
-        '{"encoder_id":"org/model@layer=3","encoder_revision":"abc","fingerprint":"' + "f" * 64 + '",'
-        '"front_end_version":1,"layer":3,"output_dim":5,"pooling":null,"precision":"float32","schema_version":1,'
-        '"task":"a_tre","weights_sha256":"' + "e" * 64 + '"}'
+        '{"fingerprint":"' + "f" * 64 + '","front_end_version":1,"kind":"clips","layer":3,'
+        '"model_id":"org/model@layer=3","output_dim":5,"pooling":null,"precision":"float32","recipe":"a_tre",'
+        '"revision":"abc","schema_version":2,"weights_sha256":"' + "e" * 64 + '"}'
     )
     assert KEY.digest == hashlib.sha256(text.encode()).hexdigest()
 
@@ -61,45 +70,23 @@ def test_every_part_of_the_key_makes_another_store(tmp_path: Path) -> None:
         value = getattr(KEY, field.name)
         other = value + 1 if isinstance(value, int) else f"{value}x"
         folders.add(EmbeddingStore(tmp_path, replace(KEY, **{field.name: other}), IDS).folder)
-    assert len(folders) == 1 + len(fields(KEY)) == 11
+    assert len(folders) == 1 + len(fields(KEY)) == 12
 
 
-def test_the_key_of_an_encoder_and_of_one_that_has_only_what_the_protocol_asks_for() -> None:
-    class Plain:
-        id, revision, sample_rate, output_dim = "plain", "v1", 16_000, np.int64(5)
-
-    class Whole(Plain):
-        options = EncoderOptions(layer=2, pooling="max", precision="float16", compile=True)
-        weights_sha256, front_end_version = "a" * 64, 7
-
-    assert EmbeddingKey.of(Plain(), "f", "a_coat") == EmbeddingKey(
-        "f", "a_coat", "plain", "v1", None, 5, None, None, "float32", 1
-    )
-    whole = EmbeddingKey.of(Whole(), "f", "a_coat")
-    assert (whole.layer, whole.pooling, whole.precision) == (2, "max", "float16")
-    assert (whole.weights_sha256, whole.front_end_version) == ("a" * 64, 7)
-    assert len(EmbeddingKey.of(Plain(), "f", "a_coat").digest) == 64
-
-
-def test_an_attribute_that_only_has_the_name_of_options_is_none_of_ours() -> None:
-    encoder = load_encoder("downsample")
-    plain = EmbeddingKey.of(encoder, "f", "a_tre")
-    encoder.options = {"hop": 10}  # type: ignore[assignment]
-    assert EmbeddingKey.of(encoder, "f", "a_tre") == plain
+def test_the_key_of_a_card() -> None:
+    options = EncoderOptions(layer=2, pooling="max", precision="float16", compile=True)
+    card = ModelCard("m", "v1", 16_000, 5, weights_sha256="a" * 64, front_end_version=7, options=options)
+    key = StoreKey.of(card, "scenes", "f", "texts")
+    assert key == StoreKey("scenes", "f", "texts", "m", "v1", "a" * 64, 5, 2, "max", "float16", 7)
 
 
 def test_the_folder_is_readable_without_the_project(tmp_path: Path) -> None:
     store = filled(tmp_path, {3: "is silent"})
-    assert store.folder == tmp_path / "org__model@layer=3" / f"a_tre-{KEY.digest[:16]}"
+    assert store.folder == tmp_path / "org__model@layer=3" / f"a_tre-clips-{KEY.digest[:16]}"
     names = sorted(path.name for path in store.folder.iterdir())
-    assert names == [*(f"0000{i}-of-00003.parquet" for i in range(3)), "_key.json"]
-    assert json.loads((store.folder / "_key.json").read_text())["encoder_revision"] == "abc"
-    table = pd.read_parquet(store.folder)
-    assert table["id"].tolist() == IDS
-    assert table["error"].dropna().to_dict() == {131: "is silent"}
-    assert table["embedding"].isna().sum() == 1
-    assert (np.stack(table["embedding"][:64]) == embeddings(64, 0)).all()
-    assert pq.read_schema(store.path(0)).field("embedding").type.list_size == 5
+    assert names == [*(f"0000{i}-of-00003.safetensors" for i in range(3)), "key.json"]
+    assert json.loads((store.folder / "key.json").read_text())["revision"] == "abc"
+    assert (load_file(store.path(0))["embeddings"] == embeddings(64, 0)).all()
 
 
 @pytest.mark.parametrize("on_disk", [True, False])
@@ -117,7 +104,7 @@ def test_a_clip_without_an_embedding_comes_back_as_nan_with_its_reason(tmp_path:
     store = EmbeddingStore(tmp_path if on_disk else None, KEY, IDS[:3])
     vectors = embeddings(3)
     vectors[1] = np.nan
-    store.write(0, Shard(vectors, {1: "NaN of the model"}))
+    store.write(0, EmbeddingShard(vectors, {1: "NaN of the model"}))
     found = store.load()
     assert np.isnan(found.embeddings[1]).all()
     assert (found.embeddings[[0, 2]] == vectors[[0, 2]]).all()
@@ -136,7 +123,7 @@ def test_nothing_is_written_before_the_first_shard(tmp_path: Path) -> None:
     store = EmbeddingStore(tmp_path, KEY, IDS)
     assert not store.has(0)
     assert not [*tmp_path.iterdir()]
-    with pytest.raises(StoreError, match=r"00000-of-00003\.parquet is not there"):
+    with pytest.raises(StoreError, match=r"00000-of-00003\.safetensors is not there"):
         store.load()
 
 
@@ -150,67 +137,61 @@ def test_a_shard_that_was_discarded_is_gone(tmp_path: Path) -> None:
 class TestDamage:
     @pytest.fixture
     def store(self, tmp_path: Path) -> EmbeddingStore:
-        return filled(tmp_path)
+        return filled(tmp_path, {3: "is silent"})
 
-    def refused(self, store: EmbeddingStore, message: str) -> None:
-        with pytest.raises(StoreError, match=rf"00001-of-00003\.parquet {message}.*; delete it, or .*--force"):
+    def refused(self, store: EmbeddingStore, message: str, shard: int = 1) -> None:
+        with pytest.raises(
+            StoreError, match=rf"0000{shard}-of-00003\.safetensors is damaged.*{message}.*delete it, or"
+        ):
             store.load()
 
     @pytest.mark.parametrize("kept", [0, 3, 100, 1_000])
     def test_a_shard_that_was_cut_off(self, store: EmbeddingStore, kept: int) -> None:
         path = store.path(1)
         path.write_bytes(path.read_bytes()[:kept])
-        self.refused(store, "is damaged")
+        self.refused(store, "")
 
     def test_a_shard_of_another_key(self, store: EmbeddingStore, tmp_path: Path) -> None:
         other = EmbeddingStore(tmp_path, replace(KEY, pooling="max"), IDS)
         other.write(1, store.read(1))
         store.path(1).write_bytes(other.path(1).read_bytes())
-        self.refused(store, "holds embeddings of another key")
+        self.refused(store, "of another key or of other clips")
 
     def test_a_shard_in_anothers_place(self, store: EmbeddingStore) -> None:
         store.path(1).write_bytes(store.path(0).read_bytes())
-        self.refused(store, r"holds other clips than 'scene-64/audio' to 'scene-127/audio'")
+        self.refused(store, "of another key or of other clips")
 
-    def change(self, store: EmbeddingStore, name: str, column: pa.Array) -> None:
-        table = pq.read_table(store.path(1))
-        pq.write_table(table.set_column(table.column_names.index(name), name, column), store.path(1))
+    def test_no_flipped_bit_is_read_as_something_else(self, store: EmbeddingStore) -> None:
+        """Of a thousand bits of a shard with an error, anywhere in the file, not one changes a number unnoticed."""
+        path = store.path(2)
+        content = path.read_bytes()
+        for bit in np.random.default_rng(0).integers(0, 8 * len(content), 1_000):
+            flipped = bytearray(content)
+            flipped[bit // 8] ^= 1 << (bit % 8)
+            path.write_bytes(bytes(flipped))
+            self.refused(store, "", shard=2)
 
-    def test_embeddings_of_another_length(self, store: EmbeddingStore) -> None:
-        vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(64 * 4, np.float32)), 4)
-        self.change(store, "embedding", vectors)
-        self.refused(store, r"has the columns id \(string\), embedding \(fixed_size_list<element: float>\[4\]\)")
-
-    def test_embeddings_of_another_type(self, store: EmbeddingStore) -> None:
-        self.change(store, "embedding", pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(64 * 5)), 5))
-        self.refused(store, "has the columns")
-
-    @pytest.mark.parametrize("value", [np.nan, np.inf, None])
-    def test_values_that_are_not_finite(self, store: EmbeddingStore, value: float | None) -> None:
-        values = pa.array([value, *[0.0] * (64 * 5 - 1)], pa.float32())
-        self.change(store, "embedding", pa.FixedSizeListArray.from_arrays(values, 5))
-        self.refused(store, "has values that are NaN or infinite")
-
-    def test_an_absent_embedding_without_a_reason(self, store: EmbeddingStore) -> None:
-        vectors = pa.array([None, *[[0.0] * 5] * 63], pa.list_(pa.float32(), 5))
-        self.change(store, "embedding", vectors)
-        self.refused(store, "has embeddings and errors that do not belong together")
+    def test_values_that_are_not_finite(self, store: EmbeddingStore) -> None:
+        vectors = embeddings(64)
+        vectors[3, 2] = np.inf
+        store.write(1, EmbeddingShard(vectors, {}))
+        self.refused(store, "NaN or infinite")
 
     def test_a_key_that_is_not_the_folders(self, store: EmbeddingStore, tmp_path: Path) -> None:
-        path = store.folder / "_key.json"
+        path = store.folder / "key.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "layer": 4, "precision": "float16"}))
-        with pytest.raises(StoreError, match=r"holds embeddings of another key \(other are layer, precision\); delete"):
+        with pytest.raises(StoreError, match=r"holds outputs of another key \(other are layer, precision\); delete"):
             EmbeddingStore(tmp_path, KEY, IDS)
 
     @pytest.mark.parametrize("text", ["", "{", "\xff"])
     def test_a_damaged_key(self, store: EmbeddingStore, tmp_path: Path, text: str) -> None:
-        (store.folder / "_key.json").write_bytes(text.encode("latin-1"))
-        with pytest.raises(StoreError, match=r"_key\.json is damaged"):
+        (store.folder / "key.json").write_bytes(text.encode("latin-1"))
+        with pytest.raises(StoreError, match=r"key\.json is damaged"):
             EmbeddingStore(tmp_path, KEY, IDS)
 
     def test_a_key_that_is_no_key(self, store: EmbeddingStore, tmp_path: Path) -> None:
-        (store.folder / "_key.json").write_text("[]")
-        with pytest.raises(StoreError, match="holds embeddings of another key"):
+        (store.folder / "key.json").write_text("[]")
+        with pytest.raises(StoreError, match="holds outputs of another key"):
             EmbeddingStore(tmp_path, KEY, IDS)
 
     def test_a_file_where_the_folder_should_be(self, tmp_path: Path) -> None:
@@ -221,22 +202,39 @@ class TestDamage:
             EmbeddingStore(tmp_path, KEY, IDS)
 
 
+class TestAnswers:
+    def test_come_back_in_the_order_of_the_prompts(self, tmp_path: Path) -> None:
+        for root in (tmp_path, None):
+            store = AnswerStore(root, replace(KEY, kind="answers", output_dim=None), IDS)
+            for shard in range(store.num_shards):
+                store.write(shard, tuple(f"(A) ü {item}" for item in store.items(shard)))
+            assert store.load() == [f"(A) ü {item}" for item in range(150)]
+
+    def test_a_changed_answer_is_noticed(self, tmp_path: Path) -> None:
+        store = AnswerStore(tmp_path, replace(KEY, kind="answers"), IDS[:2])
+        store.write(0, ("A", "B"))
+        path = store.path(0)
+        path.write_bytes(path.read_bytes().replace(b"B", b"C"))
+        with pytest.raises(StoreError, match=r"00000-of-00001\.json is damaged"):
+            store.load()
+
+
 def test_another_shape_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"shard 2 has shape \(64, 5\), but must have \(22, 5\)"):
-        EmbeddingStore(tmp_path, KEY, IDS).write(2, Shard(embeddings(64), {}))
+        EmbeddingStore(tmp_path, KEY, IDS).write(2, EmbeddingShard(embeddings(64), {}))
 
 
 def test_a_full_disk_leaves_no_part_of_a_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = EmbeddingStore(tmp_path, KEY, IDS)
-    store.write(0, Shard(embeddings(64), {}))
+    store.write(0, EmbeddingShard(embeddings(64), {}))
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        store.write(1, Shard(embeddings(64), {}))
-    assert sorted(path.name for path in store.folder.iterdir()) == ["00000-of-00003.parquet", "_key.json"]
+        store.write(1, EmbeddingShard(embeddings(64), {}))
+    assert sorted(path.name for path in store.folder.iterdir()) == ["00000-of-00003.safetensors", "key.json"]
 
 
 def test_a_shard_gets_its_name_only_when_all_of_it_is_on_the_disk(
@@ -252,7 +250,7 @@ def test_a_shard_gets_its_name_only_when_all_of_it_is_on_the_disk(
     if not Path("/proc/self/fd").exists():
         pytest.skip("the open file cannot be looked up without /proc")
     monkeypatch.setattr(os, "fsync", sync)
-    store.write(0, Shard(embeddings(64), {}))
+    store.write(0, EmbeddingShard(embeddings(64), {}))
     assert seen[-1] == (store.path(0).read_bytes(), False, False)
 
 
@@ -260,16 +258,16 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
     store = filled(tmp_path)
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    dead = store.folder / f".00000-of-00003.parquet.{platform.node()}.{process.pid}.partial"
-    alive = store.folder / f".00000-of-00003.parquet.{platform.node()}.{os.getpid()}.partial"
-    elsewhere = store.folder / f".00000-of-00003.parquet.another-machine.{process.pid}.partial"
+    dead = store.folder / f".00000-of-00003.safetensors.{platform.node()}.{process.pid}.partial"
+    alive = store.folder / f".00000-of-00003.safetensors.{platform.node()}.{os.getpid()}.partial"
+    elsewhere = store.folder / f".00000-of-00003.safetensors.another-machine.{process.pid}.partial"
     for path in (dead, alive, elsewhere):
-        path.write_bytes(b"PAR1")
+        path.write_bytes(b"half")
     assert EmbeddingStore(tmp_path, KEY, IDS).load().errors == {}
     assert [path.exists() for path in (dead, alive, elsewhere)] == [False, True, True]
 
 
 @pytest.mark.parametrize("name", ["..", "../../etc", "/root", "a/../b", ".", ""])
 def test_no_encoders_id_leads_out_of_the_root(tmp_path: Path, name: str) -> None:
-    folder = EmbeddingStore(tmp_path, replace(KEY, encoder_id=name), IDS).folder
+    folder = EmbeddingStore(tmp_path, replace(KEY, model_id=name), IDS).folder
     assert len(folder.resolve().relative_to(tmp_path.resolve()).parts) == 2
