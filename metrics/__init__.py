@@ -1,34 +1,85 @@
-"""The metrics A-COAT and A-TRE (arXiv 2603.13685), one folder each.
+"""The metrics, a folder each: ``NAME/NAME.py``, which `evaluate` loads, its card and its requirements.
 
-Each folder holds one self-contained module that `evaluate` can load: from a clone with
-`evaluate.load("metrics/a_coat")`, from the Hub, or, once `register` has run, with
-`evaluate.load("a_coat")` from anywhere and offline. Importing this package changes nothing on disk.
+A metric knows arrays, and nothing of models, data sets or tasks. Its module imports nothing of this project, because it
+is also published alone: with ``app.py``, the one page of all metrics, it makes a Space. Importing this package imports
+no metric, and changes nothing on disk.
 """
 
+import ast
 import hashlib
 import os
+import sys
 import time
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-METRICS = ("a_coat", "a_tre")
-"""The names of the metrics: `<name>/<name>.py` below this folder."""
+_FOLDER = Path(__file__).parent
+
+
+def list_metrics() -> list[str]:
+    """Return the names of the metrics in order: those of the folders that hold a module of their own name."""
+    return sorted(folder.name for folder in _FOLDER.iterdir() if (folder / f"{folder.name}.py").is_file())
+
+
+def metric_file(name: str) -> Path:
+    """Return the path of a metric's module. Raises LookupError when there is no such metric."""
+    if name not in list_metrics():
+        raise LookupError(f"There is no metric {name!r}; there are {', '.join(list_metrics())}.")
+    return _FOLDER / name / f"{name}.py"
+
+
+def metric_version(name: str) -> int:
+    """Return the version of a metric's scores, its ``VERSION``. Raises LookupError when there is no such metric."""
+    version: int = _literals(metric_file(name))["VERSION"]
+    return version
+
+
+def metric_measures(name: str) -> dict[str, dict[str, Any]]:
+    """Return what the numbers of a metric are, its ``MEASURES``, without importing it (which takes seconds).
+
+    The keys are the names of the numbers, the score first; the values are fields of `tasks.base.Measure`. Raises
+    LookupError when there is no such metric.
+    """
+    measures: dict[str, dict[str, Any]] = _literals(metric_file(name))["MEASURES"]
+    return measures
+
+
+@cache
+def _literals(path: Path) -> dict[str, Any]:
+    """The values of ``VERSION`` and ``MEASURES`` in a module's text."""
+    return {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id in ("VERSION", "MEASURES")
+    }
 
 
 def register() -> list[Path]:
-    """Make `evaluate.load("a_coat")` and `evaluate.load("a_tre")` work from anywhere, offline.
+    """Make `evaluate.load` work with the bare name of each metric, such as "a_coat", from anywhere and offline.
 
     `evaluate` looks for a bare name first below the working directory, then on the Hub as
     `evaluate-metric/<name>`, then in its module cache, where it takes the file that was modified last.
     This copies the modules into that cache (`HF_MODULES_CACHE`, else `modules` below `HF_HOME`) and
-    dates them after any other version there, so that an upgrade takes effect. Running it again is harmless.
+    dates them after any other version there, so that an upgrade takes effect. Running it again is harmless and
+    takes a few milliseconds; `evaluate` is not imported.
 
-    Returns the paths of the cached modules, in the order of `METRICS`. Raises OSError when the cache
+    Returns the paths of the cached modules, in the order of `list_metrics`. Raises OSError when the cache
     cannot be written.
     """
-    from evaluate.config import HF_MODULES_CACHE, MODULE_NAME_FOR_DYNAMIC_MODULES
+    root = _modules_cache() / "evaluate_modules"
+    return [_install(metric_file(name), root) for name in list_metrics()]
 
-    root = Path(HF_MODULES_CACHE) / MODULE_NAME_FOR_DYNAMIC_MODULES
-    return [_install(Path(__file__).parent / name / f"{name}.py", root) for name in METRICS]
+
+def _modules_cache() -> Path:
+    """The folder that `evaluate.config` calls HF_MODULES_CACHE, by the same rules where that is not imported yet."""
+    config = sys.modules.get("evaluate.config")
+    if config is not None:
+        return Path(config.HF_MODULES_CACHE)
+    home = os.getenv("HF_HOME", os.path.join(os.getenv("XDG_CACHE_HOME", "~/.cache"), "huggingface"))
+    return Path(os.getenv("HF_MODULES_CACHE", os.path.join(os.path.expanduser(home), "modules")))
 
 
 def _install(source: Path, root: Path) -> Path:
@@ -37,16 +88,17 @@ def _install(source: Path, root: Path) -> Path:
     # The names of the folders, 64 hexadecimal digits included, are what `evaluate` 0.4.6 expects.
     versions = root / "metrics" / f"evaluate-metric--{source.stem}"
     target = versions / hashlib.sha256(code).hexdigest() / source.name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    for package in (root.parent, root, root / "metrics", versions, target.parent):
-        (package / "__init__.py").touch()
     if not target.is_file() or target.read_bytes() != code:
+        target.parent.mkdir(parents=True, exist_ok=True)
         # Written aside and moved, so that a process loading the metric never sees half a file.
         partial = target.with_name(f"{source.stem}.{os.getpid()}.partial")
         partial.write_bytes(code)
         partial.replace(target)
-    others = [path.stat().st_mtime for path in versions.glob(f"*/{source.name}") if path != target]
-    if others and target.stat().st_mtime <= max(others):
-        newest = max(time.time(), max(others) + 1)
+    for package in (root.parent, root, root / "metrics", versions, target.parent):
+        if not (package / "__init__.py").exists():
+            (package / "__init__.py").touch()
+    dates = [path.stat().st_mtime for path in versions.glob(f"*/{source.name}") if path != target]
+    if dates and target.stat().st_mtime <= max(dates):
+        newest = max(time.time(), max(dates) + 1)
         os.utime(target, (newest, newest))
     return target

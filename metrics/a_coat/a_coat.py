@@ -417,3 +417,42 @@ MEASURES = {
     },
 }
 """What each number of `a_coat` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# A-COAT: is adding the same sources the same step?
+
+For scenes A, B = A + T, C and D = C + T, the Audio Compositional Object Algebra Test is the mean cosine of the
+embedding steps B − A and D − C ([arXiv 2603.13685](https://arxiv.org/abs/2603.13685)). Nothing is trained.
+
+Paste the embeddings of an encoder: a line for each quadruple, numbers separated by commas or spaces, row i of each box
+belonging to quadruple i.
+""",
+    "warning": """\
+**A high score alone is no evidence of composition.** Where every added source moves the embedding along one "more
+energy" direction, A-COAT reaches 1 whatever the sources are. So read it beside *null*: most of a score near it is not
+about T. *adjusted* by the matched null and *top1* are those that energy does not raise. A linear encoder, such as
+the waveform itself, scores 1 by construction.
+""",
+    "inputs": {
+        "a": "A: any scene",
+        "b": "B: A with the sources T",
+        "c": "C: another scene",
+        "d": "D: C with the same sources T",
+        "t_size": "Optional: the number of sources in T, a line for each quadruple",
+        "t_level": "Optional: the level of T in dB, a line for each quadruple; with the number it gives matched_null",
+    },
+}
+"""What the metric's page says; an input that is no feature of the metric is optional and has a number a line."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `a_coat`: a partly additive encoder of 40 quadruples in 8 dimensions."""
+    rng = np.random.default_rng(0)
+    size, level = rng.integers(1, 4, 40), rng.uniform(-20, 0, 40)
+    energy, t = rng.normal(size=8), rng.normal(size=(40, 8))
+    step = t + 0.5 * size[:, None] * energy
+    a, c = rng.normal(size=(2, 40, 8))
+    b, d = (x + step + rng.normal(0, 0.5, (40, 8)) for x in (a, c))
+    arrays = {"a": a, "b": b, "c": c, "d": d, "t_size": size, "t_level": level}
+    return {name: x.round(3) for name, x in arrays.items()}

@@ -811,3 +811,52 @@ MEASURES = {
     },
 }
 """What each number of `a_tre` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# A-TRE: can the embedding be rebuilt from the scene's attributes?
+
+The Audio Tree Reconstruction Error ([arXiv 2603.13685](https://arxiv.org/abs/2603.13685)) trains a small Transformer to
+rebuild the embedding of a scene from the labels of its sources. The score is the mean cosine of embedding and
+prediction over held-out scenes.
+
+Paste the embeddings of an encoder, a line for each scene, numbers separated by commas or spaces. Beside them, line by
+line, go the scenes' sources as JSON, such as `[{"pitch_label": "low", "timbre_label": "bell"}]`, and their splits.
+""",
+    "warning": """\
+**A high score alone is no evidence of composition.** Embeddings that share a long mean reach 0.99 with a prediction
+that is always the same: *constant* shows it. So compare encoders by *a_tre_centred*, and with the regressions on mere
+counts of labels. Labels also predict how loud a scene is; of all controls only *top1* does not rise with that.
+""",
+    "inputs": {
+        "embeddings": "Embeddings, a scene a line",
+        "scenes": "Sources in JSON, a scene a line",
+        "splits": "Splits, a scene a line: train, validation or test",
+    },
+    "options": {
+        "max_steps": {
+            "label": "Training steps of each of the two fits; the benchmark's are of 2,500, the metric's default",
+            "least": 100,
+            "most": 1_000,
+        },
+    },
+    # So that a page with the largest input answers within minutes on two processors.
+    "limits": {"columns": 256, "items": 8, "words": 256},
+}
+"""What the metric's page says, and how much it takes: columns of a matrix, sources of a scene, different labels."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `a_tre`: a partly additive encoder of 200 scenes of one to three sources in 8 dimensions."""
+    rng = np.random.default_rng(0)
+    labels = {"timbre_label": ("bell", "brass", "reed"), "pitch_label": ("low", "high"), "rate_label": ("slow", "fast")}
+    vectors = {(name, label): rng.normal(size=8) for name, choices in labels.items() for label in choices}
+    mean = rng.normal(size=8)
+    embeddings, scenes = [], []
+    splits = ["train"] * 140 + ["validation"] * 30 + ["test"] * 30
+    for _ in splits:
+        sources = [{name: str(rng.choice(labels[name])) for name in labels} for _ in range(rng.integers(1, 4))]
+        total = sum(vectors[pair] for source in sources for pair in source.items())
+        embeddings.append((mean + total + rng.normal(0, 0.5, 8)).round(3))
+        scenes.append(sources)
+    return {"embeddings": np.array(embeddings), "scenes": scenes, "splits": splits}
