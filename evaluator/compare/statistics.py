@@ -15,15 +15,13 @@ from itertools import combinations
 import networkx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import linalg, special, stats
+from scipy import special, stats
+
+from audio_compositionality.support.errors import InputError
 
 MIN_SAMPLES = 10
 """Fewest clusters that an interval or a test is given for. Our choice: below it, neither a t-test of skewed scores nor
 a bootstrap of so few values can be relied on."""
-
-MIN_CLUSTERS = 40
-"""Fewest clusters that a slope is given for where some hold several samples: with fewer than 20 to 50 its test rejects
-too often (Cameron and Miller 2015, section VI)."""
 
 SIGNIFICANT = 0.05
 """Level of the corrected tests; intervals are 1 - 0.05 = 95 %."""
@@ -58,7 +56,7 @@ class BootstrapMeans:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Whether two encoders differ on the same samples; see `compare_pairs`.
+    """Whether two models differ on the same samples; see `compare_pairs`.
 
     Attributes:
         first, second: columns that are compared, first < second.
@@ -90,40 +88,6 @@ class PairedTest:
 
 
 @dataclass(frozen=True)
-class LineFit:
-    """A straight line through scores, by least squares; see `fit_line`.
-
-    Attributes:
-        n: number of samples that the fit rests on.
-        slope: change of the score for a change of x by 1.
-        slope_interval: its 95 % interval, Student's t.
-        p: two-sided, of slope 0.
-        intercept: at x = 0, covariates at their means.
-        r2: share of the variance that the whole fit explains.
-        covariance: [2, 2] of intercept and slope.
-        dof: degrees of freedom of interval and band.
-    """
-
-    n: int
-    slope: float
-    slope_interval: Interval
-    p: float
-    intercept: float
-    r2: float
-    covariance: Floats
-    dof: float
-
-    def band(self, x: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """The line at x [k], and the lower and upper end of the 95 % band of the mean there, each [k]."""
-        at = np.asarray(x, np.float64)
-        mean = self.intercept + self.slope * at
-        design = np.stack([np.ones_like(at), at], axis=1)
-        error = np.sqrt(np.einsum("ki,ij,kj->k", design, self.covariance, design))
-        half = stats.t.ppf(1 - SIGNIFICANT / 2, self.dof) * error
-        return mean, mean - half, mean + half
-
-
-@dataclass(frozen=True)
 class GroupMean:
     """Mean score of the samples that have one label; the 95 % interval is None where they are too few."""
 
@@ -148,7 +112,7 @@ def bootstrap_means(
         seed: of the resampling.
 
     Raises:
-        ValueError: if values are not [n, m], not finite, or clusters are not [n].
+        InputError: if values are not [n, m], not finite, or clusters are not [n].
     """
     scores, index = _checked(values, clusters)
     number = int(index.max()) + 1
@@ -214,10 +178,12 @@ def mean_intervals(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> 
     scores, index = _checked(values, clusters)
     if index.max() + 1 < MIN_SAMPLES:
         return [None] * scores.shape[1]
-    found = bootstrap_means(scores, index, seed=seed)
-    level = expanded_level(len(found.jackknifed))
+    bootstrapped = bootstrap_means(scores, index, seed=seed)
+    level = expanded_level(len(bootstrapped.jackknifed))
     return [
-        bca_interval(float(found.estimate[k]), found.resampled[:, k], found.jackknifed[:, k], level)
+        bca_interval(
+            float(bootstrapped.estimate[k]), bootstrapped.resampled[:, k], bootstrapped.jackknifed[:, k], level
+        )
         for k in range(scores.shape[1])
     ]
 
@@ -253,7 +219,7 @@ def compare_pairs(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> l
     5); that of a pair by `paired_t_test`.
 
     Args:
-        values: scores, [n, m], a column an encoder.
+        values: scores, [n, m], a column a model.
         clusters: [n].
         seed: of the bootstrap.
 
@@ -261,15 +227,15 @@ def compare_pairs(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> l
         one test a pair, (0, 1), (0, 2), …, (1, 2), …
 
     Raises:
-        ValueError: as `bootstrap_means`.
+        InputError: as `bootstrap_means`.
     """
     scores, index = _checked(values, clusters)
     pairs = list(combinations(range(scores.shape[1]), 2))
     n, means = len(scores), scores.mean(axis=0)
     if not pairs or index.max() + 1 < MIN_SAMPLES:
         return [PairedTest(i, j, n, float(means[i] - means[j]), None, None, None, None, None) for i, j in pairs]
-    found = bootstrap_means(scores, index, seed=seed)
-    level = expanded_level(len(found.jackknifed))
+    bootstrapped = bootstrap_means(scores, index, seed=seed)
+    level = expanded_level(len(bootstrapped.jackknifed))
     tested = [paired_t_test(scores[:, i] - scores[:, j], index) for i, j in pairs]
     adjusted = stats.false_discovery_control([p for _, p in tested])
     return [
@@ -280,8 +246,8 @@ def compare_pairs(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> l
             difference=float(means[i] - means[j]),
             interval=bca_interval(
                 float(means[i] - means[j]),
-                found.resampled[:, i] - found.resampled[:, j],
-                found.jackknifed[:, i] - found.jackknifed[:, j],
+                bootstrapped.resampled[:, i] - bootstrapped.resampled[:, j],
+                bootstrapped.jackknifed[:, i] - bootstrapped.jackknifed[:, j],
                 level,
             ),
             t=t,
@@ -321,76 +287,11 @@ def compact_letters(means: ArrayLike, tests: Sequence[PairedTest]) -> list[str]:
     return letters
 
 
-def fit_line(
-    x: ArrayLike, y: ArrayLike, *, clusters: ArrayLike | None = None, covariates: ArrayLike | None = None
-) -> LineFit | None:
-    """Least squares of scores y on x, with covariates held fixed.
-
-    Ordinary least squares of statsmodels. The spread of scores changes with diversity, hence a covariance that does not
-    take it as constant: HC3 (MacKinnon and White 1985) where each cluster is one sample, else that of the clusters
-    (Cameron and Miller 2015), which needs `MIN_CLUSTERS`.
-
-    Args:
-        x: [n].
-        y: [n], scores.
-        clusters: [n]; default, every sample is its own.
-        covariates: [n, k], entered beside x.
-
-    Returns:
-        the fit, without samples that alone determine a covariate's coefficient and so tell nothing of the slope; None
-        where there are too few clusters, or x does not vary once covariates are held fixed.
-    """
-    from statsmodels.regression.linear_model import OLS
-
-    at, scores = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    extra = np.zeros((len(at), 0)) if covariates is None else np.asarray(covariates, np.float64)
-    names = np.arange(len(at)) if clusters is None else np.asarray(clusters)
-    design, telling = _design(at, extra)
-    while not telling.all():
-        at, scores, extra, names = at[telling], scores[telling], extra[telling], names[telling]
-        design, telling = _design(at, extra)
-    groups = np.unique(names, return_inverse=True)[1]
-    number = len(np.unique(groups))
-    enough = MIN_SAMPLES if number == len(at) else MIN_CLUSTERS
-    if number < max(enough, design.shape[1] + 2) or np.linalg.matrix_rank(design) < design.shape[1]:
-        return None
-    model = OLS(scores, design)
-    if number == len(at):
-        found, dof = model.fit(cov_type="HC3", use_t=True), len(at) - design.shape[1]
-    else:
-        found, dof = model.fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True), number - 1
-    low, high = found.conf_int(SIGNIFICANT)[1]
-    constant = float(np.ptp(scores)) <= ROUNDING
-    return LineFit(
-        n=len(at),
-        slope=float(found.params[1]),
-        slope_interval=(float(low), float(high)),
-        p=1.0 if constant else float(found.pvalues[1]),
-        intercept=float(found.params[0]),
-        r2=0.0 if constant else float(found.rsquared),
-        covariance=np.asarray(found.cov_params())[:2, :2],
-        dof=float(dof),
-    )
-
-
-def _design(x: Floats, covariates: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """1, x and the covariates that the others do not make up, about their means, and the rows that others bear on."""
-    centred = covariates - covariates.mean(axis=0) if len(covariates) else covariates
-    if centred.size:
-        r, order = linalg.qr(centred, mode="r", pivoting=True)
-        size = np.abs(np.diagonal(r))
-        centred = centred[:, np.sort(order[: int((size > ROUNDING * max(size.max(), 1.0)).sum())])]
-    design = np.hstack([np.ones((len(x), 1)), x[:, None], centred])
-    basis = np.linalg.svd(design, full_matrices=False)[0][:, : np.linalg.matrix_rank(design)]
-    # A leverage of 1: the fit goes through this sample, whatever the others are.
-    return design, 1 - np.einsum("ij,ij->i", basis, basis) > ROUNDING
-
-
 def group_means(values: ArrayLike, labels: Sequence[str], clusters: ArrayLike) -> list[list[GroupMean]]:
     """Mean and 95 % BCa interval of the scores of each label's samples.
 
     Args:
-        values: scores, [n, m], a column an encoder.
+        values: scores, [n, m], a column a model.
         labels: [n].
         clusters: [n].
 
@@ -401,10 +302,10 @@ def group_means(values: ArrayLike, labels: Sequence[str], clusters: ArrayLike) -
     names = np.asarray(labels)
     columns: list[list[GroupMean]] = [[] for _ in range(scores.shape[1])]
     for label in np.unique(names).tolist():
-        chosen = names == label
-        means, intervals = scores[chosen].mean(axis=0), mean_intervals(scores[chosen], index[chosen])
+        members = names == label
+        means, intervals = scores[members].mean(axis=0), mean_intervals(scores[members], index[members])
         for groups, mean, interval in zip(columns, means.tolist(), intervals, strict=True):
-            groups.append(GroupMean(label, int(chosen.sum()), mean, interval))
+            groups.append(GroupMean(label, int(members.sum()), mean, interval))
     return columns
 
 
@@ -412,12 +313,12 @@ def _checked(values: ArrayLike, clusters: ArrayLike) -> tuple[Floats, NDArray[np
     """Scores [n, m], and clusters [n] numbered from 0 without gaps."""
     scores, names = np.asarray(values, np.float64), np.asarray(clusters)
     if scores.ndim != 2 or 0 in scores.shape:
-        raise ValueError(f"scores have shape {scores.shape}, but must be [n, m] with n, m ≥ 1")
+        raise InputError(f"scores have shape {scores.shape}, but must be [n, m] with n, m ≥ 1")
     if names.shape != scores.shape[:1]:
-        raise ValueError(f"clusters have shape {names.shape}, but must be ({len(scores)},), one a sample")
+        raise InputError(f"clusters have shape {names.shape}, but must be ({len(scores)},), one a sample")
     if not np.isfinite(scores).all():
         row, column = np.argwhere(~np.isfinite(scores))[0]
-        raise ValueError(f"scores must be finite; row {row}, column {column} is {scores[row, column]}")
+        raise InputError(f"scores must be finite; row {row}, column {column} is {scores[row, column]}")
     return scores, np.unique(names, return_inverse=True)[1]
 
 

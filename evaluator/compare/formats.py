@@ -1,0 +1,179 @@
+"""Comparisons as text: for the terminal, for those who write papers, and tidy for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.table import (
+    PIPED_WIDTH,
+    frame_to_csv,
+    records,
+    to_latex,
+    to_markdown,
+    to_text,
+)
+from audio_compositionality.support.text import nearest
+
+from .comparison import Comparison, View
+from .diversity import diversity
+from .statistics import Interval
+from .tables import comparison_tables
+
+if TYPE_CHECKING:
+    import pandas
+
+FORMATS = ("text", "markdown", "latex", "csv", "json")
+
+TIDY_COLUMNS = (
+    "task",
+    "task_version",
+    "fingerprint",
+    "measure",
+    "quantity",
+    "model",
+    "other",
+    "n",
+    "value",
+    "low",
+    "high",
+    "p",
+    "p_adjusted",
+    "t",
+    "effect_size",
+    "group",
+)
+
+REST = (
+    "Slopes by attribute and means by group are in the other formats (--format markdown, latex, csv, json) and in "
+    "`audio-compositionality report`."
+)
+
+
+def check_format(format: str) -> None:
+    """Refuse an unknown format with InputError."""
+    if format not in FORMATS:
+        raise InputError(f"unknown format {format!r}; {nearest(format, FORMATS)}")
+
+
+def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int = PIPED_WIDTH) -> str:
+    """Comparisons as text in one of `FORMATS`.
+
+    ``text`` is what the terminal shows, in so many columns. ``csv`` is `tidy_frame` of all comparisons; ``json`` holds
+    the same rows by comparison, with its data and notes. These two have full precision; an infinite t or effect size,
+    whose p is 0, is ``inf`` in the one and null in the other.
+
+    Raises:
+        InputError: unknown format.
+    """
+    check_format(format)
+    if format == "json":
+        return json.dumps([_as_json(comparison) for comparison in comparisons], indent=1, allow_nan=False) + "\n"
+    if format == "csv":
+        return frame_to_csv(tidy_frame(comparisons))
+    brief = format == "text"
+    tables = [table for comparison in comparisons for table in comparison_tables(comparison, brief=brief)]
+    if not brief:
+        return "\n".join(map(to_markdown if format == "markdown" else to_latex, tables))
+    warnings = dict.fromkeys(comparison.info.warning for comparison in comparisons)
+    return "\n".join([*(to_text(table, width) for table in tables), *warnings, REST, ""])
+
+
+def tidy_frame(comparisons: Sequence[Comparison]) -> pandas.DataFrame:
+    """One table, a row for each mean, difference, slope and group mean of each measure by sample, and for each measure
+    that a result states; ``quantity`` says which.
+
+    ``other`` is what a model is compared with: another model, a kind of diversity, a group.
+    """
+    import pandas
+
+    rows = [row for comparison in comparisons for row in _rows(comparison)]
+    return pandas.DataFrame(rows, columns=list(TIDY_COLUMNS))
+
+
+def _as_json(comparison: Comparison) -> dict[str, Any]:
+    shared = ("task", "task_version", "fingerprint")
+    frame = tidy_frame([comparison]).drop(columns=list(shared))
+    return {
+        **dict(zip(shared, (comparison.info.name, comparison.version, comparison.fingerprint), strict=True)),
+        "dataset": comparison.dataset,
+        "n": len(comparison.ids),
+        "notes": [*([comparison.missing] if comparison.missing else []), *comparison.notes],
+        "models": {
+            result.label: {"id": result.result.model.id, "revision": result.result.model.revision, "n": result.result.n}
+            for result in comparison.results
+        },
+        "rows": [{name: value for name, value in row.items() if value is not None} for row in records(frame)],
+    }
+
+
+def _rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    shared = {
+        "task": comparison.info.name,
+        "task_version": comparison.version,
+        "fingerprint": comparison.fingerprint,
+        "n": len(comparison.ids),
+    }
+    for name, view in comparison.views.items():
+        for row in (*_view_rows(view), *_diversity_rows(comparison, name)):
+            yield {**shared, "measure": name, **row}
+    for result in comparison.results:
+        for name, value in result.result.measures.items():
+            number = None if value is None else float(value)
+            stated = {"quantity": "stated", "measure": name, "model": result.label, "value": number}
+            yield {**shared, **stated, "n": result.result.n}
+
+
+def _bounds(interval: Interval | None) -> dict[str, Any]:
+    return dict(zip(("low", "high"), interval or (None, None), strict=True))
+
+
+def _view_rows(view: View) -> Iterator[dict[str, Any]]:
+    for label, mean, interval, letters in zip(
+        view.labels, view.means.tolist(), view.intervals, view.letters, strict=True
+    ):
+        yield {"quantity": "mean", "model": label, "value": mean, "group": letters, **_bounds(interval)}
+    for test in view.tests:
+        yield {
+            "quantity": "difference",
+            "model": view.labels[test.first],
+            "other": view.labels[test.second],
+            "value": test.difference,
+            **_bounds(test.interval),
+            "p": test.p,
+            "p_adjusted": test.p_adjusted,
+            "t": test.t,
+            "effect_size": test.effect_size,
+        }
+
+
+def _diversity_rows(comparison: Comparison, measure: str) -> Iterator[dict[str, Any]]:
+    slopes = diversity(comparison, measure)
+    if slopes is None:
+        return
+    for slope in slopes.slopes:
+        fits = (("slope", slope.fit, slope.p_adjusted), ("slope within", slope.fit_within, slope.p_adjusted_within))
+        for quantity, fit, p_adjusted in fits:
+            if fit is not None:
+                yield {
+                    "quantity": quantity,
+                    "model": slope.label,
+                    "other": slope.diversity,
+                    "value": fit.slope,
+                    **_bounds(fit.slope_interval),
+                    "p": fit.p,
+                    "p_adjusted": p_adjusted,
+                }
+    for grouping, by_label in slopes.groups.items():
+        for label, groups in by_label.items():
+            for group in groups:
+                yield {
+                    "quantity": "group mean",
+                    "model": label,
+                    "other": f"{grouping} = {group.label}",
+                    "n": group.n,
+                    "value": group.mean,
+                    **_bounds(group.interval),
+                }

@@ -1,0 +1,141 @@
+"""Results read from files for a comparison."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.evaluator.results.result import (
+    Result,
+    ResultError,
+    SampleTable,
+    is_result_file,
+    load_result,
+    samples_path,
+)
+from audio_compositionality.support.text import shown
+from audio_compositionality.tasks.base import Measure
+from audio_compositionality.tasks.registry import list_tasks
+
+from .kinds import ModelKind, kind_of
+
+Floats = NDArray[np.float64]
+
+SHORT_REVISION = 8
+"""Characters of a revision that are shown, where they suffice to tell two apart."""
+
+
+@dataclass(frozen=True)
+class ComparedResult:
+    """One result of a comparison.
+
+    Attributes:
+        label: the model's id, with the beginning of its revision where two share it.
+        result: the result.
+        path: of its JSON file.
+        samples: the columns of its samples.
+    """
+
+    label: str
+    result: Result
+    path: Path
+    samples: SampleTable
+
+    @property
+    def kind(self) -> ModelKind:
+        """The kind of its model."""
+        return kind_of(self.result.model)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Row ids of the samples, [n]."""
+        return self.samples.ids
+
+    def at(self, ids: Sequence[str]) -> ComparedResult:
+        """The result with these samples only, in this order."""
+        places = {id: place for place, id in enumerate(self.ids)}
+        index = [places[id] for id in ids]
+        columns = {name: column[index] for name, column in self.samples.columns.items()}
+        return replace(self, samples=SampleTable(tuple(ids), columns))
+
+    def column(self, measure: Measure) -> Floats | None:
+        """A measure of each sample, [n]; None where the result has it not by sample."""
+        return None if measure.column is None else self.samples.columns.get(measure.column)
+
+    def value(self, measure: Measure) -> float | bool | None:
+        """A measure: the mean over these samples where it is one, else what the result states for all of its own."""
+        column = self.column(measure)
+        return self.result.measures.get(measure.name) if column is None else float(column.mean())
+
+
+def load_results(paths: Sequence[str | Path]) -> list[ComparedResult]:
+    """Read results with the columns of their samples.
+
+    Results of tasks that are not installed are passed over with a warning.
+
+    Args:
+        paths: JSON files of results, or folders that are searched for them.
+
+    Raises:
+        ResultError: a path does not exist or holds no result, a file is damaged, or two are of the same model,
+            revision, task and data.
+    """
+    if not paths:
+        raise ResultError("no results: give folders that hold them, or their JSON files")
+    tasks = [task.info.name for task in list_tasks()]
+    files = dict.fromkeys(file.absolute() for path in paths for file in _result_files(Path(path), tasks))
+    loaded = [(file, *load_result(file)) for file in files]
+    revisions: dict[tuple[object, ...], set[str]] = {}
+    for _, result, _ in loaded:
+        revisions.setdefault((result.key, result.model.id), set()).add(result.model.revision)
+    results: dict[tuple[object, ...], ComparedResult] = {}
+    for file, result, samples in loaded:
+        identity = (result.key, result.model.id, result.model.revision)
+        if identity in results:
+            raise ResultError(f"{file} and {results[identity].path} are results of the same model, revision and data")
+        label = _label(result, revisions[identity[:2]])
+        results[identity] = ComparedResult(label, result, file, samples)
+    return list(results.values())
+
+
+def _label(result: Result, revisions: set[str]) -> str:
+    """The model's id; where it has several revisions, with as much of its own as tells it from the others."""
+    if len(revisions) == 1:
+        return result.model.id
+    revision, length = result.model.revision, SHORT_REVISION
+    while sum(other[:length] == revision[:length] for other in revisions) > 1:
+        length += 1
+    return f"{result.model.id} ({revision[:length]})"
+
+
+def _result_files(path: Path, tasks: Sequence[str]) -> list[Path]:
+    """The files of results at a path. A JSON file is a result's where it is named for a task, or has samples."""
+    if path.is_file():
+        if not is_result_file(path, tasks) and samples_path(path).is_file():
+            _pass_over([path])
+            return []
+        return [path]
+    if not path.is_dir():
+        raise ResultError(f"no results at {path}: there is no such file or folder")
+    candidates = sorted(
+        Path(folder) / name for folder, _, names in os.walk(path) for name in names if name.endswith(".json")
+    )
+    files = [file for file in candidates if is_result_file(file, tasks)]
+    foreign = [file for file in candidates if file not in files and samples_path(file).is_file()]
+    if foreign:
+        _pass_over(foreign)
+    elif not files:
+        names = " or ".join(f"{task}.json" for task in tasks)
+        raise ResultError(f"{path} holds no results, files {names}: `audio-compositionality run` writes them")
+    return files
+
+
+def _pass_over(files: Sequence[Path]) -> None:
+    names = shown(sorted({file.stem for file in files}))
+    warnings.warn(f"results of tasks that are not installed here are left out: {names}", stacklevel=3)

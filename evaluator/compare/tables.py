@@ -1,0 +1,337 @@
+"""The tables of results and comparisons, made of what tasks say of their measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from audio_compositionality.evaluator.results.result import Number, Result
+from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table
+from audio_compositionality.support.text import number_text, shown
+from audio_compositionality.tasks.base import Measure, TaskInfo
+from audio_compositionality.tasks.registry import load_task
+
+from .comparison import Comparison, View
+from .diversity import Diversity, diversity
+from .lines import LineFit
+from .loading import ComparedResult
+from .statistics import MIN_SAMPLES, SIGNIFICANT, GroupMean, Interval
+
+MOST_PAIRS = 45
+"""Tables for people list the tests of up to so many pairs, those of ten models; CSV and JSON have all."""
+
+_NO_FIT = "–: too few independent samples for a fit, or a diversity that does not vary."
+
+Value = Number
+
+
+# ----- Results as they are
+
+
+def results_tables(results: Sequence[Result]) -> list[Table]:
+    """What an evaluation prints: a table a task, version and data set, a row a model, with what the columns mean."""
+    groups: dict[tuple[str, int, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault(result.key, []).append(result)
+    return [_results_table(load_task(name).info, members) for (name, _, _), members in sorted(groups.items())]
+
+
+def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
+    measures = stated_measures(info.shown, [result.measures for result in results])
+    fewest, most = min(result.n for result in results), max(result.n for result in results)
+    n = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    rows = []
+    for result in results:
+        cells = []
+        for measure in measures:
+            interval = result.intervals.get(measure.name)
+            bounds = "" if interval is None else "…".join(number_text(bound, 2) for bound in interval)
+            notes = filter(None, (bounds, _null_note(measure, result.measures, info)))
+            cells.append(measure_cell(result.measures.get(measure.name), measure, "\n".join(notes)))
+        rows.append(Row((Cell(result.model.id), *cells)))
+    legend = [measure_legend(measures)]
+    if any(result.intervals.get(measure.name) for result in results for measure in measures):
+        legend.append("Below a number: its 95 % interval, BCa bootstrap over samples.")
+    legend += [f"{result.model.id}: {remark}." for result in results for remark in result_remarks(result, info)]
+    return Table(
+        f"{versioned_title(info, results[0].task_version)} on {results[0].dataset}, n = {n}",
+        (Column("model", numeric=False), *map(measure_column, measures)),
+        tuple(rows),
+        (*legend, info.warning),
+        info.name,
+    )
+
+
+def stated_measures(measures: Sequence[Measure], stated: Sequence[Mapping[str, Value]]) -> list[Measure]:
+    """The measures that one of some results states."""
+    return [measure for measure in measures if any(values.get(measure.name) is not None for values in stated)]
+
+
+def measure_column(measure: Measure, *, order: bool = False) -> Column:
+    """The column of a measure."""
+    return Column(measure.heading, measure.meaning, digits=measure.digits or None, order=order)
+
+
+def measure_cell(value: Value, measure: Measure, note: str = "") -> Cell:
+    """The cell of a measure; a flag shows yes or no."""
+    return Cell(value if value is None or isinstance(value, bool) else float(value), note=note)
+
+
+def measure_legend(measures: Sequence[Measure]) -> str:
+    """What measures mean, one sentence."""
+    return "; ".join(f"{measure.heading}: {measure.meaning.rstrip('.')}" for measure in measures) + "."
+
+
+def versioned_title(info: TaskInfo, version: int) -> str:
+    """The title of a task, with the version where it is not the installed one."""
+    return info.title if version == info.version else f"{info.title} version {version}"
+
+
+def _null_note(measure: Measure, values: Mapping[str, Value], info: TaskInfo, minus: str = "-") -> str:
+    """The null of a measure, where it has one that is not shown by itself."""
+    null = None if measure.null is None else info.measure(measure.null)
+    if null is None or null.shown or values.get(null.name) is None:
+        return ""
+    return f"null {number_text(values[null.name], null.digits, minus=minus)}"
+
+
+def result_remarks(result: Result, info: TaskInfo) -> list[str]:
+    """What has to be said of a result beside its numbers: flags that are set, a lower precision, clips left out."""
+    remarks = [
+        f"{measure.heading}: {measure.meaning}"
+        for measure in info.measures
+        if result.measures.get(measure.name) is True
+    ]
+    deviation = result.precision_deviation
+    if deviation is not None:
+        remarks.append(
+            f"computed in {result.model.options.precision}; the embeddings of {deviation.clips:,} clips are "
+            f"{deviation.relative_mean:.2%} (at most {deviation.relative_max:.2%}) from those in float32, "
+            f"{deviation.spread_ratio:.2%} of what clips differ by"
+        )
+    if result.skipped:
+        names = shown([clip.id for clip in result.skipped], 3)
+        remarks.append(f"n = {result.n:,}, without the clips that could not be embedded: {names}")
+    return remarks
+
+
+# ----- Results compared
+
+
+def comparison_tables(comparison: Comparison, *, brief: bool = False) -> list[Table]:
+    """The tables of a comparison; `brief` leaves out what depends on single attributes and groups of samples."""
+    tables = [score_table(comparison)]
+    tables += [pair_table(comparison, view) for view in comparison.views.values()]
+    for name in comparison.views:
+        slopes = diversity(comparison, name)
+        if slopes is not None and slopes.slopes:
+            tables.append(slope_table(comparison, name, slopes))
+            if not brief:
+                tables.append(attribute_table(comparison, name, slopes))
+        if slopes is not None and not brief:
+            tables += group_tables(comparison, name, slopes)
+    return tables
+
+
+def score_table(comparison: Comparison) -> Table:
+    """The shown measures of all results: means over the common samples with intervals and groups, where a measure is
+    known by sample, else what each result states of all its own."""
+    info = comparison.info
+    measures = stated_measures(info.shown, [result.result.measures for result in comparison.results])
+    columns = [Column("model", numeric=False)]
+    for measure in measures:
+        columns.append(measure_column(measure, order=measure.name == info.ranks_by))
+        if _has_groups(comparison, measure):
+            heading = "groups" if measure is info.score else f"groups, {measure.heading}"
+            columns.append(Column(heading, "models that share a letter are not distinguishable", numeric=False))
+    columns.append(Column("n", f"number of {info.samples}", digits=None))
+    rows = tuple(
+        Row(
+            (
+                Cell(result.label, note="" if result.kind.value == "model" else result.kind.value),
+                *(cell for measure in measures for cell in _score_cells(comparison, place, result, measure)),
+                Cell(float(len(result.ids))),
+            )
+        )
+        for place, result in enumerate(comparison.results)
+    )
+    caption = f"{versioned_title(info, comparison.version)} on {comparison.dataset}, n = {len(comparison.ids):,}"
+    return Table(caption, tuple(columns), rows, tuple(_score_legend(comparison, measures)), f"{info.name}-scores")
+
+
+def _has_groups(comparison: Comparison, measure: Measure) -> bool:
+    return measure.name in comparison.views and len(comparison.results) > 1
+
+
+def _score_cells(comparison: Comparison, place: int, result: ComparedResult, measure: Measure) -> Iterator[Cell]:
+    view = comparison.views.get(measure.name)
+    interval = "" if view is None else interval_text(view.intervals[place])
+    null = _null_note(measure, result.result.measures, comparison.info, minus="−")
+    yield measure_cell(result.value(measure), measure, "\n".join(filter(None, (interval, null))))
+    if view is not None and _has_groups(comparison, measure):
+        yield Cell(view.letters[place])
+
+
+def _score_legend(comparison: Comparison, measures: Sequence[Measure]) -> Iterator[str]:
+    info = comparison.info
+    yield measure_legend(measures)
+    drawn = comparison.samples.clustered_by if comparison.samples is not None else ""
+    if comparison.views:
+        yield (
+            f"Intervals: 95 %, BCa bootstrap of {drawn or info.samples}. Groups: models that share a letter are not "
+            "distinguishable (paired t-tests, false discovery rate 5 %)."
+        )
+        if any(measure.fitted for measure in measures):
+            yield "What was learnt from and what was fitted is taken as given in intervals and tests."
+        if next(iter(comparison.views.values())).intervals[0] is None:
+            yield too_few(comparison)
+    if any(len(result.ids) < result.result.n for result in comparison.results):
+        yield "What has no interval is of all samples of its own result."
+    if comparison.missing is not None:
+        yield f"Samples are taken as independent, and nothing is told of diversity: {comparison.missing}."
+    yield from (f"{note[:1].upper()}{note[1:]}." for note in comparison.notes)
+    for result in comparison.results:
+        yield from (f"{result.label}: {remark}." for remark in result_remarks(result.result, info))
+
+
+def view_title(comparison: Comparison, measure: str) -> str:
+    """The task and the measure, in words."""
+    title, view = versioned_title(comparison.info, comparison.version), comparison.info.measure(measure)
+    return title if view is comparison.info.score else f"{title}, {view.heading}"
+
+
+def pair_table(comparison: Comparison, view: View, most: int = MOST_PAIRS) -> Table:
+    """The paired tests of every two results by a measure; without rows where there are more than `most`."""
+    n, tests = len(comparison.ids), view.tests
+    count = "1 pair" if len(tests) == 1 else f"{len(tests):,} pairs"
+    columns = (
+        Column("models", numeric=False),
+        Column("difference", "of the means, first less second", digits=view.measure.digits),
+        Column("t", "of the paired t-test", digits=2),
+        Column("p", "two-sided"),
+        Column("p, corrected", f"over {count}, Benjamini and Hochberg"),
+        Column("effect d_z", "mean difference by the standard deviation of the differences", digits=2),
+    )
+    rows: tuple[Row, ...] = ()
+    if not tests:
+        note = "One model: there is nothing to compare it with."
+    elif len(tests) > most:
+        note = f"{count}: the formats csv and json list them."
+    else:
+        note = too_few(comparison) if tests[0].p is None else f"p: two-sided, corrected over {count} (Benjamini and "
+        note += "" if tests[0].p is None else "Hochberg)."
+        rows = tuple(
+            Row(
+                (
+                    Cell(f"{view.labels[test.first]} − {view.labels[test.second]}"),
+                    Cell(test.difference, note=interval_text(test.interval) or "too few samples"),
+                    Cell(test.t),
+                    p_cell(test.p),
+                    p_cell(test.p_adjusted),
+                    Cell(test.effect_size),
+                )
+            )
+            for test in tests
+        )
+    title = f"{view_title(comparison, view.measure.name)}: paired differences, n = {n:,}"
+    return Table(title, columns, rows, (note,), f"{comparison.info.name}-pairs-{view.measure.name}")
+
+
+def slope_table(comparison: Comparison, measure: str, slopes: Diversity) -> Table:
+    """Slopes of a measure against the diversity that figures show, as it is and with numbers held fixed."""
+    samples = comparison.samples
+    assert samples is not None
+    first, held = slopes.slopes[0].diversity, " and ".join(samples.held_fixed)
+    columns = [Column("model", numeric=False), Column("slope"), Column("p")]
+    if held:
+        columns += [Column("slope within", f"with {held} held fixed"), Column("p within")]
+    rows = tuple(
+        Row(
+            (
+                Cell(slope.label),
+                *_slope_cells(slope.fit, slope.p_adjusted),
+                *(_slope_cells(slope.fit_within, slope.p_adjusted_within) if held else ()),
+            )
+        )
+        for slope in slopes.slopes
+        if slope.diversity == first
+    )
+    legend = [f"Slope: change of the score for a change of {samples.diversity_name} by 1."]
+    if held:
+        legend.append(f"Within: with {held} held fixed, since diversity mostly counts them.")
+    legend.append("p: corrected over models and kinds of diversity.")
+    if any(cell.value is None for row in rows for cell in row.cells):
+        legend.append(_NO_FIT)
+    title = f"{view_title(comparison, measure)} against diversity {samples.diversity_name}"
+    name = f"{comparison.info.name}-slopes-{measure}"
+    return Table(f"{title}, n = {len(comparison.ids):,}", tuple(columns), rows, tuple(legend), name)
+
+
+def attribute_table(comparison: Comparison, measure: str, slopes: Diversity) -> Table:
+    """Slopes of a measure against each kind of diversity, with numbers held fixed where the task names such."""
+    samples = comparison.samples
+    assert samples is not None
+    held = " and ".join(samples.held_fixed)
+    kinds = tuple(dict.fromkeys(slope.diversity for slope in slopes.slopes))
+    by_place = {(slope.label, slope.diversity): slope for slope in slopes.slopes}
+    rows = []
+    for label in comparison.labels:
+        cells = [Cell(label)]
+        for kind in kinds:
+            slope = by_place[label, kind]
+            fit, p = (slope.fit_within, slope.p_adjusted_within) if held else (slope.fit, slope.p_adjusted)
+            starred = fit is not None and p is not None and p <= SIGNIFICANT
+            text = f"{number_text(fit.slope, minus='−')} *" if starred and fit is not None else None
+            note = "" if fit is None else interval_text(fit.slope_interval)
+            cells.append(Cell(None if fit is None else fit.slope, text, note))
+        rows.append(Row(tuple(cells)))
+    columns = (Column("model", numeric=False), *(Column(kind) for kind in kinds))
+    legend = ["*: differs from 0 after correction."]
+    if any(cell.value is None for row in rows for cell in row.cells):
+        legend.append(_NO_FIT)
+    title = f"{view_title(comparison, measure)}: slopes by attribute{f', {held} held fixed' if held else ''}"
+    name = f"{comparison.info.name}-attributes-{measure}"
+    return Table(title, columns, tuple(rows), tuple(legend), name)
+
+
+def group_tables(comparison: Comparison, measure: str, slopes: Diversity) -> Iterator[Table]:
+    """Means of a measure over groups of samples, a table a grouping."""
+    for number, (grouping, by_label) in enumerate(slopes.groups.items(), 1):
+        groups = next(iter(by_label.values()))
+        columns = (
+            Column("model", numeric=False),
+            *(Column(f"{group.label} (n = {group.n:,})") for group in groups),
+        )
+        rows = tuple(Row((Cell(label), *map(_group_cell, means))) for label, means in by_label.items())
+        name = f"{comparison.info.name}-groups-{number}-{measure}"
+        yield Table(f"{view_title(comparison, measure)} by {grouping}", columns, rows, name=name)
+
+
+def too_few(comparison: Comparison) -> str:
+    """That there are too few samples for intervals and tests."""
+    independent = len(set(comparison.clusters.tolist()))
+    return (
+        f"n = {len(comparison.ids)}, {independent} of them independent: too few samples for an interval or a test, "
+        f"which need {MIN_SAMPLES}."
+    )
+
+
+def interval_text(interval: Interval | None, digits: int = 3) -> str:
+    """An interval in brackets; nothing for None."""
+    if interval is None:
+        return ""
+    return f"[{number_text(interval[0], digits, minus='−')}, {number_text(interval[1], digits, minus='−')}]"
+
+
+def p_cell(value: float | None) -> Cell:
+    """The cell of a p value."""
+    return Cell(value, "< 0.001" if value is not None and value < 0.001 else None)
+
+
+def _slope_cells(fit: LineFit | None, p_adjusted: float | None) -> tuple[Cell, Cell]:
+    if fit is None:
+        return Cell(None, MISSING), Cell(None, MISSING)
+    return Cell(fit.slope, note=interval_text(fit.slope_interval)), p_cell(p_adjusted)
+
+
+def _group_cell(group: GroupMean) -> Cell:
+    return Cell(group.mean, note=interval_text(group.interval) or "too few")
