@@ -15,9 +15,12 @@ from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
 from audio_compositionality.encoders.loading.registry import hub_id_of
 from audio_compositionality.evaluator.results.result import Result, ResultError
-from audio_compositionality.evaluator.compare.table import TITLES, number
-from audio_compositionality.hub import Commit, Hub, Repository
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.content import Commit
+from audio_compositionality.hub.errors import Repository
 from audio_compositionality.hub.names import dataset_of, leaderboard_of
+from audio_compositionality.support.text import number_text
+from audio_compositionality.tasks.registry import load_task
 
 from .dataset import MANIFEST_LIMIT
 
@@ -35,10 +38,10 @@ def model_of(result: Result) -> Repository:
     Raises:
         ResultError: it has none: a baseline, an untrained network, a class of one's own, weights from elsewhere.
     """
-    id = hub_id_of(result.encoder_id)
+    id = hub_id_of(result.model.id)
     if id is None:
         raise ResultError(
-            f"{result.encoder_id} has no model repository on the Hub; --model-card is for encoders that are loaded "
+            f"{result.model.id} has no model repository on the Hub; --model-card is for models that are loaded "
             "from one, such as whisper-base or ORG/NAME"
         )
     return Repository("model", id)
@@ -58,7 +61,7 @@ def check_data(hub: Hub, org: str, results: Sequence[Result]) -> str:
         if manifest is None or manifest.fingerprint != result.fingerprint:
             theirs = "no data" if manifest is None else f"the data {manifest.fingerprint[:12]}"
             raise ResultError(
-                f"the result of {result.encoder_id} is of the data {result.fingerprint[:12]}, and {repository.id} has "
+                f"the result of {result.model.id} is of the data {result.fingerprint[:12]}, and {repository.id} has "
                 f"{theirs}: the page of a model can only show results on {repository.id}"
             )
     return head
@@ -84,14 +87,14 @@ def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequenc
     name = re.sub(r"[^a-z0-9]+", "_", f"audio_compositionality_{variant}".lower()).strip("_")
     path = f"{FOLDER}/{name}.yaml"
     entries = model_entries(org, results, revision)
-    own = {(entry["dataset"]["id"], entry["dataset"]["task_id"]) for entry in entries}
+    subjects = {(entry["dataset"]["id"], entry["dataset"]["task_id"]) for entry in entries}
     title = f"Results on {dataset_of(org).id}"
     # The user's open pull request, where there is one, is what is added to.
     request = hub.own_request(model, title)
     present = _present(hub, model, path, request.revision if request else "main")
-    kept = [entry for entry in present if _subject(entry) not in own]
+    kept = [entry for entry in present if _subject(entry) not in subjects]
     text = yaml.safe_dump([*kept, *entries], sort_keys=False, allow_unicode=True)
-    scores = ", ".join(f"{TITLES[result.task]} {number(result.score)}" for result in results)
+    scores = ", ".join(f"{load_task(result.task).info.title} {number_text(result.score)}" for result in results)
     return hub.commit(
         model,
         {path: text.encode()},
@@ -122,12 +125,12 @@ def model_entries(org: str, results: Sequence[Result], revision: str) -> list[di
 
 
 def variant_of(result: Result) -> str:
-    """How a result departs from the encoder's defaults, such as "layer 3, max pooling"; empty where it does not."""
-    options = result.options
+    """How a result departs from the model's defaults, such as "layer 3, max pooling"; empty where it does not."""
+    options = result.model.options
     parts = [
-        f"layer {options['layer']}" if options["layer"] is not None else "",
-        f"{options['pooling']} pooling" if options["pooling"] is not None else "",
-        options["precision"] if options["precision"] != "float32" else "",
+        f"layer {options.layer}" if options.layer is not None else "",
+        f"{options.pooling} pooling" if options.pooling is not None else "",
+        options.precision if options.precision != "float32" else "",
     ]
     return ", ".join(part for part in parts if part)
 
@@ -137,10 +140,10 @@ def _present(hub: Hub, model: Repository, path: str, revision: str) -> list[Any]
     if path not in hub.files(model, revision):
         return []
     try:
-        found = yaml.safe_load(hub.download(model, path, revision, limit=_LIMIT).read_text("utf-8"))
+        values = yaml.safe_load(hub.download(model, path, revision, limit=_LIMIT).read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ResultError(f"{path} of {model.id} is no YAML that can be added to: mend it there first") from error
-    return found if isinstance(found, list) else []
+    return values if isinstance(values, list) else []
 
 
 def _subject(entry: Any) -> tuple[Any, Any] | None:

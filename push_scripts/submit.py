@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from audio_compositionality.dataset_builder import Benchmark
-from audio_compositionality.evaluator.compare.comparison import load_results
+from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.evaluator.compare.loading import load_results
 from audio_compositionality.evaluator.results.result import Result, ResultError
-from audio_compositionality.evaluator.submissions.submission import Submission, make_submission, open_data
+from audio_compositionality.evaluator.submissions.making import make_submission
+from audio_compositionality.evaluator.submissions.submission import Submission, data_with
 from audio_compositionality.evaluator.submissions.submission_files import EMBEDDINGS, MAX_ENTRIES, RESULT
-from audio_compositionality.hub import Commit, Hub, HubError, RemoteFile, Repository, digest_of
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.content import Commit, RemoteFile, digest_of
+from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import results_of
 
 from .model_results import check_data, model_of, submit_model_results
@@ -29,6 +32,7 @@ class Submitted:
         commit: the pull request; None of a dry run, and where it was there already.
         url: of the pull request; None of a dry run.
         models: the repositories of the models, each with its pull request; None of a dry run.
+        dry_run: whether nothing was to be sent.
     """
 
     repository: Repository
@@ -36,6 +40,7 @@ class Submitted:
     commit: Commit | None
     url: str | None
     models: Mapping[Repository, Commit | None]
+    dry_run: bool = False
 
 
 def submit_results(
@@ -44,7 +49,7 @@ def submit_results(
     *,
     hub: Hub | None = None,
     data: str | None = None,
-    embeddings: str | Path | None = None,
+    store: str | Path | None = None,
     with_embeddings: bool = True,
     paradigm: str | None = None,
     licence: str | None = None,
@@ -63,12 +68,12 @@ def submit_results(
         org: organisation or user that the leaderboard belongs to.
         hub: by default as the user of the saved token.
         data: the data of the results, where they are no preset.
-        embeddings: folder of the stored embeddings; by default that in the cache.
+        store: folder of the stored embeddings; by default that in the cache.
         with_embeddings: without them a result cannot be verified, and stays self-reported.
-        paradigm: how the encoder was trained, where the result does not say.
+        paradigm: how the model was trained, where the result does not say.
         licence: of its weights, likewise.
         model_card: also open pull requests on the models' own repositories.
-        device: of A-TRE's fits.
+        device: torch device of fits.
         dry_run: send nothing.
         progress: show bars.
 
@@ -79,40 +84,33 @@ def submit_results(
     """
     hub = hub or Hub()
     repository = results_of(org)
-    entries = load_results(paths)
-    if len(entries) > MAX_ENTRIES:
-        raise ResultError(f"{len(entries)} results, and a pull request takes {MAX_ENTRIES}: submit them in parts")
-    results = [entry.result for entry in entries]
-    # Found before the fits, which take minutes.
-    models: dict[Repository, list[Result]] = {}
-    revision = ""
-    if model_card:
-        for result in results:
-            models.setdefault(model_of(result), []).append(result)
-        revision = check_data(hub, org, results)
-        for model in models:
-            hub.head(model)
-    there = hub.files_if_any(repository)
-    if there is None and not dry_run:
+    loaded = load_results(paths)
+    if len(loaded) > MAX_ENTRIES:
+        raise ResultError(f"{len(loaded)} results, and a pull request takes {MAX_ENTRIES}: submit them in parts")
+    results = [one.result for one in loaded]
+    # Asked before the fits, which take minutes.
+    models, revision = _models(hub, org, results) if model_card else ({}, "")
+    present = hub.files_if_any(repository)
+    if present is None and not dry_run:
         raise HubError(
             f"there is no {repository}: check --org; `audio-compositionality push leaderboard` makes one", 404
         )
-    title = _title([entry.path for entry in entries], results, (with_embeddings, paradigm, licence))
+    title = _title([one.path for one in loaded], results, (with_embeddings, paradigm, licence))
     opened = None if dry_run else hub.own_request(repository, title)
     if opened is not None:
         url = f"{repository.url}/discussions/{opened.number}"
         return Submitted(repository, (), None, url, _on_models(hub, org, models, revision))
-    benchmarks: dict[str, Benchmark] = {}
+    opened_data: dict[tuple[str, str], Data] = {}
     submissions = []
-    for entry in entries:
-        fingerprint = entry.result.fingerprint
-        if fingerprint not in benchmarks:
-            benchmarks[fingerprint] = open_data(fingerprint, data)
+    for one in loaded:
+        key = (one.result.recipe, one.result.fingerprint)
+        if key not in opened_data:
+            opened_data[key] = data_with(*key, data)
         submissions.append(
             make_submission(
-                entry.path,
-                benchmarks[fingerprint],
-                embeddings=embeddings,
+                one.path,
+                opened_data[key],
+                store=None if store is None else Path(store),
                 with_embeddings=with_embeddings,
                 paradigm=paradigm,
                 licence=licence,
@@ -120,20 +118,31 @@ def submit_results(
                 progress=progress,
             )
         )
-    files = {f"{made.folder}/{name}": content for made in submissions for name, content in made.files.items()}
-    _check_new(there or {}, submissions)
+    _check_new(present or {}, submissions)
     if dry_run:
-        return Submitted(repository, tuple(submissions), None, None, dict.fromkeys(models))
+        return Submitted(repository, tuple(submissions), None, None, dict.fromkeys(models), dry_run=True)
+    files = {f"{made.folder}/{name}": content for made in submissions for name, content in made.files.items()}
     commit = hub.commit(repository, files, title, description=_description(submissions), pull_request=True)
     return Submitted(repository, tuple(submissions), commit, commit.url, _on_models(hub, org, models, revision))
+
+
+def _models(hub: Hub, org: str, results: Sequence[Result]) -> tuple[dict[Repository, list[Result]], str]:
+    """The results by the repository of their model, all of which exist, and the commit of the data set."""
+    models: dict[Repository, list[Result]] = {}
+    for result in results:
+        models.setdefault(model_of(result), []).append(result)
+    revision = check_data(hub, org, results)
+    for model in models:
+        hub.head(model)
+    return models, revision
 
 
 def _title(paths: Sequence[Path], results: Sequence[Result], options: tuple[object, ...]) -> str:
     """The title of the pull request. The same results with the same options have the same, by which it is found."""
     digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
     digest = hashlib.sha256(repr((digests, options)).encode()).hexdigest()
-    encoders = sorted({result.encoder_id for result in results})
-    names = encoders[0] if len(encoders) == 1 else f"{len(encoders)} encoders"
+    ids = sorted({result.model.id for result in results})
+    names = ids[0] if len(ids) == 1 else f"{len(ids)} models"
     tasks = ", ".join(sorted({result.task for result in results}))
     return f"Results of {names[:100]}: {tasks} ({digest[:12]})"
 
@@ -143,19 +152,23 @@ def _description(submissions: Sequence[Submission]) -> str:
     return "\n".join(["Submitted by `audio-compositionality submit`.", "", *lines])
 
 
-def _check_new(there: Mapping[str, RemoteFile], submissions: Sequence[Submission]) -> None:
-    """Refuse an entry that the leaderboard has, and warn of embeddings that it has of another encoder."""
-    known = [file for path, file in there.items() if path.endswith(f"/{EMBEDDINGS}")]
+def _check_new(present: Mapping[str, RemoteFile], submissions: Sequence[Submission]) -> None:
+    """Refuse an entry that the leaderboard has, and warn of embeddings that it has of another model.
+
+    Only equal files are noticed here; the checker of the leaderboard compares what is in them.
+    """
+    stored = [file for path, file in present.items() if path.endswith(f"/{EMBEDDINGS}")]
     for made in submissions:
-        if f"{made.folder}/{RESULT}" in there:
+        if f"{made.folder}/{RESULT}" in present:
             raise ResultError(f"the leaderboard has this result already: {made.folder}")
-        encoder = made.folder.split("/")[1]
-        own = {digest_of(made.files[EMBEDDINGS], kind) for kind in ("sha256", "git")} if made.embeddings else set()
-        for file in known:
+        if EMBEDDINGS not in made.files:
+            continue
+        digests = {digest_of(made.files[EMBEDDINGS], kind) for kind in ("sha256", "git")}
+        for file in stored:
             folder, _, _ = file.path.rpartition("/")
-            if file.digest in own and folder.split("/")[1] != encoder:
+            if file.digest in digests and folder.split("/")[1] != made.folder.split("/")[1]:
                 warnings.warn(
-                    f"{made.folder} has the same embeddings as {folder}, which is another encoder: maintainers decide "
+                    f"{made.folder} has the same embeddings as {folder}, which is another model: maintainers decide "
                     "about it",
                     stacklevel=3,
                 )

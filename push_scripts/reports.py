@@ -1,0 +1,110 @@
+"""What a push or a submission did, or would do, as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from audio_compositionality.hub.content import Changes, Commit, size_of
+from audio_compositionality.support.text import number_text, plain
+from audio_compositionality.tasks.registry import load_task
+
+from .dataset import DatasetPush
+from .spaces import SpacePush
+from .submit import Submitted
+
+
+def dataset_lines(push: DatasetPush) -> list[str]:
+    """Of `push_dataset`."""
+    lines = []
+    if push.replaced:
+        names = ", ".join(f"{name} {fingerprint[:12]}" for name, fingerprint in push.replaced.items())
+        lines.append(
+            f"note: {push.repository} has other data, fingerprint {names}; they stay in its history, and results on "
+            "them are not results on these"
+        )
+    lines += _told(f"dataset {push.repository}", push.changes, push.commit)
+    if _is_on_main(push.commit):
+        lines += [f'load_dataset("{push.repository}", "{name}") reads it, and so does --data.' for name in push.recipes]
+    return lines
+
+
+def metric_lines(pushes: Sequence[SpacePush]) -> list[str]:
+    """Of `push_metrics`."""
+    lines = _all_told(pushes)
+    return lines + [
+        f'evaluate.load("{push.repository.id}") loads it.' for push in pushes if _is_on_main(push.commit)
+    ]
+
+
+def leaderboard_lines(pushes: Sequence[SpacePush]) -> list[str]:
+    """Of `push_leaderboard`."""
+    lines = _all_told(pushes)
+    if all(push.commit is None for push in pushes):
+        return lines
+    results, space = pushes
+    return [
+        *lines,
+        f"The Space checks pull requests where its secret HF_TOKEN is a token that may write to "
+        f"{results.repository.id}, and signs what it finds with its secret AUDIO_COMPOSITIONALITY_SECRET, any long "
+        f"random text: set both at {space.repository.url}/settings",
+    ]
+
+
+def submission_lines(submitted: Submitted) -> list[str]:
+    """Of `submit_results`."""
+    lines = []
+    for made in submitted.submissions:
+        sent = made.result
+        local = made.local or sent
+        before = "" if local.score == sent.score else f" ({number_text(local.score, 6)} before rounding to 16 bits)"
+        title = load_task(sent.task).info.title
+        lines.append(f"{plain(sent.model.id)}, {title}: {number_text(sent.score, 6)}{before}")
+        if submitted.dry_run:
+            lines += _listed({f"{made.folder}/{name}": size_of(content) for name, content in made.files.items()})
+    if submitted.dry_run:
+        lines.append(f"Nothing was sent. Without --dry-run this becomes a pull request on {submitted.repository.id}.")
+        if submitted.models:
+            lines.append(f"--model-card opens others on {', '.join(model.id for model in submitted.models)}.")
+    elif submitted.commit is None:
+        lines.append(f"These results are submitted already: {submitted.url}")
+    else:
+        lines.append(f"Submitted: {submitted.url}")
+    return lines + [
+        f"On the page of {model.id}, once its owners merge it: {commit.url}"
+        for model, commit in submitted.models.items()
+        if commit is not None
+    ]
+
+
+def _is_on_main(commit: Commit | None) -> bool:
+    return commit is not None and commit.pull_request is None
+
+
+def _all_told(pushes: Iterable[SpacePush]) -> list[str]:
+    return [line for push in pushes for line in _told(str(push.repository), push.changes, push.commit)]
+
+
+def _told(name: str, changes: Changes, commit: Commit | None) -> list[str]:
+    sent = f"{len(changes.send)} files to send, {_size(sum(changes.send.values()))}"
+    if commit is None:
+        lines = [f"{name}: {sent}", *_listed(changes.send)]
+        lines += [f"  {'deleted':>10}  {plain(path)}" for path in changes.delete]
+        return lines + ([f"  {len(changes.same)} files are there already"] if changes.same else [])
+    if not changes:
+        return [f"{name}: nothing to send, all {len(changes.same)} files are there already ({commit.url})"]
+    gone = f", {len(changes.delete)} deleted" if changes.delete else ""
+    there = f", {len(changes.same)} were there already" if changes.same else ""
+    return [f"{name}: {sent.replace('to send', 'sent')}{there}{gone}: {commit.url}"]
+
+
+def _listed(files: Mapping[str, int]) -> list[str]:
+    return [f"  {_size(size):>10}  {path}" for path, size in files.items()]
+
+
+def _size(size: float) -> str:
+    """A size in bytes as people read it, in powers of 1,000."""
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
