@@ -34,9 +34,11 @@ def print_result(result: Result) -> None:
 
 def print_end(results: Sequence[Result], out: Path, store: Path | None) -> None:
     """Print the tables of all results, and where everything is."""
-    from audio_compositionality.evaluator.compare.table import print_results
+    from audio_compositionality.evaluator.compare.tables import results_tables
+    from audio_compositionality.support.table import print_table
 
-    print()
-    print_results(results)
+    for table in results_tables(results):
+        print()
+        print_table(table)
     kept = "" if store is None else f", embeddings in {store}"
     print(f"Result files are in {out}{kept}.")

@@ -133,20 +133,19 @@ def add_embedding_options(parser: argparse.ArgumentParser, *, store: bool = True
     group.add_argument("--force", action="store_true", help="compute again and replace what is there")
 
 
-def add_fit_options(parser: argparse.ArgumentParser, seeds: int) -> None:
+def add_fit_options(parser: argparse.ArgumentParser, default: str = "the task's own") -> None:
     """Add how tasks that fit something fit it: `run_options` reads it.
 
     Args:
         parser: to add to.
-        seeds: the default.
+        default: how many fits there are where the user does not say, in words.
     """
     fits = parser.add_argument_group("tasks that fit something")
     fits.add_argument(
         "--seeds",
         type=int,
-        default=seeds,
         metavar="N",
-        help=f"number of fits, whose spread is told apart from that of the samples; default {seeds}",
+        help=f"number of fits, whose spread is told apart from that of the samples; default {default}",
     )
     fits.add_argument("--max-steps", type=int, metavar="N", help="most steps of a fit; default the task's own")
 
@@ -234,7 +233,7 @@ def run_options(options: argparse.Namespace, out: Path | None = None) -> RunOpti
         if value is not None and value < 1:
             raise InputError(f"--{name.replace('_', '-')} is {value}; it must be 1 or more")
         if value is not None and name != "batch_size":
-            settings[name] = value
+            settings[name] = list(range(value)) if name == "seeds" else value
     return RunOptions(
         batch_size=options.batch_size,
         device=options.device,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from . import arguments
@@ -44,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Compare the results, and print or write the tables."""
     from audio_compositionality.evaluator.compare.comparison import compare_results
-    from audio_compositionality.evaluator.compare.table_formats import check_format
+    from audio_compositionality.evaluator.compare.formats import check_format
 
     check_format(options.format)
     arguments.check_file(options.out)
@@ -53,14 +55,12 @@ def run(options: argparse.Namespace) -> None:
 
 def tell(comparisons: Sequence[Comparison], form: str, out: Path | None) -> None:
     """Print comparisons, or write them to a file."""
-    from audio_compositionality.evaluator.compare.comparison_tables import print_comparisons
-    from audio_compositionality.evaluator.compare.table_formats import write_comparisons
+    from audio_compositionality.evaluator.compare.formats import write_comparisons
     from audio_compositionality.support.files import write_whole
+    from audio_compositionality.support.table import PIPED_WIDTH
 
-    if form == "text" and out is None:
-        print_comparisons(comparisons)
-        return
-    text = write_comparisons(comparisons, form)
+    width = get_terminal_size().columns if out is None and sys.stdout.isatty() else PIPED_WIDTH
+    text = write_comparisons(comparisons, form, width)
     if out is None:
         print(text, end="")
     else:

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_data(parser)
     arguments.add_model_options(parser)
     arguments.add_embedding_options(parser)
-    arguments.add_fit_options(parser, seeds=3)
+    arguments.add_fit_options(parser)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write the page, or the tables alone."""
-    from audio_compositionality.evaluator.compare.table_formats import FORMATS
+    from audio_compositionality.evaluator.compare.formats import FORMATS
 
     formats = ("html", *FORMATS)
     if options.format not in formats:
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
     if options.format != "html":
         _write_tables(options)
         return
-    from audio_compositionality.evaluator.report.report import write_report
+    from audio_compositionality.evaluator.report.page import write_report
 
     path = write_report(
         options.results,
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _write_tables(options: argparse.Namespace) -> None:
     from audio_compositionality.evaluator.compare.comparison import compare_results
-    from audio_compositionality.evaluator.report.report_sections import write_figures
+    from audio_compositionality.evaluator.report.sections import write_figures
 
     if options.model is not None:
         raise InputError("--model chooses samples to listen to, which only the format html has")

@@ -5,13 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import AudioCompositionalityError
 
 from . import arguments
 from .announce import print_end, print_result
 from .command import GO_ON, Command
+
+if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.data import Data
+    from audio_compositionality.tasks.base import Task
 
 PRESET = "mini"
 
@@ -23,33 +29,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_out(parser)
     arguments.add_model_options(parser)
     arguments.add_embedding_options(parser)
-    arguments.add_fit_options(parser, seeds=1)
+    arguments.add_fit_options(parser, default="1")
 
 
 def run(options: argparse.Namespace) -> None:
     """Score the baselines, and the models beside their untrained twins, and write the report."""
     how = arguments.run_options(options, options.out)
     tasks = arguments.chosen_tasks(options)
-    baselines, others = _names(options.models)
+    baselines, networks = _names(options.models)
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.dataset_builder.opening import open_data
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
+    data = open_data(PRESET)
     processes = arguments.processes_of_run()
     if processes.is_main:
-        print(_opening(baselines, others, options.out, how.store), flush=True)
+        print(_opening(baselines, networks, options.out, how.store), flush=True)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
-    plain = argparse.Namespace(
-        **{**vars(options), "layer": None, "pooling": None, "precision": "float32", "compile": False}
+    as_they_are = argparse.Namespace(
+        device=options.device, layer=None, pooling=None, precision="float32", compile=False
     )
     models = [
-        *arguments.loaded_models(baselines, plain, processes),
-        *arguments.loaded_models(others, options, processes),
+        *arguments.loaded_models(baselines, as_they_are, processes),
+        *arguments.loaded_models(networks, options, processes),
     ]
-    results = evaluate_models(models, open_data(PRESET), tasks, how, on_result=print_result)
+    how = replace(how, settings={**_quick_settings(data, tasks), **how.settings})
+    results = evaluate_models(models, data, tasks, how, on_result=print_result)
     if processes.is_main:
         print_end(results, options.out, how.store)
         _write_report(options.out, options.typed)
+
+
+def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
+    """One fit where a task fits any: the spread of several is for `evaluate`."""
+    from audio_compositionality.tasks.registry import list_tasks
+
+    scored = [task for task in list_tasks() if task.info.recipe in data.recipes] if tasks is None else tasks
+    for task in scored:
+        if "seeds" in task.settings(data.configuration(task.info.recipe).rows, {}):
+            return {"seeds": [0]}
+    return {}
 
 
 def _names(given: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -57,17 +76,17 @@ def _names(given: Sequence[str]) -> tuple[list[str], list[str]]:
     from audio_compositionality.encoders.loading.registry import has_untrained_twin, list_models
 
     baselines = [listing.name for listing in list_models() if listing.source is None]
-    others = []
+    networks = []
     for name in given:
-        others.append(name)
+        networks.append(name)
         if not name.startswith("untrained:") and has_untrained_twin(name):
-            others.append(f"untrained:{name}")
-    return baselines, [name for name in dict.fromkeys(others) if name not in baselines]
+            networks.append(f"untrained:{name}")
+    return baselines, [name for name in dict.fromkeys(networks) if name not in baselines]
 
 
-def _opening(baselines: Sequence[str], others: Sequence[str], out: Path, store: Path | None) -> str:
-    more = f" and {', '.join(others)}" if others else ""
-    minutes = "one to four minutes" if not others else "a few minutes, and on a CPU one to ten more a model"
+def _opening(baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None) -> str:
+    more = f" and {', '.join(networks)}" if networks else ""
+    minutes = "one to four minutes" if not networks else "a few minutes, and on a CPU one to ten more a model"
     return (
         f"Scoring {', '.join(baselines)}{more} on the preset {PRESET}, which takes {minutes}. Results go to {out}, the "
         f"report to {out / 'report.html'}, embeddings (some MB a model) to {store}; what is there already is used."
@@ -76,7 +95,7 @@ def _opening(baselines: Sequence[str], others: Sequence[str], out: Path, store: 
 
 def _write_report(out: Path, command: str) -> None:
     """Write the report of all results in the folder, earlier ones too; where that fails, say why and go on."""
-    from audio_compositionality.evaluator.report.report import write_report
+    from audio_compositionality.evaluator.report.page import write_report
 
     try:
         path = write_report([out], out / "report.html", command=command, progress=sys.stderr.isatty())
