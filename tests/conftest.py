@@ -7,6 +7,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,22 +104,33 @@ def few_steps() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def small_data() -> RenderedData:
-    """Three classes of each attribute: 27 tones, 81 sources, a few rows."""
-    return _small(quadruples=12, train_scenes=40, validation_scenes=8, test_scenes=8)
+    """Three classes of each attribute: 27 tones, 81 sources, a few rows of both recipes of scenes."""
+    from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
+    from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
+
+    data = rendered_preset(
+        "mini",
+        recipes=["a_coat", "a_tre"],
+        num_classes=3,
+        voices=default_voices()[:3],
+        quadruple_candidates=500,
+        quadruples=12,
+        scene_candidates=2_000,
+        train_scenes=40,
+        validation_scenes=8,
+        test_scenes=8,
+    )
+    return RenderedData("small", data.settings)
 
 
 @pytest.fixture(scope="session")
-def tiny_data() -> RenderedData:
+def tiny_data(small_data: RenderedData) -> RenderedData:
     """As few rows as a data set can have and still fill two row groups."""
-    return _small(quadruples=2, train_scenes=20, validation_scenes=2, test_scenes=2)
+    from audio_compositionality.dataset_builder.rendered import RenderedData
 
-
-def _small(**counts: int) -> RenderedData:
-    from audio_compositionality.dataset_builder.rendered import rendered_preset
-    from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
-
-    pools = {"quadruple_candidates": 500, "scene_candidates": 2_000}
-    return rendered_preset("mini", num_classes=3, voices=default_voices()[:3], **pools, **counts)
+    quadruples, scenes = (small_data.settings[recipe] for recipe in ("a_coat", "a_tre"))
+    few_scenes = {"train_scenes": 20, "validation_scenes": 2, "test_scenes": 2}
+    return RenderedData("tiny", {"a_coat": replace(quadruples, quadruples=2), "a_tre": replace(scenes, **few_scenes)})
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,287 @@
+"""The house rules of CONTRIBUTING.md, read from the source: arrows, circles, names, lengths, what is declared.
+
+Nothing of the product is imported here but the registry of tasks, whose names are looked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = "audio_compositionality"
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+FOLDERS: Mapping[str, str] = PYPROJECT["tool"]["setuptools"]["package-dir"]
+"""The top folders by the names of their packages."""
+
+ARROWS: Mapping[str, set[str]] = {
+    "cli": {"leaderboard", "push_scripts", "studies", "training"},
+    "leaderboard": {"evaluator", "hub"},
+    "push_scripts": {"evaluator", "hub"},
+    "studies": {"evaluator"},
+    "training": {"evaluator"},
+    "evaluator": {"tasks"},
+    "tasks": {"metrics", "dataset_builder", "encoders"},
+    "dataset_builder": {"hub", "support"},
+    "encoders": {"support"},
+    "hub": {"support"},
+    "metrics": set(),
+    "support": set(),
+}
+"""The rooms, and which each stands directly above. A room may import from every room below it."""
+
+MAY_NAME_TASKS = ("tasks/", "metrics/", "dataset_builder/recipes/", "studies/", "dataset_builder/published.py")
+"""Where a task's name may stand. `published.py` reads the authors' two data sets, whose configurations have them."""
+
+MAX_FILE = 400
+MAX_FUNCTION = 60
+
+NOT_NAMES = {"found", "own", "chosen", "known", "others"}
+"""Words that say nothing about what they hold."""
+
+OPTIONAL = {"gradio", "mteb", "torchaudio", "torchcodec"}
+"""Packages of extras, and of other suites whose users have them."""
+
+HEAVY = ("torch", "transformers", "datasets", "evaluate", "matplotlib", "scipy", "pandas", "librosa")
+"""Packages that take longer to import than a person waits for `--help`."""
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0]
+
+
+@cache
+def product_files() -> tuple[Path, ...]:
+    """All modules of the product."""
+    folders = sorted(set(FOLDERS.values()))
+    return tuple(path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def module_name(path: Path) -> str:
+    """Dotted name under which a file is imported."""
+    room, *inner = path.relative_to(ROOT).with_suffix("").parts
+    parts = [PACKAGE, *([] if room == "api" else [room]), *inner]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def modules() -> Mapping[str, Path]:
+    return {module_name(path): path for path in product_files()}
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of everything that a file imports, wherever in it; `from a import b` gives ``a.b``."""
+    name = module_name(path)
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parents, *([node.module] if node.module else [])])
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+def imported_modules(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, module) of the product's modules that a file imports."""
+    for line, name in imports(path):
+        if name.split(".")[0] != PACKAGE:
+            continue
+        while name not in modules() and name.rpartition(".")[0] != PACKAGE:
+            name = name.rpartition(".")[0]
+        yield line, name if name in modules() else PACKAGE
+
+
+def below(room: str) -> set[str]:
+    """The rooms that a room stands above, directly or not."""
+    direct = ARROWS[room]
+    return direct.union(*(below(lower) for lower in direct))
+
+
+def where(path: Path, line: int) -> str:
+    return f"{path.relative_to(ROOT)}:{line}"
+
+
+def test_the_packages_that_are_installed_are_the_folders_that_there_are():
+    folders = {path.parent for path in product_files() if path.name == "__init__.py"}
+    assert sorted(PYPROJECT["tool"]["setuptools"]["packages"]) == sorted(
+        module_name(f / "__init__.py") for f in folders
+    )
+
+
+def test_every_folder_with_modules_is_a_package():
+    assert not [path for path in product_files() if not (path.parent / "__init__.py").is_file()]
+
+
+def test_every_room_has_its_place_in_the_arrows():
+    assert set(FOLDERS.values()) - {"api"} <= set(ARROWS)
+    assert {folder.rpartition(".")[2] for folder in FOLDERS} - {PACKAGE} == set(FOLDERS.values()) - {"api"}
+
+
+def test_no_folder_shadows_the_installed_package():
+    assert not (ROOT / PACKAGE / "__init__.py").exists()
+
+
+def test_arrows_point_down_only():
+    wrong = []
+    for path in product_files():
+        room = room_of(path)
+        if room == "api":
+            continue
+        for line, name in imported_modules(path):
+            # The package's own `__init__` has nothing but the version and the lazy public names.
+            target = name.split(".")[1] if "." in name else "api"
+            if target not in {room, *below(room)} and not (room == "cli" and target == "api"):
+                wrong.append(f"{where(path, line)} imports {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_metrics_stand_alone():
+    wrong = [where(path, line) for path in product_files() if room_of(path) == "metrics"
+             for line, name in imports(path) if name.split(".")[0] == PACKAGE and "metrics" not in name]  # fmt: skip
+    assert not wrong
+
+
+def test_own_embeddings_are_scored_with_numpy_and_evaluate_alone():
+    path = ROOT / "metrics" / "a_coat" / "a_coat.py"
+    third_party = {name.split(".")[0] for _, name in imports(path)} - set(sys.stdlib_module_names)
+    assert third_party <= {"numpy", "evaluate", "datasets"}
+
+
+def test_there_are_no_circles():
+    """Also not through imports within functions; an import for annotations only runs never."""
+    graph = {
+        name: {target for line, target in imported_modules(path) if line not in annotation_lines(path)} - {name}
+        for name, path in modules().items()
+    }
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def annotation_lines(path: Path) -> set[int]:
+    """Lines under ``if TYPE_CHECKING:``."""
+    lines: set[int] = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
+            lines |= {line for child in node.body for line in range(child.lineno, (child.end_lineno or 0) + 1)}
+    return lines
+
+
+def task_names() -> list[str]:
+    from audio_compositionality.tasks.registry import list_tasks
+
+    names = {text for task in list_tasks() for text in (task.info.name, task.info.title)}
+    # A name that is an ordinary word is in other sentences as well.
+    return sorted(name for name in names if not name.isalpha())
+
+
+def test_a_task_is_named_in_its_own_files_alone():
+    pattern = re.compile("|".join(rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in task_names()))
+    wrong = []
+    for folder in sorted(set(FOLDERS.values())):
+        for path in sorted((ROOT / folder).rglob("*")):
+            place = path.relative_to(ROOT).as_posix()
+            if path.suffix not in {".py", ".html", ".js", ".yaml", ".md", ".css"} or place.startswith(MAY_NAME_TASKS):
+                continue
+            lines = enumerate(path.read_text("utf-8").splitlines(), 1)
+            wrong += [f"{place}:{number}: {line.strip()}" for number, line in lines if pattern.search(line)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_folder_says_what_belongs_there():
+    assert not [str(p) for p in product_files() if p.name == "__init__.py" and not ast.get_docstring(tree(p))]
+
+
+def test_files_are_short():
+    def allowed(path: Path) -> bool:
+        return room_of(path) == "metrics" and path.parent.name != "metrics"
+
+    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in product_files() if not allowed(path)}
+    assert not {str(path.relative_to(ROOT)): n for path, n in lengths.items() if n > MAX_FILE}
+
+
+def test_functions_are_short():
+    long = [
+        f"{where(path, node.lineno)} {node.name}: {length} lines"
+        for path in product_files()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := (node.end_lineno or 0) - node.lineno + 1) > MAX_FUNCTION
+    ]
+    assert not long, "\n".join(long)
+
+
+def test_what_the_user_got_wrong_is_an_error_of_ours():
+    """A plain ValueError is a bug; the metrics, which are used without the package, have nothing else."""
+    wrong = [
+        where(path, node.lineno)
+        for path in product_files()
+        if room_of(path) != "metrics"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Raise) and node.exc is not None
+        and ast.unparse(node.exc).split("(")[0] == "ValueError"
+    ]  # fmt: skip
+    assert not wrong, "\n".join(wrong)
+
+
+def test_names_are_nouns_of_the_domain():
+    wrong = []
+    for path in product_files():
+        for node in ast.walk(tree(path)):
+            stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in NOT_NAMES
+            if stored or (isinstance(node, ast.arg) and node.arg in NOT_NAMES):
+                wrong.append(f"{where(path, node.lineno)} {ast.unparse(node)}")
+    assert not wrong, "\n".join(wrong)
+
+
+def normal(name: str) -> str:
+    """A distribution's name as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def declared(requirements: list[str]) -> set[str]:
+    return {normal(re.split(r"[\s<>=!~;\[]", requirement)[0]) for requirement in requirements}
+
+
+def test_every_package_that_is_imported_is_declared():
+    distributions = importlib.metadata.packages_distributions()
+    names = {name.split(".")[0]: where(path, line) for path in product_files() for line, name in imports(path)}
+    third_party = {name: at for name, at in names.items() if name not in {PACKAGE, *sys.stdlib_module_names}}
+    required = {
+        name: {normal(d) for d in distributions.get(name, [name])} for name in third_party if name not in OPTIONAL
+    }
+    dependencies = declared(PYPROJECT["project"]["dependencies"])
+    assert not {name: third_party[name] for name, possible in required.items() if not possible & dependencies}
+    # accelerate is what transformers loads large models with.
+    assert dependencies <= set().union(*required.values()) | {"accelerate"}
+
+
+def test_versions_are_pinned_without_saying_where_from():
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    assert not [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+|#.*", line)]
+
+
+@pytest.mark.parametrize("module", [PACKAGE, f"{PACKAGE}.cli.main", f"{PACKAGE}.encoders.loading.registry"])
+def test_nobody_waits_for_heavy_packages_that_only_asks_for_help(module: str):
+    code = f"import {module}, sys; print(*sorted(sys.modules.keys() & {set(HEAVY)!r}))"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.split() == []
