@@ -7,7 +7,7 @@ import hashlib
 import os
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,16 +27,29 @@ def write_whole(path: Path, content: bytes | str) -> None:
         path: of the file; what stands there is replaced.
         content: text is written as UTF-8, with its line ends as they are.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = partial_path(path)
+    write_together({path: content})
+
+
+def write_together(files: Mapping[Path, bytes | str]) -> None:
+    """Write several files; none gets its name before all of them are on the disk, and then in the given order.
+
+    Args:
+        files: content by path, see `write_whole`.
+    """
+    partials = {partial_path(path): path for path in files}
     try:
-        with partial.open("wb") as stream:
-            stream.write(content.encode() if isinstance(content, str) else content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
+        for partial, path in partials.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            content = files[path]
+            with partial.open("wb") as stream:
+                stream.write(content.encode() if isinstance(content, str) else content)
+                stream.flush()
+                os.fsync(stream.fileno())
+        for partial, path in partials.items():
+            partial.replace(path)
     finally:
-        partial.unlink(missing_ok=True)
+        for partial in partials:
+            partial.unlink(missing_ok=True)
 
 
 def partial_path(path: Path) -> Path:

@@ -15,22 +15,30 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictFloat,
-    StrictInt,
-    StringConstraints,
-    ValidationError,
-)
+from pydantic import Field, StrictBool, StrictInt, StringConstraints, model_validator
 
+from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.protocols import ModelCard
-from audio_compositionality.support.errors import AudioCompositionalityError
-from audio_compositionality.support.files import safe_file_name, sha256_of, write_whole
+from audio_compositionality.support.files import safe_file_name, sha256_of, write_together
 from audio_compositionality.support.text import shortened
+
+from .strict import (
+    MAX_TEXT,
+    Count,
+    Date,
+    Interval,
+    Name,
+    Number,
+    Positive,
+    Setting,
+    Sha256,
+    Strict,
+    Text,
+    told,
+    validated,
+)
+from .strict import ResultError as ResultError
+from .strict import read_json as read_json
 
 SCHEMA_VERSION = 1
 """Of the JSON file. It rises with any change to the fields."""
@@ -41,36 +49,6 @@ MAX_JSON_BYTES = 16_000_000
 MAX_CSV_BYTES = 64_000_000
 """The same for samples: six columns of 2,000 quadruples have 250 kB."""
 
-MAX_TEXT = 500
-"""Characters of a text in a result."""
-
-
-class ResultError(AudioCompositionalityError):
-    """A result file that cannot be used, or that would be replaced by another: says which, and what to do."""
-
-
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("it has characters that cannot be printed")
-    return text
-
-
-Text = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=MAX_TEXT), AfterValidator(_printable)]
-Name = Annotated[str, StringConstraints(strict=True, pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
-Sha256 = Annotated[str, StringConstraints(strict=True, pattern=r"\A[0-9a-f]{64}\Z")]
-Count = Annotated[StrictInt, Field(gt=0, lt=2**53)]
-Finite = Annotated[StrictFloat | StrictInt, Field(ge=-1e300, le=1e300, allow_inf_nan=False)]
-Positive = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1e300, allow_inf_nan=False)]
-Date = Annotated[str, StringConstraints(strict=True, pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\Z")]
-Setting = StrictBool | Finite | Text | None
-Number = StrictBool | Finite | None
-
-
-class Strict(BaseModel):
-    """Values of the fields' own types only, no field more and none less, nothing changed afterwards."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
 
 class Options(Strict):
     """How a model was run; see `EncoderOptions`."""
@@ -79,6 +57,12 @@ class Options(Strict):
     pooling: Text | None
     precision: Text
     compile: StrictBool
+
+    @model_validator(mode="after")
+    def _check(self) -> Options:
+        # Refuses what no model can be run with.
+        EncoderOptions(**self.model_dump())
+        return self
 
 
 class Model(Strict):
@@ -99,6 +83,10 @@ class Model(Strict):
     def of(cls, card: ModelCard) -> Model:
         """What a result says of a card."""
         return cls.model_validate(asdict(card))
+
+    def card(self) -> ModelCard:
+        """The card that it was made of."""
+        return ModelCard(**{**self.model_dump(), "options": EncoderOptions(**self.options.model_dump())})
 
 
 class Deviation(Strict):
@@ -147,7 +135,7 @@ class Result(Strict):
     task: Name
     task_version: Count
     measures: Annotated[dict[Name, Number], Field(min_length=1, max_length=200)]
-    intervals: Annotated[dict[Name, tuple[Finite, Finite] | None], Field(max_length=200)]
+    intervals: Annotated[dict[Name, Interval | None], Field(max_length=200)]
     n: Count
     training: Annotated[dict[Name, list[StrictInt]], Field(max_length=50)]
     settings: Annotated[dict[Name, Setting | list[Setting]], Field(max_length=100)]
@@ -162,6 +150,13 @@ class Result(Strict):
     seconds: Annotated[dict[Name, Positive], Field(max_length=50)]
     date: Date
     samples_sha256: Sha256
+
+    @model_validator(mode="after")
+    def _check(self) -> Result:
+        unmeasured = sorted(set(self.intervals) - set(self.measures))
+        if unmeasured:
+            raise ValueError(f"it has an interval of {unmeasured[0]}, which is none of its measures")
+        return self
 
     @property
     def score(self) -> float:
@@ -185,7 +180,7 @@ class Result(Strict):
 
         Raises:
             ResultError: not JSON, a name twice in it, another schema version, a missing or unknown field, a value of
-                the wrong type or out of its range, or not what was written (its digest differs).
+                the wrong type or out of its range, or not byte for byte what was written.
         """
         values = read_json(text)
         if not isinstance(values, dict):
@@ -193,52 +188,22 @@ class Result(Strict):
         version = values.get("schema_version")
         if version != SCHEMA_VERSION:
             raise ResultError(
-                f"a result of schema version {shortened(repr(version), 40)}; this version reads {SCHEMA_VERSION}: "
+                f"a result of schema version {told(version)[:40]}; this version reads {SCHEMA_VERSION}: "
                 "compute it again with --force"
             )
         digest = values.pop("digest", None)
-        try:
-            result = cls.model_validate(values)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_context=False)[0]
-            place = ".".join(shortened(str(part), 40) for part in first["loc"])
-            given = shortened(repr(first["input"]), 80)
-            raise ResultError(f"{place or 'it'} is {given}: {first['msg']}") from None
+        result = validated(cls, values)
         if digest != _digest(result.model_dump(mode="json")):
             raise ResultError("its digest is not that of its content: it was changed or damaged after it was written")
+        # A last digit that changes no float, or an E for an e: a changed bit that leaves the content as it is.
+        if result.dumps() != (text if isinstance(text, str) else text.decode()):
+            raise ResultError("it is not as this project writes it: it was changed or damaged after it was written")
         return result
 
 
 def _digest(values: Mapping[str, Any]) -> str:
     canonical = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def read_json(text: str | bytes) -> Any:
-    """JSON text as values.
-
-    Raises:
-        ResultError: it is not UTF-8 or no JSON, nested too deep, or has a name twice, NaN or an infinity.
-    """
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        values = dict(pairs)
-        if len(values) < len(pairs):
-            raise ResultError("not the JSON of this project: a name stands twice in it")
-        return values
-
-    def refuse(constant: str) -> Any:
-        raise ResultError(f"not the JSON of this project: it has {constant}")
-
-    try:
-        decoded = text.decode("utf-8") if isinstance(text, bytes) else text
-        return json.loads(decoded, object_pairs_hook=unique, parse_constant=refuse)
-    except RecursionError:
-        raise ResultError("not the JSON of this project: nested too deep") from None
-    except ResultError:
-        raise
-    except ValueError as error:
-        raise ResultError(f"not JSON: {shortened(str(error), 200)}") from None
 
 
 @dataclass(frozen=True)
@@ -293,7 +258,11 @@ class SampleTable:
         for name, column in columns.items():
             if not np.isfinite(column).all():
                 raise ResultError(f"the column {name} of its samples has a value that is not finite")
-        return cls(ids, columns)
+        table = cls(ids, columns)
+        # Numbers that Python reads and this project does not write: 1_0, a fullwidth digit, one digit too many.
+        if table.dumps() != decoded:
+            raise ResultError("its samples are not as this project writes them")
+        return table
 
 
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -338,10 +307,8 @@ def save_result(folder: Path, result: Result, samples: SampleTable) -> Path:
         path of the JSON file.
     """
     path = result_path(folder, result.model.id, result.model.revision, result.task)
-    # The old result goes first: a JSON file never stands beside the samples of another.
-    path.unlink(missing_ok=True)
-    write_whole(samples_path(path), samples.dumps())
-    write_whole(path, result.dumps())
+    # A full disk leaves the old ones; killed between the two, the result is refused beside the samples of another.
+    write_together({samples_path(path): samples.dumps(), path: result.dumps()})
     return path
 
 

@@ -1,13 +1,12 @@
 """Where a submission lies in the results repository, what its files are called, how large they may be; reading them.
 
 ``results/<encoder>/<revision>/<task>-<id>/`` is what somebody submitted, ``verified/<encoder>/<revision>/<task>-<id>/``
-what the checker found for it. The id is made of the hashes of the submitted files: the same submission is always the
+what the checker wrote of it. The id is made of the hashes of the submitted files: the same submission is always the
 same folder, and no other one can take its place.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
@@ -17,15 +16,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from audio_compositionality.evaluator.run.store import safe_file_name
-
-from .parquet_reader import clean
 from audio_compositionality.evaluator.results.result import Result, ResultError
+from audio_compositionality.support.files import safe_file_name, sha256_of
+from audio_compositionality.support.text import shortened
 
-RESULT, SAMPLES, EMBEDDINGS = "result.json", "samples.parquet", "embeddings.parquet"
+RESULT, SAMPLES, EMBEDDINGS = "result.json", "samples.csv", "embeddings.safetensors"
 VERIFICATION = "verification.json"
 
-RESULT_LIMIT, SAMPLES_LIMIT, EMBEDDINGS_LIMIT, VERIFICATION_LIMIT = 100_000, 16_000_000, 64_000_000, 1_000_000
+RESULT_LIMIT, SAMPLES_LIMIT, EMBEDDINGS_LIMIT, VERIFICATION_LIMIT = 100_000, 16_000_000, 64_000_000, 100_000
 """Bytes of a file, at most. A result has a few kB; what makes one large, clips that are left out, no submission has."""
 
 LIMITS: Mapping[str, int] = MappingProxyType(
@@ -50,9 +48,10 @@ MAX_NAME = 150
 """Characters of an encoder's id or revision."""
 
 _ID = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_ .,:/+=@#()\[\]~-]{{0,{MAX_NAME - 1}}}")
+_TASK = "[a-z][a-z0-9_]{0,63}"
 _PART = rf"[A-Za-z0-9_][A-Za-z0-9_.+=@-]{{0,{2 * MAX_NAME}}}"
 _PATH = re.compile(
-    rf"(results|verified)/({_PART})/({_PART})/(a_coat|a_tre)-([0-9a-f]{{16}})(?:/([a-z]{{1,20}}\.(?:json|parquet)))?"
+    rf"(results|verified)/({_PART})/({_PART})/({_TASK})-([0-9a-f]{{16}})(?:/([a-z]{{1,20}}\.[a-z]{{1,20}}))?"
 )
 
 
@@ -63,7 +62,7 @@ class PathParts:
     Attributes:
         kind: ``results`` or ``verified``.
         encoder, revision: the encoder's id and revision, as `safe_file_name` writes them.
-        task: ``a_coat`` or ``a_tre``.
+        task: name of the task.
         id: of the submission.
         file: name of a file; None for the folder.
     """
@@ -83,10 +82,10 @@ class PathParts:
 
 def parse_path(path: str) -> PathParts | None:
     """The parts of the path of an entry's folder or of one of its files; None of every other path."""
-    found = _PATH.fullmatch(path)
-    if found is None:
+    match = _PATH.fullmatch(path)
+    if match is None:
         return None
-    parts = PathParts(*found.groups())
+    parts = PathParts(*match.groups())
     return parts if parts.file is None or parts.file in FILES[parts.kind] else None
 
 
@@ -96,20 +95,19 @@ def folder_of(result: Result, id: str, kind: str = "results") -> str:
     Raises:
         ResultError: the id or the revision of its encoder is no name that a submission can have.
     """
-    for name, text in (("encoder_id", result.encoder_id), ("encoder_revision", result.encoder_revision)):
+    model = result.model
+    for name, text in (("model.id", model.id), ("model.revision", model.revision)):
         if not (_ID.fullmatch(text) and re.fullmatch(_PART, safe_file_name(text))):
             raise ResultError(
-                f"{name} is {clean(repr(text))}; in a submission it has 1 to {MAX_NAME} letters a-z and A-Z, digits "
-                "and . , : / + = @ # ( ) [ ] ~ - _, the first a letter, digit or _"
+                f"{name} is {shortened(repr(text), 200)}; in a submission it has 1 to {MAX_NAME} letters a-z and A-Z, "
+                "digits and . , : / + = @ # ( ) [ ] ~ - _, the first a letter, digit or _"
             )
-    return PathParts(
-        kind, safe_file_name(result.encoder_id), safe_file_name(result.encoder_revision), result.task, id
-    ).folder
+    return PathParts(kind, safe_file_name(model.id), safe_file_name(model.revision), result.task, id).folder
 
 
 def digests_of(files: Mapping[str, bytes]) -> dict[str, str]:
     """SHA-256 of each file, in hexadecimal."""
-    return {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    return {name: sha256_of(content) for name, content in files.items()}
 
 
 def id_of(digests: Mapping[str, str]) -> str:
@@ -118,7 +116,7 @@ def id_of(digests: Mapping[str, str]) -> str:
     The first 16 hexadecimal digits of the SHA-256 of what ``sha256sum *`` prints in its folder.
     """
     text = "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return sha256_of(text.encode())[:16]
 
 
 def submission_id(files: Mapping[str, bytes]) -> str:
@@ -134,24 +132,26 @@ def read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
     """
     try:
         if folder.is_symlink() or not folder.is_dir():
-            raise ResultError(f"{clean(folder)} is no folder")
-        found = []
+            raise ResultError(f"{shortened(str(folder), 300)} is no folder")
+        present = []
         with os.scandir(folder) as entries:
             for entry in entries:
                 # Ends at the first: there may be millions.
                 check_names([entry.name], names, optional=names)
-                found.append(entry.name)
-        return {name: _read_file(folder / name, LIMITS[name]) for name in sorted(found)}
+                present.append(entry.name)
+        return {name: _read_file(folder / name, LIMITS[name]) for name in sorted(present)}
     except OSError as error:
-        raise ResultError(f"{clean(folder)} cannot be read: {error.strerror}") from None
+        raise ResultError(f"{shortened(str(folder), 300)} cannot be read: {error.strerror}") from None
 
 
-def check_names(found: Sequence[str] | Mapping[str, Any], names: Sequence[str], optional: Sequence[str]) -> None:
+def check_names(present: Sequence[str] | Mapping[str, Any], names: Sequence[str], optional: Sequence[str]) -> None:
     """Refuse a file of another name, and the absence of one that is not optional, with ResultError."""
-    unknown = [name for name in found if name not in names]
+    unknown = [name for name in present if name not in names]
     if unknown:
-        raise ResultError(f"it holds {clean(ascii(unknown[0]))}; there can be {', '.join(names)} and nothing else")
-    absent = [name for name in names if name not in found and name not in optional]
+        raise ResultError(
+            f"it holds {shortened(ascii(unknown[0]), 200)}; there can be {', '.join(names)} and nothing else"
+        )
+    absent = [name for name in names if name not in present and name not in optional]
     if absent:
         raise ResultError(f"it has no {absent[0]}")
 
