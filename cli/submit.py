@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
         options.results,
         options.org,
         data=options.data,
-        embeddings=options.store,
+        store=options.store,
         with_embeddings=not options.without_embeddings,
         paradigm=options.paradigm,
         licence=options.licence,

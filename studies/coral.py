@@ -22,14 +22,14 @@ from scipy import linalg
 from audio_compositionality.dataset_builder import Benchmark, BenchmarkConfig, open_benchmark
 from audio_compositionality.encoders import Encoder, load_encoder
 from audio_compositionality.encoders.inference import resolve_device
-from audio_compositionality.evaluator.run.store import EmbeddingKey, EmbeddingStore
-
+from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.run.embedding import ClipSource, fill_store, open_store, refuse_skipped
 from audio_compositionality.evaluator.run.processes import Processes, join_processes
-from .recordings import MAX_CLIPS, MIN_CLIPS, TASK, RecordingError, Recordings
+from audio_compositionality.evaluator.run.store import EmbeddingKey, EmbeddingStore
 from audio_compositionality.tasks.samples import describe_samples
-from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.tasks.scoring import Task, open_task, score_task, valid_rows
+
+from .recordings import MAX_CLIPS, MIN_CLIPS, TASK, RecordingError, Recordings
 
 ROUNDING = 1e-9
 """Embeddings that lie no farther from their mean than this times their own length do not vary: less than a hundredth of

@@ -14,8 +14,14 @@ from audio_compositionality.metrics.a_coat.a_coat import a_coat, a_coat_scores
 
 from . import constructed as make
 from .constructed import ConstructedEncoder
-from .data import BASE_SHARE, EXACT, Data, Floats
-from .theory import (expected_a_coat, expected_constant, expected_maximum_a_coat, expected_noise_constant, expected_oracle)
+from .data import BASE_SHARE, EXACT, Floats, Material
+from .theory import (
+    expected_a_coat,
+    expected_constant,
+    expected_maximum_a_coat,
+    expected_noise_constant,
+    expected_oracle,
+)
 
 MAXIMUM_DIM = 4_096
 """Dimensions for the theory of the maximum, which holds for many: its error of O(1/D) is then about 0.0002."""
@@ -64,11 +70,11 @@ class Agreement:
         return difference - half, difference + half
 
 
-def compare_with_theory(data: Data) -> tuple[Agreement, ...]:
+def compare_with_theory(data: Material) -> tuple[Agreement, ...]:
     """Every score whose expectation is known, with intervals that hold together."""
-    found = [*_a_coat_agreements(data), *_a_tre_agreements(data), *_constant_agreements(data)]
-    level = 1 - 0.05 / sum(item.error is not None for item in found)
-    return tuple(replace(item, level=level) for item in found)
+    agreements = [*_a_coat_agreements(data), *_a_tre_agreements(data), *_constant_agreements(data)]
+    level = 1 - 0.05 / sum(item.error is not None for item in agreements)
+    return tuple(replace(item, level=level) for item in agreements)
 
 
 def _compared(encoder: str, score: str, expected: Floats | float, scores: ArrayLike, **more: Any) -> Agreement:
@@ -80,13 +86,13 @@ def _compared(encoder: str, score: str, expected: Floats | float, scores: ArrayL
     return Agreement(encoder, score, len(values), mean, float(values.mean()), error, **more)
 
 
-def _a_coat_agreements(data: Data) -> list[Agreement]:
+def _a_coat_agreements(data: Material) -> list[Agreement]:
     seed, n = data.seed, len(data.quadruples)
     plain = data.a_coat(make.additive(seed=seed))
-    found = [Agreement("additive", "A-COAT", n, 1.0, plain["a_coat"])]
+    agreements = [Agreement("additive", "A-COAT", n, 1.0, plain["a_coat"])]
     for share in (0.5, 1.0):
         value = data.a_coat(make.bound(share, seed=seed))["a_coat"]
-        found.append(Agreement(f"bound, {share:g}", "A-COAT", n, 1.0, value))
+        agreements.append(Agreement(f"bound, {share:g}", "A-COAT", n, 1.0, value))
     encoders: list[tuple[str, Callable[..., ConstructedEncoder], tuple[float, ...]]] = [
         ("additive + noise, signal", make.noisy, (0.1, 0.3, 0.6, 0.9)),
         ("number only,", make.counting, (0.2, 0.5, 0.9)),
@@ -94,52 +100,56 @@ def _a_coat_agreements(data: Data) -> list[Agreement]:
     ]
     for title, factory, shares in encoders:
         for share in shares:
-            encoder = factory(share, seed=seed + len(found))  # rows with noise of their own
+            encoder = factory(share, seed=seed + len(agreements))  # rows with noise of their own
             scores = a_coat_scores(*data.steps(encoder))
-            found.append(_compared(f"{title} {share:g}", "A-COAT", expected_a_coat(encoder, data.quadruples), scores))
+            agreements.append(
+                _compared(f"{title} {share:g}", "A-COAT", expected_a_coat(encoder, data.quadruples), scores)
+            )
     # With steps of one length, what the mean leaves is unrelated noise.
     single = data.quadruples[np.flatnonzero(data.quadruples.t.sizes == 1)]
     steps = make.counting(0.9, seed=seed).embed_quadruples(single)
     centred = a_coat(*steps, return_scores=True)["scores_centred"]
-    found.append(_compared("number only, 0.9, |T| = 1", "centred", 0.0, centred))
+    agreements.append(_compared("number only, 0.9, |T| = 1", "centred", 0.0, centred))
     for share in (0.25, 0.5, 1.0):
         moved = round(share * n) / n
         scores = data.a_coat(make.additive(seed=seed), share)["scores"]
         expected = 1 - moved + moved * plain["null"]
-        found.append(_compared(f"additive, {share:g} permuted", "A-COAT", expected, scores))
+        agreements.append(_compared(f"additive, {share:g} permuted", "A-COAT", expected, scores))
     disjoint = data.quadruples[np.flatnonzero(data.quadruples.disjoint)[:128]]
     sizes = zip(disjoint.a.sizes.tolist(), disjoint.c.sizes.tolist(), disjoint.t.sizes.tolist(), strict=True)
-    known = np.array([expected_maximum_a_coat(*size) for size in sizes])
+    expected = np.array([expected_maximum_a_coat(*size) for size in sizes])
     maximum = make.saturating(1, binding=1, dim=MAXIMUM_DIM, seed=seed)
-    found.append(
-        _compared("maximum of independent tokens", "A-COAT", known, a_coat_scores(*maximum.embed_quadruples(disjoint)))
+    agreements.append(
+        _compared(
+            "maximum of independent tokens", "A-COAT", expected, a_coat_scores(*maximum.embed_quadruples(disjoint))
+        )
     )
-    return found
+    return agreements
 
 
-def _a_tre_agreements(data: Data) -> list[Agreement]:
+def _a_tre_agreements(data: Material) -> list[Agreement]:
     test = data.scenes[data.rows["test"]]
-    found = []
+    agreements = []
     for share in (0.2, 0.4, 0.7):
         encoder = make.noisy(share, seed=data.seed)
         expected = expected_oracle(encoder, test)
         z, truth = (e.embed(data.scenes)[data.rows["test"]] for e in (encoder, replace(encoder, noise=0)))
         cosines = (z * truth).sum(axis=1) / np.linalg.norm(z, axis=1) / np.linalg.norm(truth, axis=1)
         name = f"additive + noise, signal {share:g}"
-        found.append(_compared(name, "cosine with the truth", expected, cosines))
+        agreements.append(_compared(name, "cosine with the truth", expected, cosines))
         if share == BASE_SHARE:
-            found.append(_compared(name, "A-TRE", expected, data.a_tre(encoder)["scores"], at_most=True))
-    return found
+            agreements.append(_compared(name, "A-TRE", expected, data.a_tre(encoder)["scores"], at_most=True))
+    return agreements
 
 
-def _constant_agreements(data: Data) -> list[Agreement]:
+def _constant_agreements(data: Material) -> list[Agreement]:
     train, test = data.rows["train"], data.rows["test"]
-    found = []
+    agreements = []
     for share in (0.5, 0.9, 0.99):
         encoder = make.anisotropic(share, make.additive(seed=data.seed))
         value = data.fit(encoder.embed(data.scenes), max_steps=1)["constant"]
         expected = expected_constant(data.scenes[train], data.scenes[test], share)
-        found.append(Agreement(f"additive + shared mean, {share:g}", "constant", len(test), expected, value))
+        agreements.append(Agreement(f"additive + shared mean, {share:g}", "constant", len(test), expected, value))
     for share in (0.5, 0.9, 0.99):
         encoder = make.anisotropic(share, make.noisy(0, seed=data.seed))
         z = encoder.embed(data.scenes)
@@ -148,10 +158,10 @@ def _constant_agreements(data: Data) -> list[Agreement]:
         expected = expected_noise_constant(share, encoder.dim, len(train))
         cosines = unit[test] @ mean / np.linalg.norm(mean)
         row = _compared(f"noise + shared mean, {share:g}", "constant", expected, cosines)
-        found.append(replace(row, measured=data.fit(z, max_steps=1)["constant"]))
+        agreements.append(replace(row, measured=data.fit(z, max_steps=1)["constant"]))
     encoder = make.constant(seed=data.seed)
     quadruples, scenes = data.a_coat(encoder), data.a_tre(encoder)
-    known = {
+    exact = {
         "A-COAT": (0.0, quadruples["a_coat"]),
         "degenerate / n": (1.0, quadruples["degenerate"] / quadruples["n"]),
         "A-TRE": (1.0, scenes["a_tre"]),
@@ -159,7 +169,7 @@ def _constant_agreements(data: Data) -> list[Agreement]:
         "A-TRE centred": (0.0, scenes["a_tre_centred"]),
         "collapsed": (1.0, float(scenes["collapsed"])),
     }
-    for score, (expected, value) in known.items():
+    for score, (expected, value) in exact.items():
         n = len(data.quadruples) if score in ("A-COAT", "degenerate / n") else len(test)
-        found.append(Agreement("constant", score, n, expected, value))
-    return found
+        agreements.append(Agreement("constant", score, n, expected, value))
+    return agreements

@@ -27,6 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from audio_compositionality.support.errors import InputError
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -79,8 +81,8 @@ class Scenes:
     @property
     def counts(self) -> Floats:
         """How many sources have each class, [n, attributes, K]."""
-        found = self.classes[..., None] == np.arange(self.num_classes)
-        return np.asarray(found.sum(axis=1), np.float64)
+        has_class = self.classes[..., None] == np.arange(self.num_classes)
+        return np.asarray(has_class.sum(axis=1), np.float64)
 
     @property
     def codes(self) -> Integers:
@@ -115,34 +117,34 @@ class Quadruples:
         return np.asarray(~((a == c) & (a != NONE)).any(axis=(1, 2)))
 
 
-def read_scenes(rows: Sequence[Mapping[str, Any]], gains: Mapping[str, float] | None) -> Scenes:
+def read_scenes(rows: Sequence[Mapping[str, Any]]) -> Scenes:
     """Scenes of the rows of a_tre; labels become classes in the order of their names.
 
     Args:
-        rows: as `Benchmark.rows` gives them.
-        gains: linear gain of each amplitude label; by default every gain is 1.
+        rows: with ``metadata`` and ``gains`` of their sources; where a row states no gains, they are taken to be 1.
     """
-    return _read([row["metadata"] for row in rows], gains)
+    return _read([row["metadata"] for row in rows], [row.get("gains") for row in rows])
 
 
-def read_quadruples(rows: Sequence[Mapping[str, Any]], gains: Mapping[str, float] | None) -> Quadruples:
+def read_quadruples(rows: Sequence[Mapping[str, Any]]) -> Quadruples:
     """Quadruples of the rows of a_coat; see `read_scenes`."""
     sets = [row["metadata"][name] for name in "ACT" for row in rows]
+    gains = [(row.get("gains") or {}).get(name) for name in "ACT" for row in rows]
     scenes, n = _read(sets, gains), len(rows)
     return Quadruples(*(scenes[start : start + n] for start in (0, n, 2 * n)))
 
 
-def _read(sets: Sequence[Sequence[Mapping[str, str]]], gains: Mapping[str, float] | None) -> Scenes:
+def _read(sets: Sequence[Sequence[Mapping[str, str]]], gains: Sequence[Sequence[float] | None]) -> Scenes:
     attributes = sorted(sets[0][0])
     labels = [sorted({source[name] for sources in sets for source in sources}) for name in attributes]
     numbers = [{label: number for number, label in enumerate(names)} for names in labels]
     shape = len(sets), max(map(len, sets))
-    classes, loud = np.full((*shape, len(attributes)), NONE, np.int64), np.zeros(shape)
-    for row, sources in enumerate(sets):
+    classes, loudness = np.full((*shape, len(attributes)), NONE, np.int64), np.zeros(shape)
+    for row, (sources, stated) in enumerate(zip(sets, gains, strict=True)):
+        loudness[row, : len(sources)] = 1.0 if stated is None else stated
         for place, source in enumerate(sources):
             classes[row, place] = [numbers[k][source[name]] for k, name in enumerate(attributes)]
-            loud[row, place] = 1.0 if gains is None else gains[source["amplitude_label"]]
-    return Scenes(classes, loud, max(map(len, labels)))
+    return Scenes(classes, loudness, max(map(len, labels)))
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ class ConstructedEncoder:
         seed: of all random choices.
 
     Raises:
-        ValueError: a weight out of its range.
+        InputError: a weight out of its range.
     """
 
     signal: float = 1.0
@@ -187,7 +189,7 @@ class ConstructedEncoder:
             high = 1.0 if field.name in ("binding", "saturation") else math.inf
             if not 0 <= value <= high or not math.isfinite(value):
                 rule = "from 0 to 1" if high == 1 else "finite and at least 0"
-                raise ValueError(f"{field.name} is {value}; it must be {rule}")
+                raise InputError(f"{field.name} is {value}; it must be {rule}")
 
     def embed(self, scenes: Scenes, clip: int = 0) -> Floats:
         """Embed scenes: float64 [n, dim].
@@ -197,7 +199,7 @@ class ConstructedEncoder:
             clip: another number gives the same scenes as other clips, with noise of their own.
 
         Raises:
-            ValueError: too few dimensions for so many classes.
+            InputError: too few dimensions for so many classes.
         """
         vectors, energy, shared = self._vectors(scenes)
         embeddings = self.shared_mean * shared + np.zeros((len(scenes), self.dim))
@@ -224,7 +226,7 @@ class ConstructedEncoder:
         attributes, number = scenes.classes.shape[2], scenes.num_classes
         needed = attributes * number + 2
         if self.dim < needed:
-            raise ValueError(
+            raise InputError(
                 f"dim is {self.dim}; {attributes} attributes of {number} classes, energy and the shared mean need at "
                 f"least {needed} dimensions"
             )
@@ -239,14 +241,15 @@ class ConstructedEncoder:
         """Tokens of the sources, added or their maximum taken: [n, dim]."""
         total = np.zeros((len(scenes), self.dim))
         largest = np.full_like(total, -np.inf)
-        own = self._combination_vectors(scenes) if self.binding else {}
+        bound_vectors = self._combination_vectors(scenes) if self.binding else {}
         # Source by source: n × sources × dim numbers at once would be most of the memory.
         for place in range(scenes.classes.shape[1]):
             rows = np.flatnonzero(scenes.present[:, place])
-            chosen = scenes.classes[rows, place]
-            tokens = math.sqrt(1 - self.binding) * vectors[np.arange(len(vectors)), chosen].sum(axis=1)
-            if own:
-                tokens += math.sqrt(self.binding) * np.stack([own[code] for code in scenes.codes[rows, place].tolist()])
+            classes = scenes.classes[rows, place]
+            tokens = math.sqrt(1 - self.binding) * vectors[np.arange(len(vectors)), classes].sum(axis=1)
+            if bound_vectors:
+                codes = scenes.codes[rows, place].tolist()
+                tokens += math.sqrt(self.binding) * np.stack([bound_vectors[code] for code in codes])
             total[rows] += tokens
             largest[rows] = np.maximum(largest[rows], tokens)
         return (1 - self.saturation) * total + self.saturation * largest if self.saturation else total
@@ -257,14 +260,14 @@ class ConstructedEncoder:
         return {code: scale * self._generator(_COMBINATIONS, code).standard_normal(self.dim) for code in codes}
 
 
-def additive(**others: Any) -> ConstructedEncoder:
-    """The perfectly additive encoder; ``others`` are fields of `ConstructedEncoder`, here and below."""
-    return ConstructedEncoder(**others)
+def additive(**weights: Any) -> ConstructedEncoder:
+    """The perfectly additive encoder; ``weights`` are fields of `ConstructedEncoder`, here and below."""
+    return ConstructedEncoder(**weights)
 
 
-def noisy(share: float, **others: Any) -> ConstructedEncoder:
+def noisy(share: float, **weights: Any) -> ConstructedEncoder:
     """Additive plus noise; ``share`` of the mean squared length of a scene of one source is signal, the rest noise."""
-    return ConstructedEncoder(signal=math.sqrt(share), noise=math.sqrt(1 - share), **others)
+    return ConstructedEncoder(signal=math.sqrt(share), noise=math.sqrt(1 - share), **weights)
 
 
 def anisotropic(share: float, encoder: ConstructedEncoder) -> ConstructedEncoder:
@@ -280,35 +283,35 @@ def anisotropic(share: float, encoder: ConstructedEncoder) -> ConstructedEncoder
     )
 
 
-def bound(share: float, **others: Any) -> ConstructedEncoder:
+def bound(share: float, **weights: Any) -> ConstructedEncoder:
     """Additive over sources, ``share`` of a token's mean squared length a vector of its combination of attributes."""
-    return ConstructedEncoder(binding=share, **others)
+    return ConstructedEncoder(binding=share, **weights)
 
 
-def saturating(share: float, **others: Any) -> ConstructedEncoder:
+def saturating(share: float, **weights: Any) -> ConstructedEncoder:
     """The sum of tokens (0) mixed with their element-wise maximum (1)."""
-    return ConstructedEncoder(saturation=share, **others)
+    return ConstructedEncoder(saturation=share, **weights)
 
 
-def counting(share: float, **others: Any) -> ConstructedEncoder:
+def counting(share: float, **weights: Any) -> ConstructedEncoder:
     """Knows nothing but the number of sources: weight sqrt(share), beside noise of weight sqrt(1 - share)."""
-    return ConstructedEncoder(signal=0, counting=math.sqrt(share), noise=math.sqrt(1 - share), **others)
+    return ConstructedEncoder(signal=0, counting=math.sqrt(share), noise=math.sqrt(1 - share), **weights)
 
 
-def loud(share: float, **others: Any) -> ConstructedEncoder:
+def loud(share: float, **weights: Any) -> ConstructedEncoder:
     """Knows nothing but the level: weight sqrt(share) for 10 dB, beside noise of weight sqrt(1 - share)."""
-    return ConstructedEncoder(signal=0, loudness=math.sqrt(share), noise=math.sqrt(1 - share), **others)
+    return ConstructedEncoder(signal=0, loudness=math.sqrt(share), noise=math.sqrt(1 - share), **weights)
 
 
-def constant(**others: Any) -> ConstructedEncoder:
+def constant(**weights: Any) -> ConstructedEncoder:
     """The same embedding for everything."""
-    return ConstructedEncoder(signal=0, shared_mean=1, **others)
+    return ConstructedEncoder(signal=0, shared_mean=1, **weights)
 
 
 def permuted(groups: Sequence[str] | NDArray[Any], share: float, seed: int) -> Integers:
     """Row numbers [n] in which a share of the rows, drawn at random, has changed places within its group.
 
-    None of the chosen rows stays where it was (of a group in which one is chosen, it has to).
+    None of the drawn rows stays where it was (of a group in which one is drawn, it has to).
 
     Args:
         groups: [n], such as the split of each scene.
@@ -319,6 +322,6 @@ def permuted(groups: Sequence[str] | NDArray[Any], share: float, seed: int) -> I
     order = np.arange(len(names))
     for name in np.unique(names):
         members = np.flatnonzero(names == name)
-        chosen = rng.permutation(members)[: round(share * len(members))]
-        order[chosen] = np.roll(chosen, 1)
+        moved = rng.permutation(members)[: round(share * len(members))]
+        order[moved] = np.roll(moved, 1)
     return order

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.dataset_builder import RenderedBenchmark, preset_config
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.metrics.a_coat.a_coat import a_coat
 from audio_compositionality.metrics.a_tre.a_tre import a_tre
 
@@ -41,7 +41,7 @@ class Plan:
         candidates: quadruples and scenes that they are selected from.
         max_steps: training steps of A-TRE.
         every: each how many levels of a dial are measured; the ends always are.
-        replicates: encoders (seeds) averaged where only energy is known.
+        replicates: encoders (seeds) averaged that hear nothing but energy.
         seeds: fits that differ in their seed alone.
         rotations: random rotations.
         simulations: simulated data sets of each setting.
@@ -77,7 +77,7 @@ QUICK = Plan(
 """A look at whether everything works, in less than a minute: the bands of the simulations are wider accordingly."""
 
 
-class Data:
+class Material:
     """Quadruples and scenes of a plan, and the scores of encoders on them; nothing is fitted twice.
 
     Attributes:
@@ -88,8 +88,9 @@ class Data:
     def __init__(self, plan: Plan, seed: int) -> None:
         self.plan, self.seed = plan, seed
         quadruples, scenes = plan.candidates
-        config = preset_config(
+        rendered = rendered_preset(
             "mini",
+            recipes=("a_coat", "a_tre"),
             seed=seed,
             quadruples=plan.quadruples,
             train_scenes=plan.train,
@@ -97,15 +98,14 @@ class Data:
             quadruple_candidates=quadruples,
             scene_candidates=scenes,
         )
-        benchmark = RenderedBenchmark("mini", config)
-        rows, gains = benchmark.rows("a_tre"), benchmark.amplitude_gains
-        drawn = read_quadruples(benchmark.rows("a_coat"), gains)
+        drawn = read_quadruples(rendered.configuration("a_coat").rows)
         added = np.sort(drawn.t.codes, axis=1)
         self.quadruples = drawn[np.sort(np.unique(added, axis=0, return_index=True)[1])]
-        self.scenes = read_scenes(rows, gains)
+        rows = rendered.configuration("a_tre").rows
+        self.scenes = read_scenes(rows)
         self.splits = [row["split"] for row in rows]
         self._metadata = [row["metadata"] for row in rows]
-        self._gains = [[gains[source["amplitude_label"]] for source in scene] for scene in self._metadata]
+        self._gains = [row["gains"] for row in rows]
         self._fits: dict[tuple[ConstructedEncoder, float], dict[str, Any]] = {}
 
     @cached_property

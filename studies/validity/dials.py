@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 
 from . import constructed as make
 from .constructed import ConstructedEncoder
-from .data import A_COAT, BASE_SHARE, EXACT, SCORES, Data, Score
+from .data import A_COAT, BASE_SHARE, EXACT, SCORES, Material, Score
 
 Behaviour = Literal["rises", "falls", "stays"]
 
@@ -177,7 +177,7 @@ def _dial_plans(seed: int) -> tuple[_DialPlan, ...]:
     )
 
 
-def turn_dials(data: Data, progress: bool) -> tuple[Dial, ...]:
+def turn_dials(data: Material, progress: bool) -> tuple[Dial, ...]:
     """Score the encoders along every dial."""
     plans = [_thinned(dial, data.plan.every) for dial in _dial_plans(data.seed)]
     with tqdm(desc="dials", total=sum(len(dial.levels) for dial in plans), disable=not progress) as bar:
@@ -189,8 +189,8 @@ def _thinned(dial: _DialPlan, every: int) -> _DialPlan:
     return replace(dial, levels=tuple(levels))
 
 
-def _turn(dial: _DialPlan, data: Data, bar: Any) -> Dial:
-    found: dict[Score, list[float]] = {score: [] for score in SCORES if score[0] in dial.tasks}
+def _turn(dial: _DialPlan, data: Material, bar: Any) -> Dial:
+    along: dict[Score, list[float]] = {score: [] for score in SCORES if score[0] in dial.tasks}
     first: dict[str, dict[str, Any]] = {}
     for level in dial.levels:
         encoder, share = dial.encoder(level), level if dial.permutes else 0.0
@@ -202,10 +202,10 @@ def _turn(dial: _DialPlan, data: Data, bar: Any) -> Dial:
         if "a_tre" in dial.tasks:
             results["a_tre"] = data.a_tre(encoder, share)
         first = first or results
-        for task, name in found:
-            found[task, name].append(float(results[task][name]))
+        for task, name in along:
+            along[task, name].append(float(results[task][name]))
         bar.update()
-    scores = {score: tuple(values) for score, values in found.items()}
+    scores = {score: tuple(values) for score, values in along.items()}
     verdicts = {
         score: _verdict(expected, dial.levels, scores[score], _tolerance(expected.tolerance, score, scores, first))
         for score, expected in dial.expected.items()

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import Validity
 from .data import Score
 from .dials import Dial
+from .validate import Validity
 
 
 @dataclass(frozen=True)
@@ -26,18 +26,18 @@ def find(validity: Validity, texts: Mapping[str, Any]) -> tuple[Bullet, ...]:
         validity: what was measured.
         texts: the content of page.yaml.
     """
-    others = texts["other findings"]
+    further = texts["other findings"]
     return (
-        *_along_dials(validity, texts["dial findings"], others["unforeseen"]),
-        *_collapsed(validity, others["collapsed"]),
-        *_intervals(validity, others),
+        *_along_dials(validity, texts["dial findings"], further["unforeseen"]),
+        *_collapsed(validity, further["collapsed"]),
+        *_intervals(validity, further),
     )
 
 
-def _along_dials(validity: Validity, known: list[dict[str, Any]], other: dict[str, str]) -> Iterator[Bullet]:
+def _along_dials(validity: Validity, foreseen: list[dict[str, Any]], unforeseen: dict[str, str]) -> Iterator[Bullet]:
     dials = {dial.name: dial for dial in validity.dials}
     told: set[tuple[str, Score]] = set()
-    for entry in known:
+    for entry in foreseen:
         dial, scores = dials[entry["dial"]], [_score(name) for name in entry["scores"]]
         if all(dial.verdicts[score].holds for score in scores):
             continue
@@ -59,7 +59,7 @@ def _along_dials(validity: Validity, known: list[dict[str, Any]], other: dict[st
             if not verdict.holds and not verdict.claimed and (dial.name, score) not in told:
                 values, should = dial.scores[score], verdict.behaviour.removesuffix("s")
                 name = ".".join(score)
-                yield _bullet(other, score=name, dial=dial.name, should=should, first=values[0], last=values[-1])
+                yield _bullet(unforeseen, score=name, dial=dial.name, should=should, first=values[0], last=values[-1])
 
 
 def _score(name: str) -> Score:

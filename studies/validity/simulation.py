@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from tqdm.auto import tqdm
 
+from audio_compositionality.evaluator.compare.statistics import compare_pairs, mean_intervals, paired_t_test
 from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
 
-from audio_compositionality.evaluator.results.result import mean_interval
-from audio_compositionality.evaluator.compare.statistics import compare_pairs, mean_intervals, paired_t_test
 from .theory import expected_population_a_coat
 
 Floats = NDArray[np.float64]
@@ -129,11 +128,18 @@ def simulate_scores(
     return a_coat_scores(a, b, c, d).reshape(encoders, n).T
 
 
+def student_interval(scores: Floats) -> tuple[float, float]:
+    """95 % interval of the mean of scores [n], n ≥ 2, by Student's t with n - 1 degrees of freedom."""
+    half = float(stats.t.ppf(0.975, len(scores) - 1) * stats.sem(scores))
+    mean = float(scores.mean())
+    return mean - half, mean + half
+
+
 def simulate_coverage(simulations: int, large: int, seed: int, progress: bool) -> tuple[Coverage, ...]:
     """Coverage of Student's t and of the clustered BCa bootstrap, on data of 64 samples and of `large`."""
     settings = [(64, 64), (large, large), (64, 32), (large, large // 5), (64, 16)]
     band = coverage_band(simulations)
-    found = []
+    coverages = []
     total = 2 * simulations * len(settings)
     with tqdm(desc="coverage", total=total, disable=not progress) as bar:
         for number, (n, count) in enumerate(settings):
@@ -145,7 +151,7 @@ def simulate_coverage(simulations: int, large: int, seed: int, progress: bool) -
                 for column in range(simulations):
                     scores[:, column] = simulate_scores(clusters, share, 1, rng)[:, 0]
                     bar.update()
-                plain = [mean_interval(column) for column in scores.T]
+                plain = [student_interval(column) for column in scores.T]
                 # Every data set has the same clusters, so one call gives each the interval that it would get alone.
                 clustered = mean_intervals(scores, clusters)
                 for name, intervals, claimed in (
@@ -153,13 +159,13 @@ def simulate_coverage(simulations: int, large: int, seed: int, progress: bool) -
                     ("BCa", clustered, count >= 32),
                 ):
                     covered = np.mean([pair is not None and pair[0] <= truth <= pair[1] for pair in intervals])
-                    found.append(Coverage(name, n, count, share, truth, float(covered), band, claimed))
-    return tuple(found)
+                    coverages.append(Coverage(name, n, count, share, truth, float(covered), band, claimed))
+    return tuple(coverages)
 
 
 def simulate_false_positives(simulations: int, seed: int, progress: bool) -> tuple[FalsePositives, ...]:
     """Tests of every two of 7 encoders of equal truth, on 64 samples without and with clusters."""
-    found = []
+    rates = []
     # The tests of one data set depend on each other, at worst wholly: as many trials as there are data sets.
     highest = float(stats.binom.ppf(0.975, simulations, 0.05)) / simulations
     n, share = 64, 0.5
@@ -185,5 +191,5 @@ def simulate_false_positives(simulations: int, seed: int, progress: bool) -> tup
                 ("paired t-test that ignores the clusters", ignoring, False),
             ]
             for test, shares, claimed in rows[: None if count < n else -1]:
-                found.append(FalsePositives(test, n, count, float(shares.mean()), highest, claimed))
-    return tuple(found)
+                rates.append(FalsePositives(test, n, count, float(shares.mean()), highest, claimed))
+    return tuple(rates)

@@ -117,9 +117,9 @@ def expected_constant(train: Scenes, test: Scenes, share: float) -> float:
         simplex = (p @ q.T - sizes / number) / attributes / (1 - 1 / number)
         return np.asarray(share + (1 - share) * simplex)
 
-    own, inner, cross = (products(p, q) for p, q in ((y, y), (x, x), (y, x)))
+    outer, inner, cross = (products(p, q) for p, q in ((y, y), (x, x), (y, x)))
     weights = 1 / np.sqrt(np.diag(inner)) / len(x)
-    return float((cross @ weights / np.sqrt(np.diag(own))).mean() / math.sqrt(weights @ inner @ weights))
+    return float((cross @ weights / np.sqrt(np.diag(outer))).mean() / math.sqrt(weights @ inner @ weights))
 
 
 def expected_noise_constant(share: float, dim: int, training: int) -> float:
