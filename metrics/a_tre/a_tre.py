@@ -7,8 +7,9 @@ without positions, pass one pre-norm Transformer layer, and the [CLS] row is the
 
 The score alone misleads: embeddings that share a large mean reach 0.99 with a constant prediction. So it
 comes with the score of that constant, a second fit to centred targets, closed-form ridge regressions
-beside permuted metadata, and retrieval of the own scene. Fits are in float32 on one device, statistics in
-float64. One seed gives one result on one machine; the global random states are neither used nor changed.
+beside permuted metadata, and retrieval of the own scene. Fits are in float32 on one device, on a CPU each on
+one thread and side by side; statistics are in float64. One seed gives one result on one machine, whatever the
+number of threads; the global random states are left as they were.
 
 >>> rng = np.random.default_rng(0)
 >>> low = rng.random((90, 2)) < 0.5
@@ -20,9 +21,12 @@ float64. One seed gives one result on one machine; the global random states are 
 (20, 0.7, 1.0)
 """
 
+import contextvars
 import difflib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,15 +171,14 @@ def a_tre(
     directions = _unit_rows(np.where(_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
     test = rows["test"]
     if directions[rows["train"]].any():
-        inputs = Inputs.of(counts, chosen)
-        raw = _fit_seeds("A-TRE", inputs, unit, rows, options, progress)
-        centred = _fit_seeds("A-TRE centred", inputs, directions, rows, options, progress)
+        targets = {"A-TRE": unit, "A-TRE centred": directions}
+        raw, centred = _fit_all(Inputs.of(counts, chosen), targets, rows, options, progress)
     else:
         still = np.broadcast_to(mean, (len(seeds), len(test), len(mean)))
         raw, centred = _Predictions(still, [0] * len(seeds)), _Predictions(0 * still, [0] * len(seeds))
 
-    scores = np.stack([_row_cosines(p, unit[test]) for p in raw.values])
-    fits_centred = np.stack([_row_cosines(p, directions[test]) for p in centred.values])
+    scores = np.stack([_cosines_with_unit(p, unit[test]) for p in raw.values])
+    fits_centred = np.stack([_cosines_with_unit(p, directions[test]) for p in centred.values])
     scores_centred = fits_centred.mean(axis=0)
     result: dict[str, Any] = {
         "a_tre": float(scores.mean()),
@@ -183,7 +186,7 @@ def a_tre(
         "n": len(test),
         "seed_std": _std(scores.mean(axis=1)) if len(seeds) > 1 else None,
     }
-    constant = float(_row_cosines(np.broadcast_to(mean, unit[test].shape), unit[test]).mean())
+    constant = float(_cosines_with_unit(np.broadcast_to(mean, unit[test].shape), unit[test]).mean())
     room = 1 - constant
     retrieval = np.mean([_retrieval(_unit_rows(p), directions[test]) for p in centred.values], axis=0)
     result |= {
@@ -345,23 +348,22 @@ def learning_rate(step: int, max_steps: int) -> float:
     return LAST_RATE + (FIRST_RATE - LAST_RATE) * (1 + math.cos(math.pi * step / max_steps)) / 2
 
 
-def _fit_seeds(
-    title: str,
+def _fit_all(
     inputs: Inputs,
-    targets: Floats,
+    targets: Mapping[str, Floats],
     rows: dict[str, NDArray[np.int64]],
     options: _Options,
     progress: bool,
-) -> _Predictions:
-    """Fit one model a seed to unit targets [n, dim] and predict the test scenes."""
+) -> list[_Predictions]:
+    """Fit one model a seed to each kind of unit targets [n, dim], by its title, and predict the test scenes."""
     device = inputs.counts.device
-    goal = torch.from_numpy(targets.astype(np.float32)).to(device)
     part = {name: torch.from_numpy(index).to(device) for name, index in rows.items()}
-    values, steps = [], []
-    for seed in options.seeds:
+    train, validation = part["train"], part["validation"]
+    stop = threading.Event()
+
+    def fit_one(title: str, goal: Tensor, seed: int) -> tuple[int, Floats]:
         model = _new_model(inputs.counts.shape[2], goal.shape[1], seed, options).to(device)
         with tqdm(total=options.max_steps, desc=f"{title}, seed {seed}", disable=not progress) as bar:
-            train, validation = part["train"], part["validation"]
             step = fit(
                 model,
                 (inputs[train], goal[train]),
@@ -369,15 +371,67 @@ def _fit_seeds(
                 max_steps=options.max_steps,
                 seed=seed,
                 bar=bar,
+                stop=stop,
             )
-        steps.append(step)
-        values.append(_predict(model, inputs[part["test"]]).double().cpu().numpy())
-    return _Predictions(np.stack(values), steps)
+        return step, _predict(model, inputs[part["test"]]).double().cpu().numpy()
+
+    jobs = [
+        (title, torch.from_numpy(values.astype(np.float32)).to(device), seed)
+        for title, values in targets.items()
+        for seed in options.seeds
+    ]
+    outcomes = _side_by_side(fit_one, jobs, stop) if device.type == "cpu" else [fit_one(*job) for job in jobs]
+    seeds = len(options.seeds)
+    groups = [outcomes[start : start + seeds] for start in range(0, len(outcomes), seeds)]
+    return [_Predictions(np.stack([value for _, value in group]), [step for step, _ in group]) for group in groups]
+
+
+def _side_by_side(
+    function: Callable[..., tuple[int, Floats]], jobs: Sequence[tuple[Any, ...]], stop: threading.Event
+) -> list[tuple[int, Floats]]:
+    """Call a function with the arguments of each job, on one thread each, as many at once as torch has threads.
+
+    Threads within a fit gain little, as its products are small, and cost much where processors are shared: the
+    threads of one product wait for each other. They would also make the result depend on their number. When a
+    job fails, or the user interrupts, `stop` is set, so that the others end.
+    """
+    threads = torch.get_num_threads()
+    if threads == 1:
+        return [function(*job) for job in jobs]
+
+    def call(context: contextvars.Context, job: tuple[Any, ...]) -> tuple[int, Floats]:
+        try:
+            return context.run(function, *job)
+        except BaseException:
+            stop.set()
+            raise
+
+    # The caller's number of threads stays as it is: the setting is the thread's own, apart from the number that
+    # threads begin with, which is set back.
+    pool = ThreadPoolExecutor(min(len(jobs), threads), initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        futures = [pool.submit(call, contextvars.copy_context(), job) for job in jobs]
+        errors = [error for future in futures if (error := future.exception()) is not None]
+        for error in sorted(errors, key=lambda error: isinstance(error, _Stopped)):
+            raise error
+        return [future.result() for future in futures]
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)
+
+
+class _Stopped(Exception):  # noqa: N818 it is no error
+    """A fit has ended because another one failed or the user interrupted."""
+
+
+_DRAWING = threading.Lock()
+"""Held while the global random state is borrowed."""
 
 
 def _new_model(vocabulary: int, dim: int, seed: int, options: _Options) -> CompositionModel:
     # Drawn on the CPU, so that every device starts alike; torch.manual_seed would also reseed CUDA.
-    with torch.random.fork_rng(devices=[]):
+    with _DRAWING, torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         return CompositionModel(vocabulary, dim, layers=options.layers, width=options.width)
 
@@ -390,11 +444,13 @@ def fit(
     max_steps: int,
     seed: int,
     bar: Any,
+    stop: threading.Event | None = None,
 ) -> int:
     """Train `model` in place on 1 − cos and leave it at its best validation score; return that step.
 
     `train` and `validation` are inputs and unit targets [n, dim] on the model's device (a target of zeros
-    has no influence). `bar` is a tqdm bar. Raises FloatingPointError when the validation score is not finite.
+    has no influence). `bar` is a tqdm bar. `stop`, once set, ends the fit with an exception. Raises
+    FloatingPointError when the validation score is not finite.
     """
     inputs, targets = train
     # The fused step is the same arithmetic up to rounding, and about 6 times as fast as the plain loop.
@@ -409,6 +465,8 @@ def fit(
         torch.autograd.backward(loss)
         optimizer.step()
         bar.update()
+        if stop is not None and stop.is_set():
+            raise _Stopped
         if step % VALIDATE_EVERY and step != max_steps:
             continue
         score = _validation_score(model, *validation)
@@ -488,7 +546,7 @@ def _ridge(
         prediction = predict(x[test], basis.T @ (x[train].T @ y_train), penalty)
         error = float(((y_test - prediction) ** 2).sum())
         r2 = 1 - error / total if total >= len(test) * DEGENERATE**2 else 0.0
-        return r2, float(_row_cosines(prediction, directions[test]).mean())
+        return r2, float(_cosines_with_unit(prediction, directions[test]).mean())
 
     projection = basis.T @ (x[train].T @ y_train)
     errors = [((y_held_out - predict(x[held_out], projection, p)) ** 2).sum() for p in RIDGE_PENALTIES]
@@ -538,7 +596,7 @@ def _unit_rows(x: Floats) -> Floats:
     return x / np.where(norm > 0, norm, 1.0)
 
 
-def _row_cosines(x: Floats, unit: Floats) -> Floats:
+def _cosines_with_unit(x: Floats, unit: Floats) -> Floats:
     cosines: Floats = np.clip(np.einsum("ij,ij->i", _unit_rows(x), unit), -1.0, 1.0)
     return cosines
 
