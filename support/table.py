@@ -20,6 +20,9 @@ MISSING = "–"
 PIPED_WIDTH = 100
 """Columns of text output where it does not go to a terminal; in a terminal, 80 suffice."""
 
+LEAST_TEXT = 18
+"""Columns that a text column of a printed table has at least, where its text is as long."""
+
 _FORMULA = tuple("=+-@＝＋－＠")
 
 
@@ -227,35 +230,66 @@ def to_text(table: Table, width: int = PIPED_WIDTH) -> str:
 
 
 def print_table(table: Table, width: int | None = None, *, file: IO[str] | None = None) -> None:
-    """Print a table, its notes below the cells and its legend below the table.
+    """Print a table, its notes below the cells and its legend below the table, and an empty line.
+
+    What is too wide is printed in parts, each with the names of the rows: no column is left out, no number is broken.
 
     Args:
         table: which one.
         width: columns of text; by default those of the terminal, or `PIPED_WIDTH` where there is none.
         file: where to; by default the standard output.
     """
-    from rich import box
     from rich.console import Console
-    from rich.table import Table as RichTable
     from rich.text import Text
 
     in_terminal = file is None and sys.stdout.isatty()
     console = Console(width=width if width or in_terminal else PIPED_WIDTH, highlight=False, file=file)
-    title = Text(plain(table.caption), style="bold")
-    grid = RichTable(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    console.print(Text(plain(table.caption), style="bold"))
     cells = [
-        ["\n".join((cell_text(c, k), *c.notes)) for c, k in zip(row.cells, table.columns, strict=True)]
+        ["\n".join((cell_text(c, k, minus="−"), *c.notes)) for c, k in zip(row.cells, table.columns, strict=True)]
         for row in table.rows
     ]
-    for place, column in enumerate(table.columns):
-        # No number and no word of a heading is broken: names of rows and texts give way.
-        lines = [line for row in cells for line in row[place].split("\n")] + column.heading.split()
-        least = max(map(len, lines), default=1) if column.numeric else None
+    least = [_least_width(column, [row[place] for row in cells]) for place, column in enumerate(table.columns)]
+    for places in _parts(least, console.width) if cells else ():
+        console.print(_grid([table.columns[k] for k in places], [least[k] for k in places], _picked(cells, places)))
+    for sentence in table.legend:
+        console.print(Text(plain(sentence), style="dim"))
+    console.print()
+
+
+def _least_width(column: Column, cells: Sequence[str]) -> int:
+    """Columns of text below which a column is not read: no number and no word of a heading is broken, text is."""
+    lines = [line for cell in cells for line in cell.split("\n")]
+    widest = max(map(len, lines), default=1)
+    return max([widest if column.numeric else min(widest, LEAST_TEXT), *map(len, plain(column.heading).split())])
+
+
+def _parts(least: Sequence[int], width: int) -> list[list[int]]:
+    """Places of the columns of each part of a table; the first column is in all of them."""
+    parts, used = [[0]], 2 + least[0]
+    for place, needed in enumerate(least[1:], 1):
+        if used + 1 + needed > width and len(parts[-1]) > 1:
+            parts.append([0])
+            used = 2 + least[0]
+        parts[-1].append(place)
+        used += 1 + needed
+    return parts
+
+
+def _picked(cells: Sequence[Sequence[str]], places: Sequence[int]) -> list[list[str]]:
+    return [[row[place] for place in places] for row in cells]
+
+
+def _grid(columns: Sequence[Column], least: Sequence[int], cells: Sequence[Sequence[str]]) -> Any:
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    grid = RichTable(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
+    for column, needed in zip(columns, least, strict=True):
         justify: Any = "right" if column.numeric else "left"
         heading = Text(plain(column.heading))
-        grid.add_column(heading, justify=justify, overflow="fold", vertical="top", min_width=least)
+        grid.add_column(heading, justify=justify, overflow="fold", vertical="top", min_width=needed)
     for row in cells:
         grid.add_row(*map(Text, row))
-    console.print(grid if cells else title)
-    for sentence in table.legend:
-        console.print(Text(plain(sentence)), style="dim")
+    return grid

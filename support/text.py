@@ -25,6 +25,13 @@ def shown(names: Sequence[str], count: int = 5) -> str:
     return listed if len(names) <= count else f"{listed} and {len(names) - count} more"
 
 
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names in words: "a, b and c"; of more than `most` the first, and how many more."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+
+
 def plain(text: str) -> str:
     """Text in one line, without characters that are not seen or that move others, such as a change of direction."""
     return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError
-from audio_compositionality.dataset_builder.opening import PRESETS, open_data
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.rendered import RenderedData, preset_names
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import nearest
@@ -156,7 +157,7 @@ class Comparison:
         raise ResultError(f"{self.info.name} has no measure {name!r} by sample; {nearest(name, names)}")
 
 
-def compare_results(paths: Sequence[str | Path], *, data: str | None = None) -> list[Comparison]:
+def compare_results(paths: Sequence[str | Path], *, data: str | Path | RenderedData | None = None) -> list[Comparison]:
     """Compare results of the same version of a task on the same data.
 
     Args:
@@ -247,14 +248,16 @@ def _ranked(results: Iterable[ComparedResult], measure: Measure) -> list[Compare
     return sorted(results, key=place)
 
 
-def _given_data(source: str, groups: Mapping[tuple[str, int, str], Sequence[ComparedResult]]) -> Data:
+def _given_data(
+    source: str | Path | RenderedData, groups: Mapping[tuple[str, int, str], Sequence[ComparedResult]]
+) -> Data:
     """The data that the user names, which have to be those of some results."""
     data = open_data(source)
     opened = {name: _configuration(data, load_task(name), fingerprint) for name, _, fingerprint in groups}
     if all(isinstance(configuration, str) for configuration in opened.values()):
         stated = sorted({(r.result.dataset, r.result.fingerprint) for results in groups.values() for r in results})
         theirs = ", ".join(f"{dataset} ({fingerprint[:8]})" for dataset, fingerprint in stated)
-        raise DatasetError(f"{source} is not the data of these results; theirs: {theirs}")
+        raise DatasetError(f"{data.source} is not the data of these results; theirs: {theirs}")
     return data
 
 
@@ -285,7 +288,7 @@ def _reopen(places: Sequence[str], task: Task, fingerprint: str, sources: dict[s
 
 def _open_local(source: str) -> Data | str:
     """A preset or a folder, opened; or why it is not."""
-    if source not in PRESETS and not Path(source).is_dir():
+    if source not in preset_names() and not Path(source).is_dir():
         return f"the data {source!r} are neither a preset nor a folder here: --data says where they are"
     try:
         return open_data(source)

@@ -78,7 +78,7 @@ def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int
     if not brief:
         return "\n".join(map(to_markdown if format == "markdown" else to_latex, tables))
     warnings = dict.fromkeys(comparison.info.warning for comparison in comparisons)
-    return "\n".join([*(to_text(table, width) for table in tables), *warnings, REST, ""])
+    return "\n".join(["".join(to_text(table, width) for table in tables), *warnings, REST, ""])
 
 
 def tidy_frame(comparisons: Sequence[Comparison]) -> pandas.DataFrame:

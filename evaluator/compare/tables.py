@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from audio_compositionality.evaluator.results.result import Number, Result
 from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table
-from audio_compositionality.support.text import number_text, shown
+from audio_compositionality.support.text import listed, number_text, shown
 from audio_compositionality.tasks.base import Measure, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
@@ -44,7 +44,7 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
         cells = []
         for measure in measures:
             interval = result.intervals.get(measure.name)
-            bounds = "" if interval is None else "…".join(number_text(bound, 2) for bound in interval)
+            bounds = "" if interval is None else "…".join(number_text(bound, 2, minus="−") for bound in interval)
             notes = filter(None, (bounds, _null_note(measure, result.measures, info)))
             cells.append(measure_cell(result.measures.get(measure.name), measure, "\n".join(notes)))
         rows.append(Row((Cell(result.model.id), *cells)))
@@ -86,12 +86,12 @@ def versioned_title(info: TaskInfo, version: int) -> str:
     return info.title if version == info.version else f"{info.title} version {version}"
 
 
-def _null_note(measure: Measure, values: Mapping[str, Value], info: TaskInfo, minus: str = "-") -> str:
+def _null_note(measure: Measure, values: Mapping[str, Value], info: TaskInfo) -> str:
     """The null of a measure, where it has one that is not shown by itself."""
     null = None if measure.null is None else info.measure(measure.null)
     if null is None or null.shown or values.get(null.name) is None:
         return ""
-    return f"null {number_text(values[null.name], null.digits, minus=minus)}"
+    return f"null {number_text(values[null.name], null.digits, minus='−')}"
 
 
 def result_remarks(result: Result, info: TaskInfo) -> list[str]:
@@ -125,7 +125,7 @@ def comparison_tables(comparison: Comparison, *, brief: bool = False) -> list[Ta
         slopes = diversity(comparison, name)
         if slopes is not None and slopes.slopes:
             tables.append(slope_table(comparison, name, slopes))
-            if not brief:
+            if not brief and len({slope.diversity for slope in slopes.slopes}) > 1:
                 tables.append(attribute_table(comparison, name, slopes))
         if slopes is not None and not brief:
             tables += group_tables(comparison, name, slopes)
@@ -143,13 +143,11 @@ def score_table(comparison: Comparison) -> Table:
         if _has_groups(comparison, measure):
             heading = "groups" if measure is info.score else f"groups, {measure.heading}"
             columns.append(Column(heading, "models that share a letter are not distinguishable", numeric=False))
-    columns.append(Column("n", f"number of {info.samples}", digits=None))
     rows = tuple(
         Row(
             (
                 Cell(result.label, note="" if result.kind.value == "model" else result.kind.value),
                 *(cell for measure in measures for cell in _score_cells(comparison, place, result, measure)),
-                Cell(float(len(result.ids))),
             )
         )
         for place, result in enumerate(comparison.results)
@@ -164,8 +162,8 @@ def _has_groups(comparison: Comparison, measure: Measure) -> bool:
 
 def _score_cells(comparison: Comparison, place: int, result: ComparedResult, measure: Measure) -> Iterator[Cell]:
     view = comparison.views.get(measure.name)
-    interval = "" if view is None else interval_text(view.intervals[place])
-    null = _null_note(measure, result.result.measures, comparison.info, minus="−")
+    interval = "" if view is None else interval_text(view.intervals[place], measure.digits)
+    null = _null_note(measure, result.result.measures, comparison.info)
     yield measure_cell(result.value(measure), measure, "\n".join(filter(None, (interval, null))))
     if view is not None and _has_groups(comparison, measure):
         yield Cell(view.letters[place])
@@ -223,7 +221,7 @@ def pair_table(comparison: Comparison, view: View, most: int = MOST_PAIRS) -> Ta
             Row(
                 (
                     Cell(f"{view.labels[test.first]} − {view.labels[test.second]}"),
-                    Cell(test.difference, note=interval_text(test.interval) or "too few samples"),
+                    Cell(test.difference, note=interval_text(test.interval, view.measure.digits) or "too few samples"),
                     Cell(test.t),
                     p_cell(test.p),
                     p_cell(test.p_adjusted),
@@ -240,7 +238,7 @@ def slope_table(comparison: Comparison, measure: str, slopes: Diversity) -> Tabl
     """Slopes of a measure against the diversity that figures show, as it is and with numbers held fixed."""
     samples = comparison.samples
     assert samples is not None
-    first, held = slopes.slopes[0].diversity, " and ".join(samples.held_fixed)
+    first, held = slopes.slopes[0].diversity, listed(list(samples.held_fixed))
     columns = [Column("model", numeric=False), Column("slope"), Column("p")]
     if held:
         columns += [Column("slope within", f"with {held} held fixed"), Column("p within")]
@@ -255,7 +253,9 @@ def slope_table(comparison: Comparison, measure: str, slopes: Diversity) -> Tabl
         for slope in slopes.slopes
         if slope.diversity == first
     )
-    legend = [f"Slope: change of the score for a change of {samples.diversity_name} by 1."]
+    legend = [
+        f"Slope: change of {comparison.info.measure(measure).heading} for a change of {samples.diversity_name} by 1."
+    ]
     if held:
         legend.append(f"Within: with {held} held fixed, since diversity mostly counts them.")
     legend.append("p: corrected over models and kinds of diversity.")
@@ -270,7 +270,7 @@ def attribute_table(comparison: Comparison, measure: str, slopes: Diversity) -> 
     """Slopes of a measure against each kind of diversity, with numbers held fixed where the task names such."""
     samples = comparison.samples
     assert samples is not None
-    held = " and ".join(samples.held_fixed)
+    held = listed(list(samples.held_fixed))
     kinds = tuple(dict.fromkeys(slope.diversity for slope in slopes.slopes))
     by_place = {(slope.label, slope.diversity): slope for slope in slopes.slopes}
     rows = []
