@@ -13,7 +13,7 @@ from audio_compositionality.support.errors import InputError
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.encoders.options import EncoderOptions
-    from audio_compositionality.encoders.protocols import Model
+    from audio_compositionality.encoders.protocols import AudioEncoder, Model
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.processes import Processes
     from audio_compositionality.tasks.base import Task
@@ -282,7 +282,24 @@ def loaded_models(names: Sequence[str], options: argparse.Namespace, processes: 
     """
     from audio_compositionality.encoders.loading.registry import load_model
 
-    chosen = encoder_options(options)
+    encoder = encoder_options(options)
     device = processes.device(options.device)
     with processes.one_first():
-        return [load_model(name, device=device, options=chosen) for name in dict.fromkeys(names)]
+        return [load_model(name, device=device, options=encoder) for name in dict.fromkeys(names)]
+
+
+def loaded_encoders(names: Sequence[str], options: argparse.Namespace, processes: Processes) -> list[AudioEncoder]:
+    """Models by their names, all of which embed clips.
+
+    Raises:
+        InputError: one does not.
+        AudioCompositionalityError: one of them cannot be had.
+    """
+    from audio_compositionality.encoders.protocols import AudioEncoder
+
+    encoders = []
+    for model in loaded_models(names, options, processes):
+        if not isinstance(model, AudioEncoder):
+            raise InputError(f"{model.card.id!r} embeds no clips")
+        encoders.append(model)
+    return encoders

@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
     tasks = arguments.chosen_tasks(options)
     data = arguments.opened_data(options)
     max_clips = MAX_CLIPS if options.max_clips is None else options.max_clips
-    for model in arguments.loaded_models(options.models, options, arguments.processes_of_run()):
+    for model in arguments.loaded_encoders(options.models, options, arguments.processes_of_run()):
         check = coral_check(model, options.recordings, data, tasks=tasks, max_clips=max_clips, options=how)
         print_table(coral_table(check))
 

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> None:
     how = replace(arguments.run_options(options), store=options.out)
     data = arguments.opened_data(options)
     processes = arguments.processes_of_run()
-    for model in arguments.loaded_models(options.models, options, processes):
+    for model in arguments.loaded_encoders(options.models, options, processes):
         for recipe in data.recipes:
             store = embed_configuration(model, data.configuration(recipe), how)
             if not processes.is_main:

@@ -11,32 +11,32 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from audio_compositionality.dataset_builder import Benchmark, BenchmarkConfig, open_benchmark
-from audio_compositionality.encoders import Encoder, load_encoder
+from audio_compositionality.dataset_builder.data import Configuration, Data
+from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.encoders.inference import resolve_device
+from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
-from audio_compositionality.evaluator.run.embedding import ClipSource, fill_store, open_store, refuse_skipped
-from audio_compositionality.evaluator.run.processes import Processes, join_processes
-from audio_compositionality.evaluator.run.store import EmbeddingKey, EmbeddingStore
-from audio_compositionality.tasks.samples import describe_samples
-from audio_compositionality.tasks.scoring import Task, open_task, score_task, valid_rows
+from audio_compositionality.evaluator.run.embed import embed_configuration, refuse_skipped
+from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.run.outputs import check_model_kind, embedded_rows
+from audio_compositionality.evaluator.run.processes import join_processes
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.tasks.base import Measure, Outputs, Scores, Task, TaskError, TaskInfo
+from audio_compositionality.tasks.registry import list_tasks
 
-from .recordings import MAX_CLIPS, MIN_CLIPS, TASK, RecordingError, Recordings
+from .recordings import MAX_CLIPS, MIN_CLIPS, RecordingError, Recordings
 
 ROUNDING = 1e-9
 """Embeddings that lie no farther from their mean than this times their own length do not vary: less than a hundredth of
 the resolution of float32."""
-
-CENTRED = {"a_coat": "centred", "a_tre": "a_tre_centred"}
-"""The centred score of each task, by the metric's name."""
 
 Floats = NDArray[np.floating]
 Interval = tuple[float, float]
@@ -87,71 +87,40 @@ class CoralTask:
     """What adaptation changes in a task.
 
     Attributes:
-        task: ``a_coat`` or ``a_tre``.
+        info: of the task.
         n: number of samples that are scored.
         clips: number of synthetic clips that the adaptation was learnt from.
-        score, centred, top1: as the task's metric returns them.
+        changes: of each measure that a table shows, by its name.
         distance: `coral_distance` of those clips from the recordings.
     """
 
-    task: str
+    info: TaskInfo
     n: int
     clips: int
-    score: Change
-    centred: Change
-    top1: Change
+    changes: Mapping[str, Change]
     distance: Change
 
 
 @dataclass(frozen=True)
 class CoralCheck:
-    """The CORAL check of an encoder.
+    """The CORAL check of a model.
 
     Attributes:
-        encoder_id, encoder_revision, output_dim: what was checked.
-        dataset, fingerprint: the synthetic data.
+        model: what was checked.
+        dataset: where the synthetic data were opened from.
         recordings: folder of the natural recordings.
         files, clips: how many of them were used; a file may give several clips.
         skipped: ``id`` and ``reason`` of what was left out: files that cannot be read, clips that cannot be embedded.
         tasks: one entry a task.
     """
 
-    encoder_id: str
-    encoder_revision: str
-    output_dim: int
+    model: ModelCard
     dataset: str
-    fingerprint: str
     recordings: str
     files: int
     clips: int
     skipped: Sequence[Mapping[str, str]]
     tasks: tuple[CoralTask, ...]
-
-
-@dataclass(frozen=True)
-class _Run:
-    """What everything is embedded and scored with; see `coral_check`."""
-
-    encoder: Encoder
-    embeddings: str | Path | None
-    batch_size: int | None
-    fit_device: str
-    skip_invalid: bool
-    force: bool
-    progress: bool
-    processes: Processes
-
-    def embed(self, source: ClipSource, store: EmbeddingStore) -> None:
-        fill_store(
-            store,
-            self.encoder,
-            source,
-            batch_size=self.batch_size,
-            skip_invalid=self.skip_invalid,
-            force=self.force,
-            progress=self.progress,
-            processes=self.processes,
-        )
 
 
 def coral_transform(source: Floats, target: Floats) -> CoralTransform:
@@ -170,12 +139,12 @@ def coral_transform(source: Floats, target: Floats) -> CoralTransform:
         target: [m, dim].
 
     Raises:
-        ValueError: another shape, fewer than two rows, or rows that are all the same.
+        InputError: another shape, fewer than two rows, or rows that are all the same.
     """
     source_mean, source_covariance = _moments("source", source)
     target_mean, target_covariance = _moments("target", target)
     if len(source_mean) != len(target_mean):
-        raise ValueError(f"source embeddings have {len(source_mean)} dimensions, target embeddings {len(target_mean)}")
+        raise InputError(f"source embeddings have {len(source_mean)} dimensions, target embeddings {len(target_mean)}")
     whiten = _regularised_power(source_covariance, -0.5)
     return CoralTransform(whiten @ _regularised_power(target_covariance, 0.5), source_mean, target_mean)
 
@@ -193,150 +162,161 @@ def coral_distance(source: Floats, target: Floats) -> float:
         target: [m, dim].
 
     Raises:
-        ValueError: as `coral_transform`.
+        InputError: as `coral_transform`.
     """
     (_, one), (_, other) = _moments("source", source), _moments("target", target)
     return float(((one - other) ** 2).sum() / ((one**2).sum() + (other**2).sum()))
 
 
 def coral_check(
-    encoder: Encoder | str,
+    model: AudioEncoder,
     recordings: str | Path,
-    benchmark: Benchmark | BenchmarkConfig | Path | str = "mini",
+    data: Data | Path | str = "mini",
     *,
-    tasks: Sequence[str] | None = None,
-    seeds: int = 3,
+    tasks: Sequence[Task] | None = None,
     max_clips: int = MAX_CLIPS,
-    batch_size: int | None = None,
-    device: str | None = None,
-    embeddings: str | Path | None = None,
-    skip_invalid: bool = False,
-    force: bool = False,
-    progress: bool = True,
+    options: RunOptions | None = None,
 ) -> CoralCheck:
-    """Score a benchmark before and after its embeddings are adapted to natural recordings.
+    """Score a data set before and after its embeddings are adapted to natural recordings.
 
-    The adaptation, `coral_transform`, is learnt from all recordings and, of the benchmark, from all clips of A-COAT,
-    which is not trained, or from the training scenes of A-TRE: nothing of its test scenes enters. It is then applied to
-    all clips of the task. A-TRE is fitted anew to the adapted embeddings.
+    The adaptation, `coral_transform`, is learnt from all recordings and, of a task's data, from all clips where nothing
+    is trained, or from those of the rows in the split train: nothing of its test rows enters. It is then applied to all
+    clips of the task. What a task fits is fitted anew to the adapted embeddings.
 
     Args:
-        encoder: an encoder, or anything that `load_encoder` takes.
+        model: an audio encoder.
         recordings: folder of sound files; see `Recordings`.
-        benchmark: a benchmark, or anything that `open_benchmark` takes.
-        tasks: which of ``a_coat`` and ``a_tre``; default, all that the benchmark holds.
-        seeds: how many times A-TRE is fitted, before and after.
+        data: opened data, or anything that `open_data` takes.
+        tasks: which; default, all that the data hold and that need nothing but embeddings of clips.
         max_clips: most clips of the recordings.
-        batch_size: see `evaluate_encoder`.
-        device: see `evaluate_encoder`.
-        embeddings: folder for embeddings, of the benchmark and of the recordings; see `EmbeddingStore`. By default they
-            are kept in memory only.
-        skip_invalid: leave out files that cannot be read and clips that cannot be embedded.
-        force: compute stored embeddings anew.
-        progress: show progress bars.
+        options: how the model is run, where embeddings are kept, settings of the tasks; no results are written.
 
     Raises:
         RecordingError: recordings that cannot be used, or fewer than 10 clips of them.
         ClipError: a clip cannot be embedded.
         StoreError: stored embeddings are damaged.
-        ValueError: as `evaluate_encoder`; embeddings that do not vary; several processes.
+        TaskError: a task that needs more than embeddings of clips.
+        InputError: embeddings that do not vary; several processes.
     """
+    options = options or RunOptions()
     processes = join_processes()
     if processes.count > 1:
-        raise ValueError(
-            f"the CORAL check runs in one process, not in {processes.count}; `embed` fills the store of a large "
-            "benchmark in several, and the check takes the embeddings from there"
+        raise InputError(
+            f"the CORAL check runs in one process, not in {processes.count}; `embed` fills the store of large data in "
+            "several, and the check takes the embeddings from there"
         )
-    run_device = resolve_device(device)
-    if isinstance(encoder, str):
-        encoder = load_encoder(encoder, device=device)
-    run = _Run(encoder, embeddings, batch_size, str(run_device), skip_invalid, force, progress, processes)
-    opened = open_benchmark(benchmark) if isinstance(benchmark, (str, Path, BenchmarkConfig)) else benchmark
-    chosen = [open_task(task, opened, seeds) for task in (opened.tasks if tasks is None else tasks)]
-    found = Recordings(recordings, max_clips=max_clips, skip_invalid=skip_invalid, progress=progress)
-    natural, not_embedded = _embed_recordings(found, run)
-    skipped = [*found.skipped, *not_embedded]
-    checked = []
-    for task in chosen:
-        result, left_out = _check_task(task, opened, natural, run)
-        checked.append(result)
+    if isinstance(data, (str, Path)):
+        data = open_data(data)
+    opened = [open_task(task, data, options.settings) for task in (_default_tasks(data) if tasks is None else tasks)]
+    for task in opened:
+        _check_task(task, model)
+    natural = Recordings(recordings, max_clips=max_clips, skip_invalid=options.skip_invalid, progress=options.progress)
+    natural_embeddings, skipped = _embed_recordings(natural, model, options)
+    skipped = [*natural.skipped, *skipped]
+    changes = []
+    for task in opened:
+        change, left_out = _change_of_task(task, model, natural_embeddings, options)
+        changes.append(change)
         skipped += left_out
-    _warn_of_few_clips(len(natural), checked, encoder.output_dim)
+    _warn_of_few_clips(natural_embeddings, changes)
     return CoralCheck(
-        encoder_id=encoder.id,
-        encoder_revision=encoder.revision,
-        output_dim=encoder.output_dim,
-        dataset=opened.source,
-        fingerprint=opened.fingerprint,
-        recordings=found.folder,
-        files=found.files,
-        clips=len(natural),
+        model=model.card,
+        dataset=data.source,
+        recordings=natural.source,
+        files=natural.files,
+        clips=len(natural_embeddings),
         skipped=skipped,
-        tasks=tuple(checked),
+        tasks=tuple(changes),
     )
 
 
-def _embed_recordings(recordings: Recordings, run: _Run) -> tuple[Floats, list[dict[str, str]]]:
+def _default_tasks(data: Data) -> list[Task]:
+    return [task for task in list_tasks() if task.info.recipe in data.recipes and task.info.model is AudioEncoder]
+
+
+def _check_task(opened: OpenedTask, model: AudioEncoder) -> None:
+    check_model_kind(opened.task, model)
+    if opened.texts or opened.prompts:
+        raise TaskError(
+            f"{opened.task.info.name} scores more than embeddings of clips, which alone can be adapted to recordings"
+        )
+
+
+def _embed_recordings(
+    recordings: Recordings, model: AudioEncoder, options: RunOptions
+) -> tuple[Floats, list[dict[str, str]]]:
     """Embeddings [clips, dim] of those that can be embedded, and the others."""
-    key = EmbeddingKey.of(run.encoder, recordings.fingerprint, TASK)
-    store = EmbeddingStore(run.embeddings, key, recordings.ids)
-    run.embed(recordings, store)
+    configuration: Configuration = recordings
+    store = embed_configuration(model, configuration, options)
     content = store.load()
-    if content.errors and not run.skip_invalid:
+    if content.errors and not options.skip_invalid:
         refuse_skipped(store, content)
     kept = np.delete(content.embeddings, list(content.errors), axis=0)
     if len(kept) < MIN_CLIPS:
         raise RecordingError(
-            f"{recordings.folder!r}: only {len(kept)} of {len(recordings.ids)} clips can be embedded; a covariance "
-            f"needs {MIN_CLIPS} or more"
+            f"{recordings.source!r}: only {len(kept)} of {len(recordings.clip_ids)} clips can be embedded; a "
+            f"covariance needs {MIN_CLIPS} or more"
         )
     return kept, [{"id": store.ids[clip], "reason": why} for clip, why in content.errors.items()]
 
 
-def _check_task(task: Task, benchmark: Benchmark, natural: Floats, run: _Run) -> tuple[CoralTask, list[dict[str, str]]]:
-    store = open_store(run.encoder, benchmark, task.name, task.rows, run.embeddings)
-    run.embed(benchmark, store)
-    task, synthetic, skipped = valid_rows(store, task, run.skip_invalid)
-    fitted = synthetic
-    if task.name == "a_tre":
-        fitted = synthetic[[row["split"] == "train" for row in task.rows]]
-    transform = coral_transform(fitted, natural)
-    clusters = describe_samples(task.name, task.rows).clusters
-    before = score_task(task, synthetic, run.fit_device, run.progress)
-    after = score_task(task, transform(synthetic), run.fit_device, run.progress)
-    checked = CoralTask(
-        task=task.name,
-        n=before["n"],
-        clips=len(fitted),
-        score=_change_of_mean(before, after, task.name, "scores", clusters),
-        centred=_change_of_mean(before, after, CENTRED[task.name], "scores_centred", clusters),
-        top1=Change(before["top1"], after["top1"]),
-        distance=Change(coral_distance(fitted, natural), coral_distance(transform(fitted), natural)),
+def _change_of_task(
+    opened: OpenedTask, model: AudioEncoder, natural: Floats, options: RunOptions
+) -> tuple[CoralTask, list[dict[str, str]]]:
+    store = embed_configuration(model, opened.configuration, replace(options, out=None))
+    opened, synthetic, skipped = embedded_rows(store, store.load(), opened, options.skip_invalid)
+    adapted_from = synthetic[_learnt_from(opened)]
+    transform = coral_transform(adapted_from, natural)
+    device = str(resolve_device(options.device))
+    before = opened.score(Outputs(clips=synthetic), device, options.progress)
+    after = opened.score(Outputs(clips=transform(synthetic)), device, options.progress)
+    clusters = opened.samples.clusters
+    info = opened.task.info
+    task = CoralTask(
+        info=info,
+        n=len(before.ids),
+        clips=len(adapted_from),
+        changes={measure.name: _change(measure, before, after, clusters) for measure in told_measures(info)},
+        distance=Change(coral_distance(adapted_from, natural), coral_distance(transform(adapted_from), natural)),
     )
-    return checked, skipped
+    return task, [{"id": id, "reason": why} for id, why in skipped.items()]
 
 
-def _change_of_mean(
-    before: Mapping[str, Any], after: Mapping[str, Any], name: str, samples: str, clusters: NDArray[np.int64]
-) -> Change:
-    if before[samples] is None:
-        return Change(before[name], after[name])
-    differences = np.subtract(after[samples], before[samples], dtype=np.float64)
+def _learnt_from(opened: OpenedTask) -> NDArray[np.bool_]:
+    """Which clips the adaptation is learnt from, [clips]: those of training rows, or all where none are trained on."""
+    trained = [row["split"] == "train" for row in opened.rows]
+    counts = [len(inputs.clips) for inputs in opened.inputs]
+    return np.repeat(trained if any(trained) else np.ones(len(trained), bool), counts)
+
+
+def told_measures(info: TaskInfo) -> list[Measure]:
+    """The measures whose change is told: those that tables show, without counts, and without nulls and spreads."""
+    of_others = {name for measure in info.measures for name in (measure.null, measure.spread)}
+    return [measure for measure in info.shown if measure.digits and measure.name not in of_others]
+
+
+def _change(measure: Measure, before: Scores, after: Scores, clusters: NDArray[np.int64]) -> Change:
+    values = [scores.measures.get(measure.name) for scores in (before, after)]
+    first, second = (None if value is None else float(value) for value in values)
+    column = measure.column
+    if column is None or column not in before.columns or column not in after.columns:
+        return Change(first, second)
+    differences = after.columns[column] - before.columns[column]
     (interval,) = mean_intervals(differences[:, None], clusters)
-    return Change(before[name], after[name], interval)
+    return Change(first, second, interval)
 
 
 def _moments(name: str, embeddings: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean [dim] and covariance [dim, dim], n - 1 in the denominator."""
     rows = np.asarray(embeddings, np.float64)
     if rows.ndim != 2 or len(rows) < 2 or rows.shape[1] == 0:
-        raise ValueError(f"{name} embeddings have shape {rows.shape}, but must be [n, dim] with n ≥ 2, dim ≥ 1")
+        raise InputError(f"{name} embeddings have shape {rows.shape}, but must be [n, dim] with n ≥ 2, dim ≥ 1")
     if not np.isfinite(rows).all():
-        raise ValueError(f"{name} embeddings must be finite")
+        raise InputError(f"{name} embeddings must be finite")
     mean = rows.mean(axis=0)
     centred = rows - mean
     if np.linalg.norm(centred) <= ROUNDING * np.linalg.norm(rows):
-        raise ValueError(f"the {len(rows)} {name} embeddings are all the same: there is no covariance to align")
+        raise InputError(f"the {len(rows)} {name} embeddings are all the same: there is no covariance to align")
     return mean, centred.T @ centred / (len(rows) - 1)
 
 
@@ -348,8 +328,9 @@ def _regularised_power(covariance: NDArray[np.float64], exponent: float) -> NDAr
     return power
 
 
-def _warn_of_few_clips(natural: int, tasks: Sequence[CoralTask], dim: int) -> None:
-    counts = [("the recordings", natural), *((task.task, task.clips) for task in tasks)]
+def _warn_of_few_clips(natural: Floats, tasks: Sequence[CoralTask]) -> None:
+    number, dim = natural.shape
+    counts = [("the recordings", number), *((task.info.name, task.clips) for task in tasks)]
     few = [f"{count:,} of {name}" for name, count in counts if count <= dim]
     if few:
         warnings.warn(

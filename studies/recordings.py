@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,9 @@ import soundfile
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder import ClipBatch
+from audio_compositionality.dataset_builder.data import Clip, Row, check_range
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.support.files import sha256_of, sha256_of_file
 
 CLIP_SECONDS = 10
 """Length of a clip, that of the benchmark's."""
@@ -39,11 +39,11 @@ AUDIO_SUFFIXES = (
 )
 """Files with other names are not looked at."""
 
-TASK = "recordings"
-"""What stands for the task in the key of their embeddings."""
+RECIPE = "recordings"
+"""What stands for the recipe in the key of their embeddings."""
 
 
-class RecordingError(ValueError):
+class RecordingError(AudioCompositionalityError):
     """A folder of recordings, or a file in it, that cannot be used: says which, what is wrong, and what to do."""
 
 
@@ -63,7 +63,7 @@ class _Clip:
 
 
 class Recordings:
-    """Clips of the sound files in a folder and the folders below it.
+    """Clips of the sound files in a folder and the folders below it; see `Configuration`.
 
     Files are cut into clips of 10 s from their beginning on, a rest is left out; a file that is shorter, but lasts 1 s
     or more, is one clip. Channels are averaged; the rate stays as it is. Clips are ordered by rate and length, so that
@@ -71,10 +71,12 @@ class Recordings:
     name of `AUDIO_SUFFIXES` are not looked at.
 
     Attributes:
-        folder: as given.
-        ids: ``<path below the folder>@<beginning>s`` of each clip.
+        recipe: `RECIPE`, which is no recipe of the data set.
+        source: the folder, as given.
+        clip_ids: ``<path below the folder>@<beginning>s`` of each clip.
+        rows: one a clip, with its ``id`` and ``split``.
         files: number of the files that the clips are from.
-        available: number of clips in the folder, of which `ids` are those that were drawn.
+        available: number of clips in the folder, of which `clip_ids` are those that were drawn.
         too_short: number of files that last less than 1 s.
         skipped: ``id`` (path below the folder) and ``reason`` of each file that cannot be read.
         fingerprint: SHA-256 over the clips and the content of their files.
@@ -99,15 +101,18 @@ class Recordings:
 
         Raises:
             RecordingError: the folder has no sound file or fewer than 10 clips, or a file cannot be read.
-            ValueError: `max_clips` is less than 10.
+            InputError: `max_clips` is less than 10.
         """
         if max_clips < MIN_CLIPS:
-            raise ValueError(f"max_clips is {max_clips}; it must be {MIN_CLIPS} or more")
-        self.folder = _printable(str(folder))
+            raise InputError(f"max_clips is {max_clips}; it must be {MIN_CLIPS} or more")
+        self.recipe = RECIPE
+        self.source = _printable(str(folder))
         self.too_short = 0
         self.skipped: list[dict[str, str]] = []
-        found: list[_Clip] = []
-        for path in tqdm(_sound_files(Path(folder)), desc="recordings", unit="file", disable=not progress):
+        available: list[_Clip] = []
+        for path in tqdm(
+            _sound_files(Path(folder)), desc="recordings", unit="file", disable=None if progress else True
+        ):
             name = _printable(path.relative_to(folder).as_posix())
             try:
                 clips = list(_clips_of_file(path, name))
@@ -117,72 +122,65 @@ class Recordings:
                 self.skipped.append({"id": name, "reason": str(error)})
                 continue
             self.too_short += not clips
-            found += clips
-        self.available = len(found)
+            available += clips
+        self.available = len(available)
         if self.available < MIN_CLIPS:
             raise RecordingError(self._too_few())
         if self.available > max_clips:
-            chosen = np.random.default_rng(0).choice(self.available, max_clips, replace=False)
-            found = [found[number] for number in sorted(chosen.tolist())]
-        self._clips = sorted(found, key=lambda clip: (clip.rate, clip.frames, clip.name, clip.start))
-        self.ids = tuple(clip.id for clip in self._clips)
+            drawn = np.random.default_rng(0).choice(self.available, max_clips, replace=False)
+            available = [available[number] for number in sorted(drawn.tolist())]
+        self._clips = sorted(available, key=lambda clip: (clip.rate, clip.frames, clip.name, clip.start))
+        self.clip_ids: Sequence[str] = tuple(clip.id for clip in self._clips)
+        self.rows: Sequence[Row] = tuple({"id": id, "split": "test"} for id in self.clip_ids)
         paths = sorted({clip.path for clip in self._clips})
         self.files = len(paths)
         self.fingerprint = self._fingerprint(paths, progress)
 
-    def batches(
-        self, task: str, batch_size: int, rows: range | None = None, *, keep_invalid: bool = False
-    ) -> Iterator[ClipBatch]:
-        """The clips, in batches of one rate and one length.
-
-        Args:
-            task: `TASK`, the only one there is.
-            batch_size: most clips at a time.
-            rows: only these clips, counted from 0; by default all.
-            keep_invalid: give a clip that cannot be decoded as NaN, with the reason in `ClipBatch.errors`, instead of
-                raising an error.
+    def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
+        """Clips in the order of `clip_ids`; see `Configuration.clips`.
 
         Raises:
-            RecordingError: a clip cannot be decoded.
+            RecordingError: a clip cannot be decoded, and ``keep_invalid`` is not given.
         """
-        chosen = self._clips if rows is None else self._clips[rows.start : rows.stop]
-        for (rate, _), group in groupby(chosen, key=lambda clip: (clip.rate, clip.frames)):
-            clips = list(group)
-            for start in range(0, len(clips), batch_size):
-                yield _batch(clips[start : start + batch_size], rate, keep_invalid)
+        for place in check_range(wanted, len(self._clips)):
+            clip = self._clips[place]
+            try:
+                yield Clip(clip.id, _decode(clip), clip.rate)
+            except RecordingError as error:
+                if not keep_invalid:
+                    raise RecordingError(f"{clip.id!r} {error}; --skip-invalid leaves it out") from error
+                yield Clip(clip.id, np.full(clip.frames, np.nan, np.float32), clip.rate, str(error))
 
     def _too_few(self) -> str:
         return (
-            f"{self.folder!r} holds {self.available} clips ({CLIP_SECONDS} s, or shorter files whole; files shorter "
+            f"{self.source!r} holds {self.available} clips ({CLIP_SECONDS} s, or shorter files whole; files shorter "
             f"than {SHORTEST_SECONDS} s: {self.too_short}, damaged ones: {len(self.skipped)}); a covariance needs "
             f"{MIN_CLIPS} or more"
         )
 
     def _fingerprint(self, paths: Sequence[Path], progress: bool) -> str:
-        content = {}
-        for path in tqdm(paths, desc="hashing", unit="file", disable=not progress):
-            with path.open("rb") as stream:
-                content[path] = hashlib.file_digest(stream, "sha256").hexdigest()
+        hashed = tqdm(paths, desc="hashing", unit="file", disable=None if progress else True)
+        content = {path: sha256_of_file(path) for path in hashed}
         lines = (f"{clip.id} {clip.rate} {clip.start} {clip.frames} {content[clip.path]}\n" for clip in self._clips)
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        return sha256_of("".join(lines).encode())
 
 
 def _sound_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise RecordingError(f"{str(folder)!r} is not a folder; --recordings names one that holds sound files")
-    found = []
+    paths = []
     for root, folders, names in os.walk(folder, followlinks=False):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             path = Path(root, name)
             if not name.startswith(".") and path.suffix.lower() in AUDIO_SUFFIXES and _is_regular(path):
-                found.append(path)
-    if not found:
+                paths.append(path)
+    if not paths:
         raise RecordingError(
             f"{str(folder)!r} holds no sound file; looked for are {', '.join(AUDIO_SUFFIXES)}, at any depth, symbolic "
             "links not followed"
         )
-    return sorted(found)
+    return sorted(paths)
 
 
 def _is_regular(path: Path) -> bool:
@@ -212,19 +210,6 @@ def _clips_of_file(path: Path, name: str) -> Iterator[_Clip]:
             yield _Clip(path, name, rate, length, start)
     elif frames >= SHORTEST_SECONDS * rate:
         yield _Clip(path, name, rate, frames, 0)
-
-
-def _batch(clips: Sequence[_Clip], rate: int, keep_invalid: bool) -> ClipBatch:
-    waveforms = np.full((len(clips), clips[0].frames), np.nan, np.float32)
-    errors = {}
-    for place, clip in enumerate(clips):
-        try:
-            waveforms[place] = _decode(clip)
-        except RecordingError as error:
-            if not keep_invalid:
-                raise RecordingError(f"{clip.id!r} {error}; --skip-invalid leaves it out") from error
-            errors[place] = str(error)
-    return ClipBatch(tuple(clip.id for clip in clips), waveforms, rate, errors)
 
 
 def _decode(clip: _Clip) -> NDArray[np.float32]:

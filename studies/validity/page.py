@@ -6,7 +6,7 @@ import importlib.metadata
 import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -14,51 +14,35 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from rich import box
-from rich.console import Console, JustifyMethod
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
-from . import Validity
+from audio_compositionality.support.files import write_whole
+from audio_compositionality.support.table import PIPED_WIDTH, Cell, Column, Row, Table, print_table, to_markdown
+from audio_compositionality.support.text import number_text
+from audio_compositionality.tasks.registry import load_task
+
 from .data import BASE_SHARE, EXACT, SCORES, Score
 from .dials import TENTH, Dial, Verdict
 from .findings import Bullet, find
 from .simulation import COMMON, DIM, ENCODERS
-
-PIPED_WIDTH = 100
-"""Columns of the output where it does not go to a terminal."""
+from .validate import Validity
 
 WIDEST = 9
 """Columns of a table in the terminal; a dial with more is printed as a table for each task."""
 
 _VERSIONS = ("audio-compositionality", "numpy", "scipy", "torch")
 
-_NAMES: dict[Score, str] = {
-    ("a_coat", "a_coat"): "A-COAT",
-    ("a_coat", "adjusted"): "A-COAT adjusted",
-    ("a_coat", "centred"): "A-COAT centred",
-    ("a_coat", "top1"): "A-COAT top-1",
-    ("a_tre", "a_tre"): "A-TRE",
-    ("a_tre", "constant"): "constant",
-    ("a_tre", "gain"): "gain",
-    ("a_tre", "a_tre_centred"): "A-TRE centred",
-    ("a_tre", "ridge_centred"): "ridge cosine",
-    ("a_tre", "ridge_r2"): "ridge R²",
-    ("a_tre", "top1"): "A-TRE top-1",
-    ("a_tre", "collapsed"): "collapsed",
-}
+NOTHING = "·"
+"""In a cell of which nothing is expected."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: paragraphs, bullets, a table of headings and rows, a note; `level` is its heading's."""
+    """A part of the page: paragraphs, bullets, a table, a note; `level` is its heading's."""
 
     title: str
     text: tuple[str, ...] = ()
     bullets: tuple[Bullet, ...] = ()
-    headings: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
+    table: Table | None = None
     note: str = ""
     level: int = 2
 
@@ -69,10 +53,17 @@ def _texts() -> dict[str, Any]:
     return content
 
 
+def name_of(score: Score) -> str:
+    """A score as people read it, by what its task says of its measures."""
+    info = load_task(score[0]).info
+    measure = info.measure(score[1])
+    return info.title if measure == info.score else f"{info.title} {measure.heading}"
+
+
 def sections(validity: Validity) -> tuple[Section, ...]:
     """The page, part by part."""
     texts, plan = _texts(), validity.plan
-    found = find(validity, texts)
+    findings = find(validity, texts)
     of_dials = texts["dials"]
     dials_text = of_dials["text"].format(
         quadruples=validity.quadruples, train=plan.train, test=plan.test, max_steps=plan.max_steps
@@ -80,8 +71,8 @@ def sections(validity: Validity) -> tuple[Section, ...]:
     dials_note = of_dials["note"].format(exact=_small(EXACT), tenth=_percent(TENTH, 0))
     return (
         Section(texts["title"], tuple(texts["introduction"]), level=1),
-        _summary(validity, len(found)),
-        Section(texts["findings"]["title"], (texts["findings"]["text" if found else "none"],), found),
+        _summary(validity, len(findings)),
+        Section(texts["findings"]["title"], (texts["findings"]["text" if findings else "none"],), findings),
         Section(of_dials["title"], (dials_text, dials_note)),
         *(_dial(dial, plan.replicates) for dial in validity.dials),
         _invariances(validity),
@@ -91,10 +82,20 @@ def sections(validity: Validity) -> tuple[Section, ...]:
     )
 
 
-def _section(key: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]], **figures: Any) -> Section:
+def _section(key: str, headings: tuple[str, ...], rows: Sequence[tuple[str | Cell, ...]], **figures: Any) -> Section:
     texts = _texts()[key]
     note = texts.get("note", "").format(**figures)
-    return Section(texts["title"], (texts["text"].format(**figures),), (), headings, tuple(rows), note)
+    return Section(texts["title"], (texts["text"].format(**figures),), (), _table(texts["title"], headings, rows), note)
+
+
+def _table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> Table:
+    """A table of texts; a column with numbers in at least half of its cells is set to the right."""
+    cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
+    columns = []
+    for place, heading in enumerate(headings):
+        numbers = sum(str(row[place].value).lstrip("-+≤<ρ ")[:1].isdigit() for row in cells)
+        columns.append(Column(heading, numeric=2 * numbers >= len(cells)))
+    return Table(caption, tuple(columns), tuple(Row(tuple(row)) for row in cells))
 
 
 def _summary(validity: Validity, findings: int) -> Section:
@@ -109,35 +110,35 @@ def _summary(validity: Validity, findings: int) -> Section:
     rows = tuple((name, str(sum(held)), str(len(held))) for name, held in parts.items())
     texts = _texts()["summary"]
     text = texts["holds" if validity.holds else "fails"].format(findings=findings)
-    return Section(texts["title"], (text,), headings=("what must hold", "holds", "of"), rows=rows)
+    return Section(texts["title"], (text,), table=_table("What must hold", ("what must hold", "holds", "of"), rows))
 
 
 def _dial(dial: Dial, replicates: int) -> Section:
     texts = _texts()["dial"][dial.name]
     shown = [score for score in SCORES if score in dial.scores]
     verdicts = [dial.verdicts.get(score) for score in shown]
-    rows = (
+    rows: list[tuple[str | Cell, ...]] = [
         *(
             (f"{level:g}", *(_value(score, dial.scores[score][k]) for score in shown))
             for k, level in enumerate(dial.levels)
         ),
-        ("should", *("·" if v is None else v.behaviour.removesuffix("s") for v in verdicts)),
-        ("found", *("·" if v is None else _found(v) for v in verdicts)),
-        ("holds", *("·" if v is None else _holds(v.holds, v.claimed) for v in verdicts)),
-    )
+        ("should", *(NOTHING if v is None else v.behaviour.removesuffix("s") for v in verdicts)),
+        ("found", *(NOTHING if v is None else _figure(v) for v in verdicts)),
+        ("holds", *(NOTHING if v is None else _holds(v.holds, v.claimed) for v in verdicts)),
+    ]
     text = texts["text"].format(replicates=replicates, base=BASE_SHARE)
-    headings = (texts["level"], *(_NAMES[score] for score in shown))
-    return Section(texts["title"], (text,), headings=headings, rows=rows, level=3)
+    headings = (texts["level"], *map(name_of, shown))
+    return Section(texts["title"], (text,), table=_table(f"Dial: {texts['title']}", headings, rows), level=3)
 
 
 def _value(score: Score, value: float) -> str:
-    return ("yes" if value else "no") if score[1] == "collapsed" else _number(value)
+    return ("yes" if value else "no") if score[1] == "collapsed" else number_text(value)
 
 
-def _found(verdict: Verdict) -> str:
+def _figure(verdict: Verdict) -> Cell:
     if verdict.tolerance is None:
-        return f"ρ {_number(verdict.figure, 2)}"
-    return f"{_small(verdict.figure)} ({_small(verdict.tolerance)})"
+        return Cell(f"ρ {number_text(verdict.figure, 2)}")
+    return Cell(_small(verdict.figure), note=f"({_small(verdict.tolerance)})")
 
 
 def _holds(holds: bool, claimed: bool = True) -> str:
@@ -148,7 +149,7 @@ def _invariances(validity: Validity) -> Section:
     rows = [
         (
             item.transformation,
-            _NAMES[item.score],
+            name_of(item.score),
             _small(item.change),
             _small(item.tolerance),
             item.reason,
@@ -169,17 +170,17 @@ def _agreements(validity: Validity) -> Section:
             item.encoder,
             item.score,
             f"{item.n:,}",
-            ("≤ " if item.at_most else "") + _number(item.expected, 4),
-            _number(item.measured, 4),
+            ("≤ " if item.at_most else "") + number_text(item.expected, 4),
+            number_text(item.measured, 4),
             "exact" if item.interval is None else f"{item.interval[0]:+.4f} to {item.interval[1]:+.4f}",
             _holds(item.holds),
         )
         for item in validity.agreements
     ]
-    known = [item.interval for item in validity.agreements if item.interval is not None and not item.at_most]
+    intervals = [item.interval for item in validity.agreements if item.interval is not None and not item.at_most]
     headings = ("encoder", "score", "n", "expected", "measured", "measured - expected, 95 %", "holds")
-    inside = sum(low <= 0 <= high for low, high in known)
-    return _section("theory", headings, rows, inside=inside, known=len(known))
+    inside = sum(low <= 0 <= high for low, high in intervals)
+    return _section("theory", headings, rows, inside=inside, known=len(intervals))
 
 
 def _coverages(validity: Validity) -> Section:
@@ -189,7 +190,7 @@ def _coverages(validity: Validity) -> Section:
             f"{item.n:,}",
             f"{item.clusters:,}",
             f"{item.share:g}",
-            _number(item.truth, 4),
+            number_text(item.truth, 4),
             _percent(item.covered),
             _holds(item.holds, item.claimed),
         )
@@ -216,12 +217,6 @@ def _false_positives(validity: Validity) -> Section:
     )
 
 
-def _number(value: float, digits: int = 3) -> str:
-    """A score with a fixed number of digits, and no minus before zero."""
-    text = f"{value:.{digits}f}"
-    return text.lstrip("-") if not text.strip("-0.") else text
-
-
 def _percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
 
@@ -233,9 +228,13 @@ def _small(value: float) -> str:
 # ----- terminal and Markdown
 
 
-def print_page(validity: Validity, console: Console | None = None) -> None:
+def print_page(validity: Validity) -> None:
     """Print the page to the terminal."""
-    console = console or Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
     below = (0, 0, 1, 0)
     for section in sections(validity):
         console.print(Text(section.title, style="bold"))
@@ -243,35 +242,26 @@ def print_page(validity: Validity, console: Console | None = None) -> None:
             console.print(Padding(Text(paragraph), below))
         for bullet in section.bullets:
             console.print(Padding(Text.assemble("- ", (bullet.head, "bold"), " ", bullet.text), below))
-        for places in _parts(section):
-            console.print(_table(section, places))
+        for table in _parts(section.table):
+            print_table(table)
         if section.note:
             console.print(Padding(Text(section.note, style="dim"), below))
 
 
-def _parts(section: Section) -> list[list[int]]:
-    """Columns of each table that a section is printed as: none, one, or for a wide one the first with either task's."""
-    places = list(range(len(section.headings)))
-    if len(places) <= WIDEST:
-        return [places] if places else []
-    start = section.headings.index(_NAMES["a_tre", "a_tre"])
-    return [places[:start], [0, *places[start:]]]
+def _parts(table: Table | None) -> list[Table]:
+    """What a table is printed as: none, one, or of a wide one the first column with either task's."""
+    if table is None:
+        return []
+    headings = [column.heading for column in table.columns]
+    if len(headings) <= WIDEST:
+        return [table]
+    start = headings.index(name_of(("a_tre", "a_tre")))
+    return [_columns_of(table, range(start)), _columns_of(table, (0, *range(start, len(headings))))]
 
 
-def _table(section: Section, places: Sequence[int]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for place in places:
-        justify: JustifyMethod = "right" if _is_right(section, place) else "left"
-        table.add_column(Text(section.headings[place]), justify=justify, vertical="bottom")
-    for row in section.rows:
-        table.add_row(*(Text(row[place]) for place in places), style="bold red" if "NO" in row else "")
-    return table
-
-
-def _is_right(section: Section, place: int) -> bool:
-    """Whether a column has numbers in at least half of its cells."""
-    cells = [row[place] for row in section.rows]
-    return 2 * sum(cell.lstrip("-+≤< ")[:1].isdigit() for cell in cells) >= len(cells)
+def _columns_of(table: Table, places: Sequence[int]) -> Table:
+    rows = tuple(Row(tuple(row.cells[place] for place in places)) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[place] for place in places), rows=rows)
 
 
 def markdown(validity: Validity, command: str) -> str:
@@ -287,21 +277,13 @@ def markdown(validity: Validity, command: str) -> str:
         blocks += [f"{'#' * section.level} {section.title}", *section.text, *(made if section.level == 1 else [])]
         if section.bullets:
             blocks.append("\n".join(f"- **{bullet.head}** {bullet.text}" for bullet in section.bullets))
-        if section.rows:
-            marks = ["--:" if _is_right(section, place) else "---" for place in range(len(section.headings))]
-            blocks.append(
-                "\n".join(f"| {' | '.join(_cells(row))} |" for row in (section.headings, marks, *section.rows))
-            )
+        if section.table is not None:
+            blocks.append(to_markdown(section.table).rstrip())
         if section.note:
             blocks.append(section.note)
     return "\n\n".join(blocks) + "\n"
 
 
-def _cells(row: Sequence[str]) -> list[str]:
-    return [cell.replace("|", "\\|") for cell in row]
-
-
 def write_page(validity: Validity, path: Path, command: str) -> None:
-    """Write the page as Markdown, folders included."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(markdown(validity, command), "utf-8")
+    """Write the page as Markdown, folders included; it appears only when it is whole."""
+    write_whole(path, markdown(validity, command))
