@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
-from audio_compositionality.hub import Hub, HubError
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.errors import HubError
+from audio_compositionality.support.text import shortened
 
 from .pull_requests import Checks, Outcome
-from .table import shortened
 
 INTERVAL = 300.0
 """Seconds between two rounds."""
@@ -26,19 +26,17 @@ class Checker:
     """Checks in a thread of its own; trouble is logged and told, and ends nothing."""
 
     def __init__(
-        self, hub: Hub, org: str, changed: Callable[[], object] = lambda: None, interval: float = INTERVAL
+        self, checks: Checks, changed: Callable[[], object] = lambda: None, interval: float = INTERVAL
     ) -> None:
         """Nothing is checked yet.
 
         Args:
-            hub: as a user who may write to the repository of results.
-            org: whose results.
+            checks: of a repository of results.
             changed: called after a round that has added or verified something.
             interval: seconds between two rounds.
         """
+        self._checks = checks
         self._changed = changed
-        self._hub = hub
-        self._org = org
         self._interval = interval
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pull-requests", daemon=True)
@@ -59,38 +57,40 @@ class Checker:
         """When the last round was, and what it found."""
         return self._state
 
-    def round(self, checks: Checks) -> list[Outcome]:
+    def round(self) -> list[Outcome]:
         """One round: what main has without a verification, then the open pull requests.
 
         Raises:
             HubError: the Hub cannot be read or written.
         """
         try:
-            merged = checks.verify_merged()
+            merged = self._checks.verify_merged()
         except HubError as error:
             # No reason to let the pull requests wait.
             merged = [Outcome("main", "failed", (str(error),))]
         self._not_verified |= {outcome.subject: outcome for outcome in merged if outcome.action in ("refused", "left")}
-        return [*merged, *checks.check_pull_requests()]
+        return [*merged, *self._checks.check_pull_requests()]
 
     def _run(self) -> None:
-        with ParquetReader() as reader:
-            checks = Checks(self._hub, self._org, reader)
-            while not self._stop.is_set():
-                try:
-                    outcomes = self.round(checks)
-                    if any(outcome.action in ("added", "verified") for outcome in outcomes):
-                        self._changed()
-                    lines = [shortened(str(outcome), 300) for outcome in outcomes] or ["no pull request is open"]
-                except HubError as error:
-                    lines = [f"the Hub cannot be used: {shortened(str(error), 300)}"]
-                except Exception:
-                    _log.exception("a round of checks failed")
-                    lines = ["the round failed; the log of this Space says why"]
-                for line in lines:
-                    _log.info("%s", line)
-                kept = "\n".join([*lines[:MOST_TOLD], *(["…"] if len(lines) > MOST_TOLD else [])])
-                left = [shortened(str(outcome), 300) for outcome in self._not_verified.values()][:MOST_TOLD]
-                not_verified = "\n".join(["", "On main, and not verified:", *left]) if left else ""
-                self._state = f"Last round {datetime.now(UTC):%Y-%m-%d %H:%M} UTC:\n{kept}{not_verified}"
-                self._stop.wait(self._interval)
+        while not self._stop.is_set():
+            lines = self._lines()
+            for line in lines:
+                _log.info("%s", line)
+            kept = "\n".join([*lines[:MOST_TOLD], *(["…"] if len(lines) > MOST_TOLD else [])])
+            left = [shortened(str(outcome), 300) for outcome in self._not_verified.values()][:MOST_TOLD]
+            not_verified = "\n".join(["", "On main, and not verified:", *left]) if left else ""
+            self._state = f"Last round {datetime.now(UTC):%Y-%m-%d %H:%M} UTC:\n{kept}{not_verified}"
+            self._stop.wait(self._interval)
+
+    def _lines(self) -> list[str]:
+        """What is to be told of a round, which is made."""
+        try:
+            outcomes = self.round()
+        except HubError as error:
+            return [f"the Hub cannot be used: {shortened(str(error), 300)}"]
+        except Exception:
+            _log.exception("a round of checks failed")
+            return ["the round failed; the log of this Space says why"]
+        if any(outcome.action in ("added", "verified") for outcome in outcomes):
+            self._changed()
+        return [shortened(str(outcome), 300) for outcome in outcomes] or ["no pull request is open"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from audio_compositionality.evaluator.results.result import TASKS, Result
+from audio_compositionality.evaluator.results.result import Result
+from audio_compositionality.tasks.registry import load_task
 
 VERIFIED, REPORTED = "verified", "reported"
 """The statuses: recomputed from the submitted embeddings by the checker, or the submitter's word."""
@@ -15,16 +16,25 @@ VERIFIED, REPORTED = "verified", "reported"
 Interval = tuple[float, float]
 
 
+@dataclass(frozen=True, order=True)
+class DataKey:
+    """What entries of a task must share to stand in one table: the data, and the version of the task."""
+
+    fingerprint: str
+    version: int
+
+    def __str__(self) -> str:
+        return f"{self.fingerprint}-{self.version}"
+
+
 @dataclass(frozen=True)
 class Entry:
     """One submitted result.
 
     Attributes:
-        folder: in the results repository, ``results/<encoder>/<revision>/<task>-<id>``.
+        folder: in the results repository, ``results/<model>/<revision>/<task>-<id>``.
         result: what is shown: of a verified entry what the checker computed, of another what was reported.
         reported: what was reported.
-        interval: 95 % interval of the mean score of `result`.
-        interval_kind: how it was computed.
         verified_on: when the checker computed `result`, ISO 8601; None of a reported entry.
         samples: path in the repository of the samples of `result`.
         has_embeddings: whether the submission can be verified.
@@ -34,8 +44,6 @@ class Entry:
     folder: str
     result: Result
     reported: Result
-    interval: Interval | None
-    interval_kind: str
     verified_on: str | None
     samples: str
     has_embeddings: bool
@@ -47,19 +55,32 @@ class Entry:
         return self.folder.rsplit("/", 1)[1]
 
     @property
+    def model(self) -> str:
+        """The id of the model."""
+        return self.result.model.id
+
+    @property
     def status(self) -> str:
         """``verified`` or ``reported``."""
         return REPORTED if self.verified_on is None else VERIFIED
 
     @property
-    def same(self) -> tuple[str | None, ...]:
-        """Equal for entries of which the table shows one: task, data, encoder, revision, options and submitter.
+    def data(self) -> DataKey:
+        """Which of the task's tables it belongs to."""
+        return DataKey(self.result.fingerprint, self.result.task_version)
+
+    def interval(self, measure: str) -> Interval | None:
+        """95 % interval of a measure; None where there is none."""
+        return self.result.intervals.get(measure)
+
+    @property
+    def same(self) -> tuple[object, ...]:
+        """Equal for entries of which the table shows one: task, version, data, model, revision, options and submitter.
 
         So nobody's entry takes the place of another's.
         """
-        result = self.result
-        options = json.dumps(dict(result.options), sort_keys=True)
-        return (result.task, result.fingerprint, result.encoder_id, result.encoder_revision, options, self.submitter)
+        model = self.result.model
+        return (*self.result.key, model.id, model.revision, model.options.model_dump_json(), self.submitter)
 
     @property
     def precedence(self) -> tuple[bool, str, str]:
@@ -100,7 +121,7 @@ class Board:
 
     Attributes:
         commit: that it was read at.
-        entries: all of them.
+        entries: all of them, of tasks that are installed.
         rejected: the rest, with reasons.
     """
 
@@ -114,38 +135,35 @@ class Board:
         return {entry.id: entry for entry in self.entries}
 
     @cached_property
-    def data(self) -> Mapping[str, tuple[str, ...]]:
-        """For each task the fingerprints that it has entries of, the one with the most first."""
-        found: dict[str, dict[str, int]] = {task: {} for task in TASKS}
+    def data(self) -> Mapping[str, tuple[DataKey, ...]]:
+        """For each task with entries what they are of: the installed version of the task first, then the most."""
+        counts: dict[str, Counter[DataKey]] = {}
         for entry in self.entries:
-            counts = found[entry.result.task]
-            counts[entry.result.fingerprint] = counts.get(entry.result.fingerprint, 0) + 1
+            counts.setdefault(entry.result.task, Counter())[entry.data] += 1
         return {
-            task: tuple(sorted(counts, key=lambda fingerprint: (-counts[fingerprint], fingerprint)))
-            for task, counts in found.items()
+            task: tuple(sorted(count, key=lambda key: (is_older(task, key), -count[key], key)))
+            for task, count in counts.items()
         }
 
     @cached_property
-    def encoders(self) -> tuple[str, ...]:
-        """The ids of all encoders."""
-        return tuple(sorted({entry.result.encoder_id for entry in self.entries}, key=lambda id: (id.casefold(), id)))
+    def models(self) -> tuple[str, ...]:
+        """The ids of all models."""
+        return tuple(sorted({entry.model for entry in self.entries}, key=lambda id: (id.casefold(), id)))
 
-    def rows(self, task: str, fingerprint: str) -> list[Shown]:
+    def rows(self, task: str, data: DataKey) -> list[Shown]:
         """What the table shows of a task and data: of entries that are the same, one."""
-        return newest(
-            entry for entry in self.entries if entry.result.task == task and entry.result.fingerprint == fingerprint
-        )
+        return newest(entry for entry in self.entries if entry.result.task == task and entry.data == data)
 
     @cached_property
     def in_table(self) -> frozenset[str]:
         """The ids of the entries that the table shows."""
         return frozenset(row.entry.id for row in newest(self.entries))
 
-    def of_encoder(self, encoder_id: str) -> list[Entry]:
-        """All entries of an encoder by task and data, those first that the table prefers."""
-        found = [entry for entry in self.entries if entry.result.encoder_id == encoder_id]
-        found.sort(key=lambda entry: entry.precedence, reverse=True)
-        return sorted(found, key=lambda entry: (entry.result.task, entry.result.fingerprint))
+    def of_model(self, model: str) -> list[Entry]:
+        """All entries of a model by task and data, those first that the table prefers."""
+        entries = [entry for entry in self.entries if entry.model == model]
+        entries.sort(key=lambda entry: entry.precedence, reverse=True)
+        return sorted(entries, key=lambda entry: entry.result.key)
 
 
 EMPTY = Board("", (), ())
@@ -154,7 +172,12 @@ EMPTY = Board("", (), ())
 
 def newest(entries: Iterable[Entry]) -> list[Shown]:
     """Of entries that are the same, the one with the highest precedence."""
-    groups: dict[tuple[str | None, ...], list[Entry]] = {}
+    groups: dict[tuple[object, ...], list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.same, []).append(entry)
     return [Shown(max(group, key=lambda entry: entry.precedence), len(group)) for group in groups.values()]
+
+
+def is_older(task: str, data: DataKey) -> bool:
+    """Whether entries are of another version of their task than the installed one."""
+    return data.version != load_task(task).info.version

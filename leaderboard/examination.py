@@ -2,117 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
-from audio_compositionality.dataset_builder import DatasetError
-from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader, clean
+from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.results.result import Result, ResultError
-from audio_compositionality.evaluator.submissions.submission import SEEDS, Submission, open_data, parse_submission, policy_problem, read_result
+from audio_compositionality.evaluator.submissions.copies import Earlier, near_duplicates
+from audio_compositionality.evaluator.submissions.record import Record
+from audio_compositionality.evaluator.submissions.submission import (
+    open_result_task,
+    parse_submission,
+    policy_problem,
+    preset_with,
+    read_result,
+)
 from audio_compositionality.evaluator.submissions.submission_files import EMBEDDINGS, LIMITS, RESULT, VERIFICATION
-from audio_compositionality.tasks.scoring import open_task
-from audio_compositionality.evaluator.submissions.verification import Verification, verify
-from audio_compositionality.hub import Hub, HubError, Repository
+from audio_compositionality.evaluator.submissions.verification import Verification, verify_folder
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import dataset_of
+from audio_compositionality.support.text import shortened
 
-from .encoder_page import presets
+from .own_process import DiedError, OverdueError, in_own_process
 from .reading import Contents, Folder, read_entry, read_verified
 
-MAX_FIT_DIM = 2_048
-"""Longest embedding that A-TRE is fitted to here: its 12 dim² weights are 50 million then, a step of a fit 0.4 s."""
+SECONDS = 1_800.0
+"""Time for one entry; the largest that was measured, 2,048 numbers a clip of the preset full, takes 10 minutes."""
+
+Recompute = Callable[..., Verification]
+"""Called like `verify_folder`."""
+
+recompute_in_own_process: Recompute = partial(in_own_process, verify_folder, seconds=SECONDS)
 
 
 class LeftError(Exception):
     """Why only maintainers can decide about an entry."""
 
 
+@dataclass(frozen=True)
+class Examined:
+    """An entry that was recomputed.
+
+    Attributes:
+        folder: its path in the repository.
+        files: its content by name.
+        verification: what recomputing it found.
+    """
+
+    folder: str
+    files: Mapping[str, bytes]
+    verification: Verification
+
+    @property
+    def earlier(self) -> Earlier | None:
+        """What later entries are compared with."""
+        sketch, result = self.verification.sketch, self.verification.result
+        return None if sketch is None else Earlier(self.folder, result.model.id, result.date, sketch)
+
+
 class Examiner:
     """Examines the entries of a results repository."""
 
-    def __init__(self, hub: Hub, repository: Repository, reader: ParquetReader, device: str | None) -> None:
+    def __init__(self, hub: Hub, repository: Repository, secret: str, device: str | None, recompute: Recompute) -> None:
         """Nothing is fetched yet.
 
         Args:
             hub: as a user who may read the repository.
             repository: of results.
-            reader: of Parquet files.
-            device: torch device of A-TRE's fits.
+            secret: that the checker signs its records with.
+            device: torch device of fits.
+            recompute: recomputes an entry.
         """
         self._hub = hub
         self._repository = repository
-        self._reader = reader
+        self._secret = secret
         self._device = device
+        self._recompute = recompute
 
-    def examine(
-        self, commit: str, entry: Folder, others: Iterable[tuple[str, Folder]] | None = None
-    ) -> tuple[Submission, Verification]:
+    def examine(self, commit: str, entry: Folder, *, keep: bool = False) -> Examined:
         """Read an entry, and recompute it. Its data are a preset's or those that the organisation has published.
 
         Args:
             commit: that it is fetched from.
             entry: names and sizes of its files are right.
-            others: commits and entries whose embeddings should not be the same; None of an entry of main, which
-                maintainers have decided about.
+            keep: leave what is fetched in the cache: the page shows what main has, and reads these files too.
 
         Raises:
             LeftError: only maintainers can decide.
-            ValueError: it is no valid submission, or its data are not known.
+            ResultError: it is no valid submission, or its data are not known.
             HubError: files or data cannot be fetched.
         """
-        # The page shows what main has, and reads these files at the same time.
-        fetch = partial(self._fetch, commit, entry, keep=others is None)
-        contents = {RESULT: fetch(RESULT)}
-        result = read_result(contents[RESULT])
-        if result.task == "a_tre" and result.output_dim > MAX_FIT_DIM and EMBEDDINGS in entry.files:
-            raise LeftError(
-                f"embeddings of {result.output_dim:,} numbers take too long to fit here, at most {MAX_FIT_DIM:,} can "
-                "be; nothing was checked"
-            )
-        contents |= {name: fetch(name) for name in entry.files if name != RESULT}
-        submission = parse_submission(contents, entry.path, self._reader)
+        files = {name: self._fetch(commit, entry, name, keep=keep) for name in entry.files}
+        result = read_result(files[RESULT])
         data = None
-        if result.fingerprint not in presets():
-            own = dataset_of(self._repository.namespace)
-            data = own.id if self._hub.exists(own) else None
+        if preset_with(result.recipe, result.fingerprint) is None:
+            published = dataset_of(self._repository.namespace)
+            data = published.id if self._hub.exists(published) else None
         try:
-            if submission.embeddings is None:
-                _check_claim(submission, data)
+            if EMBEDDINGS not in files:
+                _check_claim(files, entry.path, data)
                 raise LeftError("it has no embeddings, so that it can only be shown as *reported*")
-            twin = self._twin(entry, result, others or ())
-            if twin is not None:
-                raise LeftError(f"its embeddings are those of {quoted(twin)}, another encoder, byte for byte")
-            return submission, verify(submission, data=data, device=self._device)
+            return Examined(entry.path, files, self._recomputed(files, entry.path, data))
         except DatasetError as error:
             # No fault of the submission's: it is checked again in the next round.
-            raise HubError(f"the data {data} cannot be opened: {error}") from error
+            raise HubError(f"the data {data or result.dataset} cannot be opened: {error}") from error
 
-    def is_verified(self, commit: str, entry: Folder, verified: Folder) -> bool:
-        """Whether the board takes an entry of main for verified."""
+    def check_copies(self, examined: Examined, earlier: Iterable[Earlier]) -> None:
+        """Leave to the maintainers, with LeftError, an entry whose embeddings may be another model's."""
+        if examined.verification.sketch is None:
+            return
+        model = examined.verification.result.model.id
+        duplicates = near_duplicates(examined.verification.sketch, model, earlier)
+        if duplicates:
+            more = f", and {len(duplicates) - 1} more" if len(duplicates) > 1 else ""
+            raise LeftError(f"{quoted(duplicates[0])}{more}")
+
+    def verified(self, commit: str, entry: Folder, verified: Folder) -> tuple[Record, Result] | None:
+        """What the checker has found of an entry of main, where the board takes it for verified."""
         try:
             contents: Contents = {}
             for folder, name in ((entry, RESULT), (verified, RESULT), (verified, VERIFICATION)):
-                folder.digests()
+                folder.check()
                 file = folder.files[name]
                 contents[file.path, file.digest] = self._fetch(commit, folder, name, keep=True)
-            read_verified(verified, contents, read_entry(entry, contents)[0])
+            digests, reported = read_entry(entry, contents)
+            return read_verified(verified, contents, digests, reported, self._secret)
         except ResultError:
-            return False
-        return True
+            return None
 
-    def _twin(self, entry: Folder, result: Result, others: Iterable[tuple[str, Folder]]) -> str | None:
-        """Another encoder whose embeddings are the same."""
-        for commit, other in others:
-            own, theirs = entry.files[EMBEDDINGS], other.files.get(EMBEDDINGS)
-            if theirs is None or theirs.digest != own.digest or other.path == entry.path:
-                continue
+    def _recomputed(self, files: Mapping[str, bytes], name: str, data: str | None) -> Verification:
+        with tempfile.TemporaryDirectory(prefix="audio-compositionality-") as folder:
+            for file, content in files.items():
+                Path(folder, file).write_bytes(content)
             try:
-                # Folders do not tell: those of two encoders can have the same name.
-                encoder = read_result(self._fetch(commit, other, RESULT, keep=True)).encoder_id
-            except ResultError:
-                continue
-            if encoder != result.encoder_id:
-                return encoder
-        return None
+                return self._recompute(Path(folder), name=name, data=data, device=self._device)
+            except (OverdueError, DiedError) as error:
+                raise LeftError(f"it could not be recomputed here: {error}") from error
 
     def _fetch(self, commit: str, entry: Folder, name: str, *, keep: bool) -> bytes:
         path = self._hub.download(self._repository, entry.files[name].path, commit, limit=LIMITS[name])
@@ -127,15 +155,15 @@ class Examiner:
 
 def quoted(text: object) -> str:
     """Strangers' text as code in a comment: it is neither formatted nor does it call anybody."""
-    return f"`{clean(text).replace('`', chr(0x2018))}`"
+    return f"`{shortened(str(text), 300).replace('`', chr(0x2018))}`"
 
 
-def _check_claim(submission: Submission, data: str | None) -> None:
+def _check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> None:
     """Refuse, with ResultError, a submission without embeddings that does not fit its data."""
-    result = submission.result
-    task = open_task(result.task, open_data(result.fingerprint, data), SEEDS)
-    problem = policy_problem(result, task)
-    if problem is None and submission.samples["id"].to_pylist() != task.sample_ids:
+    submission = parse_submission(files, name)
+    opened = open_result_task(submission.result, data)
+    problem = policy_problem(submission.result, opened)
+    if problem is None and submission.samples.ids != opened.samples.ids:
         problem = "its samples are not those of the data, in their order"
     if problem is not None:
         raise ResultError(problem)

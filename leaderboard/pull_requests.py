@@ -14,17 +14,21 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader, clean
+from audio_compositionality.evaluator.results.result import Result, ResultError
+from audio_compositionality.evaluator.submissions.copies import Earlier
 from audio_compositionality.evaluator.submissions.record import verification_files, verification_folder
-from audio_compositionality.evaluator.results.result import Result
-from audio_compositionality.evaluator.submissions.submission import Submission
 from audio_compositionality.evaluator.submissions.submission_files import EMBEDDINGS, MAX_ENTRIES, parse_path
-from audio_compositionality.evaluator.compare.table import TITLES
 from audio_compositionality.evaluator.submissions.verification import Verification
-from audio_compositionality.hub import Commit, Hub, HubError, PullRequest
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.content import Commit, PullRequest
+from audio_compositionality.hub.errors import HubError
 from audio_compositionality.hub.names import results_of
+from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.text import number_text, shortened
+from audio_compositionality.tasks.registry import load_task
 
-from .examination import Examiner, LeftError, quoted
+from .budget import Budget
+from .examination import Examined, Examiner, LeftError, Recompute, quoted, recompute_in_own_process
 from .reading import Files, Folder, folders_of
 
 MAX_CHECKS = 20
@@ -65,18 +69,33 @@ class Outcome:
 class Checks:
     """The checks of the results of an organisation. What is settled is remembered, and not asked for again."""
 
-    def __init__(self, hub: Hub, org: str, reader: ParquetReader, device: str | None = None) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        org: str,
+        secret: str,
+        *,
+        device: str | None = None,
+        recompute: Recompute = recompute_in_own_process,
+        budget: Budget | None = None,
+    ) -> None:
         """Nothing is checked yet.
 
         Args:
             hub: as a user who may write to the repository of results.
             org: whose results.
-            reader: of Parquet files.
-            device: torch device of A-TRE's fits.
+            secret: signs the records of what was verified.
+            device: torch device of fits.
+            recompute: recomputes an entry.
+            budget: of time for each author.
         """
         self._hub = hub
         self._repository = results_of(org)
-        self._examiner = Examiner(hub, self._repository, reader, device)
+        self._secret = secret
+        self._examiner = Examiner(hub, self._repository, secret, device, recompute)
+        self._budget = budget or Budget()
+        # Of the verified entries of main, by their folders, which are made of their content.
+        self._known: dict[str, Earlier] = {}
         # Of open pull requests the commit that was checked, or none; those looked at longest ago come first.
         self._heads: dict[int, str] = {}
         self._settled: set[str] = set()
@@ -99,6 +118,9 @@ class Checks:
         for number in [*(number for number in requests if number not in self._heads), *self._heads]:
             request, subject = requests[number], f"#{number}"
             if len(outcomes) >= MAX_LOOKS or len(busy) >= MAX_CHECKS or request.author in busy:
+                continue
+            if self._budget.is_spent(request.author):
+                outcomes[number] = Outcome(subject, "waiting", ("the checks of its author have taken long today",))
                 continue
             outcomes[number] = _guarded(subject, partial(self._look, request, user, history, busy))
         later = "its turn is in a later round"
@@ -145,7 +167,8 @@ class Checks:
             return Outcome(subject, "waiting", ("it is a draft",))
         else:
             busy.add(request.author)
-            outcome = self._check(request, head, history)
+            with self._budget.spending(request.author):
+                outcome = self._check(request, head, history)
         if outcome.action != "waiting":
             self._heads[number] = head
         return outcome
@@ -170,55 +193,80 @@ class Checks:
         entries, reasons = new_entries(hub.files(repository, base), hub.files(repository, head), main)
         if reasons:
             return refuse(reasons)
-        others = [(before, folder) for folder in folders_of(main)[0].values()]
-        there = {folder.path for _, folder in others}
-        others += [(head, entry) for entry in entries]
-        found: list[tuple[Submission, Verification]] = []
-        left = []
-        for entry in entries:
-            if entry.path in there:
-                continue
-            try:
-                found.append(self._examiner.examine(head, entry, others))
-                reasons += [f"{quoted(entry.path)}: {quoted(problem)}" for problem in found[-1][1].problems]
-            except LeftError as error:
-                left.append(f"{quoted(entry.path)}: {error}")
-            except ValueError as error:
-                reasons.append(f"{quoted(entry.path)}: {quoted(error)}")
+        present = {folder.path for folder in folders_of(main)[0].values()}
+        wanted = [entry for entry in entries if entry.path not in present]
+        examined, left, reasons = self._examined(head, wanted, self._earlier(before, main))
         if reasons:
             return refuse(reasons)
-        numbers = figures(verification for _, verification in found)
+        numbers = figures(one.verification for one in examined)
         if left:
             text = "Maintainers decide about this. Entries with embeddings that they merge are verified by the checker."
             say(text, _listed(left), numbers)
             return Outcome(subject, "left", tuple(left))
         if hub.head(repository, request.revision) != head or hub.status(repository, request.number) != "open":
             return Outcome(subject, "waiting", ("it has changed while it was checked",))
-        by = f"(#{request.number} by {clean(request.author)})"
-        commits = [self._add(f"Add {_named(one.result)} {by}", verified, one, request) for one, verified in found]
+        by = f"(#{request.number} by {shortened(request.author, 100)})"
+        commits = [
+            self._add(f"Add {_named(one.verification.result)} {by}", one.verification, one, request) for one in examined
+        ]
         links = ", ".join(f"[{commit.oid[:8]}]({commit.url})" for commit in commits)
         say(
             f"{_ADDED} in {links}." if commits else f"{_ADDED} before.",
             numbers,
-            _listed([f"{quoted(entry.path)} was there already" for entry in entries if entry.path in there]),
+            _listed([f"{quoted(entry.path)} was there already" for entry in entries if entry.path in present]),
             "Entries are committed as they were checked; the pull request is closed, not merged.",
         )
         hub.close(repository, request.number)
         return Outcome(subject, "added")
 
+    def _examined(
+        self, head: str, entries: Sequence[Folder], earlier: Sequence[Earlier]
+    ) -> tuple[list[Examined], list[str], list[str]]:
+        """Entries that were recomputed, why maintainers have to decide about some, and what is wrong with others."""
+        examined: list[Examined] = []
+        left, reasons = [], []
+        for entry in entries:
+            try:
+                one = self._examiner.examine(head, entry)
+                problems = one.verification.problems
+                reasons += [f"{quoted(entry.path)}: {quoted(problem)}" for problem in problems]
+                if not problems:
+                    self._examiner.check_copies(one, [*earlier, *filter(None, (other.earlier for other in examined))])
+                examined.append(one)
+            except LeftError as error:
+                left.append(f"{quoted(entry.path)}: {error}")
+            except HubError:
+                raise
+            except AudioCompositionalityError as error:
+                reasons.append(f"{quoted(entry.path)}: {quoted(error)}")
+        return examined, left, reasons
+
+    def _earlier(self, commit: str, main: Files) -> list[Earlier]:
+        """What the entries of main are recognised by, of all that are verified."""
+        results, verified, _ = folders_of(main)
+        for key, entry in results.items():
+            if key in verified and EMBEDDINGS in entry.files and entry.path not in self._known:
+                checked = self._examiner.verified(commit, entry, verified[key])
+                if checked is not None:
+                    record, result = checked
+                    self._known[entry.path] = Earlier(entry.path, result.model.id, record.date, record.sketch)
+        return list(self._known.values())
+
     def _merged(self, commit: str, entry: Folder, verified: Folder | None) -> Outcome:
         """Verify an entry of main."""
-        if verified is not None and self._examiner.is_verified(commit, entry, verified):
+        if verified is not None and self._examiner.verified(commit, entry, verified) is not None:
             return Outcome(entry.path, "checked")
         try:
-            entry.digests()
-            _, verification = self._examiner.examine(commit, entry)
+            entry.check()
+            verification = self._examiner.examine(commit, entry, keep=True).verification
         except LeftError as error:
             return Outcome(entry.path, "left", (str(error),))
-        except ValueError as error:
-            return Outcome(entry.path, "refused", (clean(error),))
+        except HubError:
+            raise
+        except AudioCompositionalityError as error:
+            return Outcome(entry.path, "refused", (_line(error),))
         if verification.problems:
-            return Outcome(entry.path, "refused", tuple(map(clean, verification.problems)))
+            return Outcome(entry.path, "refused", tuple(map(_line, verification.problems)))
         self._add(f"Verify {_named(verification.result)}", verification)
         return Outcome(entry.path, "verified")
 
@@ -226,14 +274,15 @@ class Checks:
         self,
         message: str,
         verification: Verification,
-        submission: Submission | None = None,
+        examined: Examined | None = None,
         request: PullRequest | None = None,
     ) -> Commit:
         """Commit what was found, with the files of the entry where main does not have them."""
         submitter = None if request is None else request.author
-        folders = {verification_folder(verification): verification_files(verification, submitter=submitter)}
-        if submission is not None:
-            folders[submission.folder] = dict(submission.files)
+        signed = verification_files(verification, secret=self._secret, submitter=submitter)
+        folders = {verification_folder(verification): signed}
+        if examined is not None:
+            folders[examined.folder] = dict(examined.files)
         files = {f"{folder}/{name}": content for folder, held in folders.items() for name, content in held.items()}
         return self._hub.commit(self._repository, files, message)
 
@@ -258,7 +307,7 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[Folder], li
     for path in added:
         parts = parse_path(path)
         if parts is None or parts.file is None:
-            reasons.append(f"{quoted(path)} is no file of an entry, results/<encoder>/<revision>/<task>-<id>/…")
+            reasons.append(f"{quoted(path)} is no file of an entry, results/<model>/<revision>/<task>-<id>/…")
         elif parts.kind != "results":
             reasons.append(f"it adds {quoted(path)}; only the checker writes to verified/")
     entries = folders_of(added)[0]
@@ -270,24 +319,26 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[Folder], li
         if key in before or (key in there and _digests(there[key]) != _digests(entry)):
             reasons.append(f"{quoted(entry.path)} is there already")
         try:
-            entry.digests()
-        except ValueError as error:
+            entry.check()
+        except ResultError as error:
             reasons.append(f"{quoted(entry.path)}: {quoted(error)}")
     if not entries and not reasons:
         reasons.append("it adds nothing")
     return list(entries.values()), reasons
 
 
-def figures(found: Iterable[Verification]) -> str:
+def figures(verifications: Iterable[Verification]) -> str:
     """The recomputed scores beside those that were reported, as a list in Markdown."""
     lines = []
-    for one in found:
+    for one in verifications:
         if one.recomputed is None:
             continue
-        interval = "" if one.interval is None else f", 95 % interval {one.interval[0]:.4f} to {one.interval[1]:.4f}"
+        info, model = load_task(one.task).info, one.result.model
+        ends = one.recomputed.intervals.get(info.score.name)
+        interval = "" if ends is None else f", 95 % interval {ends[0]:.4f} to {ends[1]:.4f}"
         lines.append(
-            f"- {TITLES[one.task]} of {quoted(one.result.encoder_id)}, revision {quoted(one.result.encoder_revision)}: "
-            f"recomputed {one.recomputed.score:.6f}, reported {one.result.score:.6f}{interval}"
+            f"- {info.title} of {quoted(model.id)}, revision {quoted(model.revision)}: recomputed "
+            f"{number_text(one.recomputed.score, 6)}, reported {number_text(one.result.score, 6)}{interval}"
         )
     return "\n".join(lines)
 
@@ -298,7 +349,7 @@ def _listed(reasons: Sequence[str]) -> str:
 
 
 def _named(result: Result) -> str:
-    return f"{result.task} of {clean(result.encoder_id)}"
+    return f"{result.task} of {shortened(result.model.id, 150)}"
 
 
 def _digests(folder: Folder) -> dict[str, str]:
@@ -314,3 +365,7 @@ def _guarded(subject: str, check: Callable[[], Outcome]) -> Outcome:
         # Nothing of a stranger's may keep the others from being checked.
         _log.exception("the check of %s failed", subject)
         return Outcome(subject, "failed", ("an unexpected error, which the log has",))
+
+
+def _line(text: object) -> str:
+    return shortened(str(text), 300)

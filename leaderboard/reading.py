@@ -6,12 +6,28 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from audio_compositionality.evaluator.submissions.parquet_reader import clean
-from audio_compositionality.evaluator.submissions.record import Record, check_recomputed
 from audio_compositionality.evaluator.results.result import Result, ResultError
+from audio_compositionality.evaluator.submissions.record import Record, check, check_record
 from audio_compositionality.evaluator.submissions.submission import read_result
-from audio_compositionality.evaluator.submissions.submission_files import (EMBEDDINGS, FILES, LIMITS, RESULT, SAMPLES, VERIFICATION, check_names, digests_of, folder_of, id_of, parse_path)
-from audio_compositionality.hub import Hub, HubError, RemoteFile, Repository
+from audio_compositionality.evaluator.submissions.submission_files import (
+    EMBEDDINGS,
+    FILES,
+    LIMITS,
+    RESULT,
+    SAMPLES,
+    VERIFICATION,
+    check_names,
+    digests_of,
+    folder_of,
+    id_of,
+    parse_path,
+)
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.content import RemoteFile
+from audio_compositionality.hub.errors import HubError, Repository
+from audio_compositionality.support.text import shortened
+from audio_compositionality.tasks.base import TaskError
+from audio_compositionality.tasks.registry import load_task
 
 from .entries import Board, Entry, Rejected
 
@@ -47,21 +63,26 @@ class Folder:
     id: str
     files: Files
 
-    def digests(self) -> dict[str, str]:
-        """The SHA-256 of its Parquet files, if it has the files that it should, none of them too large.
-
-        Raises:
-            ResultError: it has not.
-        """
+    def check(self) -> None:
+        """Refuse, with ResultError, other files than there should be, and one that is too large."""
         check_names(list(self.files), FILES[self.kind], optional=(EMBEDDINGS,))
         for name, file in self.files.items():
             if file.size > LIMITS[name]:
                 raise ResultError(f"{name} has {file.size:,} bytes; at most {LIMITS[name]:,} can be")
-        found = {name: file.digest for name, file in self.files.items() if name in (SAMPLES, EMBEDDINGS)}
-        for name, digest in found.items():
-            if not digest.startswith("sha256:"):
-                raise ResultError(f"{name} is not in large file storage, so that its hash is not known")
-        return {name: digest.removeprefix("sha256:") for name, digest in found.items()}
+        self.embeddings_digest()
+
+    def embeddings_digest(self) -> str | None:
+        """The SHA-256 of its embeddings; None where it has none.
+
+        Raises:
+            ResultError: the Hub does not know it.
+        """
+        if EMBEDDINGS not in self.files:
+            return None
+        digest = self.files[EMBEDDINGS].digest
+        if not digest.startswith("sha256:"):
+            raise ResultError(f"{EMBEDDINGS} is not in large file storage, so that its hash is not known")
+        return digest.removeprefix("sha256:")
 
     def content(self, name: str, contents: Contents) -> bytes:
         """One of its JSON files.
@@ -69,35 +90,35 @@ class Folder:
         Raises:
             ResultError: the Hub does not give it.
         """
-        found = contents[self.files[name].path, self.files[name].digest]
-        if isinstance(found, str):
-            raise ResultError(f"{name} cannot be fetched: {found}")
-        return found
+        content = contents[self.files[name].path, self.files[name].digest]
+        if isinstance(content, str):
+            raise ResultError(f"{name} cannot be fetched: {content}")
+        return content
 
 
 def folders_of(tree: Files) -> tuple[dict[str, Folder], dict[str, Folder], list[str]]:
     """The files of the repository put in order.
 
     Returns:
-        the folders of entries and of verifications, each by ``<encoder>/<revision>/<task>-<id>``, and the paths of what
+        the folders of entries and of verifications, each by ``<model>/<revision>/<task>-<id>``, and the paths of what
         belongs to neither.
     """
     grouped: dict[str, dict[str, dict[str, RemoteFile]]] = {"results": {}, "verified": {}}
-    ids, others = {}, []
+    ids, foreign = {}, []
     for path, file in tree.items():
         parts = parse_path(path)
         if parts is None or parts.file is None:
             if path not in OTHER_FILES:
-                others.append(path)
+                foreign.append(path)
             continue
         key = parts.folder.split("/", 1)[1]
         grouped[parts.kind].setdefault(key, {})[parts.file] = file
         ids[key] = parts.id
     results, verified = (
-        {key: Folder(kind, f"{kind}/{key}", ids[key], found) for key, found in grouped[kind].items()}
+        {key: Folder(kind, f"{kind}/{key}", ids[key], content) for key, content in grouped[kind].items()}
         for kind in grouped
     )
-    return results, verified, others
+    return results, verified, foreign
 
 
 Place = tuple[Folder, Folder | None]
@@ -122,10 +143,17 @@ class _Read:
 class BoardReader:
     """Reads the board again and again, fetching only what is new."""
 
-    def __init__(self, hub: Hub, repository: Repository) -> None:
-        """Nothing is read yet."""
+    def __init__(self, hub: Hub, repository: Repository, secret: str | None) -> None:
+        """Nothing is read yet.
+
+        Args:
+            hub: as a user who may read the repository.
+            repository: of results.
+            secret: that the checker signs its records with; without it no record counts.
+        """
         self._hub = hub
         self._repository = repository
+        self._secret = secret
         self._last = Board("", (), ())
         self._read: dict[str, _Read] = {}
 
@@ -139,18 +167,18 @@ class BoardReader:
         if commit == self._last.commit:
             return self._last
         files = self._hub.files(self._repository, commit)
-        results, verified, others = folders_of(files)
-        rejected = [Rejected(clean(path), "it is no file of a result, in no place for one") for path in others]
+        results, verified, foreign = folders_of(files)
+        rejected = [Rejected(_line(path), "it is no file of a result, in no place for one") for path in foreign]
         for key in verified.keys() - results.keys():
             rejected.append(Rejected(verified[key].path, "it verifies an entry that is not there"))
         places = {key: (folder, verified.get(key)) for key, folder in results.items()}
         self._read_new(commit, places)
-        found = [self._read[key] for key in places]
-        rejected += [item for read in found for item in read.rejected]
+        reads = [self._read[key] for key in places]
+        rejected += [item for read in reads for item in read.rejected]
         rejected.sort(key=lambda item: item.path)
         if len(rejected) > MOST_LISTED:
             rejected[MOST_LISTED:] = [Rejected("…", f"and {len(rejected) - MOST_LISTED:,} more")]
-        entries = tuple(read.entry for read in found if read.entry is not None)
+        entries = tuple(read.entry for read in reads if read.entry is not None)
         self._last = Board(commit, entries, tuple(rejected))
         return self._last
 
@@ -182,12 +210,13 @@ class BoardReader:
         try:
             digests, reported = read_entry(folder, contents)
         except ResultError as error:
-            return _Read(read, None, (Rejected(folder.path, clean(error)),))
+            return _Read(read, None, (Rejected(folder.path, _line(error)),))
         if verification is not None:
             try:
-                return _Read(read, _entry(folder, reported, read_verified(verification, contents, digests)), ())
+                verified = read_verified(verification, contents, digests, reported, self._secret)
+                return _Read(read, _entry(folder, reported, verified), ())
             except ResultError as error:
-                why = Rejected(verification.path, f"the entry counts as reported: {clean(error)}")
+                why = Rejected(verification.path, f"the entry counts as reported: {_line(error)}")
                 return _Read(read, _entry(folder, reported, None), (why,))
         return _Read(read, _entry(folder, reported, None), ())
 
@@ -205,64 +234,79 @@ class BoardReader:
 
 
 def read_entry(folder: Folder, contents: Contents) -> tuple[dict[str, str], Result]:
-    """What was reported, and the SHA-256 of all files of the entry.
+    """What was reported, and the SHA-256 of all files of the entry. That of its samples is the one that it states.
 
     Raises:
-        ResultError: it is not what a submission can be, or not that of its folder.
+        ResultError: it is not what a submission can be, or not that of its folder, or of a task that is not known.
     """
-    digests = folder.digests()
+    folder.check()
     content = folder.content(RESULT, contents)
     result = read_result(content)
-    digests |= digests_of({RESULT: content})
-    own = folder_of(result, id_of(digests))
-    if own != folder.path:
-        raise ResultError(f"its content belongs to {own}")
+    try:
+        load_task(result.task)
+    except TaskError as error:
+        raise ResultError(str(error)) from None
+    digests = {**digests_of({RESULT: content}), SAMPLES: result.samples_sha256}
+    embeddings = folder.embeddings_digest()
+    if embeddings is not None:
+        digests[EMBEDDINGS] = embeddings
+    place = folder_of(result, id_of(digests))
+    if place != folder.path:
+        raise ResultError(f"its content belongs to {place}")
     return digests, result
 
 
-def read_verified(folder: Folder, contents: Contents, digests: Mapping[str, str]) -> tuple[Record, Result]:
+def read_verified(
+    folder: Folder, contents: Contents, digests: Mapping[str, str], reported: Result, secret: str | None
+) -> tuple[Record, Result]:
     """What the checker found of an entry whose files have these SHA-256.
 
     Raises:
-        ResultError: it is not what a checker writes, or of other files.
+        ResultError: it is not what a checker writes, of other files, contradicts itself or what was reported, or is not
+            signed with the secret.
     """
-    own = folder.digests()
+    folder.check()
     record = Record.loads(folder.content(VERIFICATION, contents))
+    if not check(record, secret):
+        raise ResultError("no secret is set here, so that its signature cannot be checked")
     if dict(record.submission) != dict(digests):
         raise ResultError("it is the verification of other files")
-    result = check_recomputed(folder.content(RESULT, contents), record)
+    content = folder.content(RESULT, contents)
+    result = read_result(content)
+    if {**digests_of({RESULT: content}), SAMPLES: result.samples_sha256} != dict(record.files):
+        raise ResultError(f"its files are others than {VERIFICATION} speaks of")
+    check_record(record, reported, result)
     if folder_of(result, record.id, "verified") != folder.path:
         raise ResultError("its result belongs to another entry")
-    if own[SAMPLES] != record.files[SAMPLES]:
-        raise ResultError(f"{SAMPLES} is another file than {VERIFICATION} speaks of")
     return record, result
 
 
-def _entry(folder: Folder, reported: Result, found: tuple[Record, Result] | None) -> Entry:
-    if found is None:
+def _entry(folder: Folder, reported: Result, verified: tuple[Record, Result] | None) -> Entry:
+    if verified is None:
         return Entry(
             folder=folder.path,
             result=reported,
             reported=reported,
-            interval=reported.interval,
-            interval_kind="t, reported",
             verified_on=None,
             samples=folder.files[SAMPLES].path,
             has_embeddings=EMBEDDINGS in folder.files,
             submitter=None,
         )
-    record, result = found
+    record, result = verified
     return Entry(
         folder=folder.path,
         result=result,
         reported=reported,
-        interval=record.interval,
-        interval_kind="BCa",
         verified_on=record.date,
         samples=f"verified/{folder.path.removeprefix('results/')}/{SAMPLES}",
         has_embeddings=True,
         submitter=record.submitter,
     )
+
+
+def _line(text: object) -> str:
+    """Strangers' text for the list of what is not shown."""
+    return shortened(str(text), 300)
 
 
 def is_of_file(error: HubError) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from audio_compositionality.hub import HubError
+from audio_compositionality.hub.errors import HubError
 
 from .entries import EMPTY, Board
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import gradio as gr
 
-from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
-from audio_compositionality.hub import Hub, HubError
+from audio_compositionality.evaluator.submissions.record import secret_from_environment
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.errors import HubError
 from audio_compositionality.hub.names import results_of
 
 from .checker import Checker
 from .page import Page
 from .plots import Plots
+from .pull_requests import Checks
 from .reading import BoardReader
 from .source import Source
 from .tabs import CSS
-
-_log = logging.getLogger(__name__)
 
 
 def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
@@ -26,7 +25,7 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
 
     Args:
         space_id: ORG/NAME of the Space; the results are those of ORG.
-        checks: check pull requests as well, with the rights of the token in use.
+        checks: check pull requests as well, with the rights of the token in use, where a secret to sign records is set.
         options: of `gradio.Blocks.launch`; host and port are also taken from GRADIO_SERVER_NAME and GRADIO_SERVER_PORT.
 
     Raises:
@@ -35,25 +34,27 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     org = space_id.split("/")[0]
     if not org:
         raise HubError("set SPACE_ID to ORG/NAME, as Spaces do: the results of ORG are shown")
-    results, hub = results_of(org), Hub()
-    source = Source(BoardReader(hub, results))
+    results, hub, secret = results_of(org), Hub(), secret_from_environment()
+    source = Source(BoardReader(hub, results, secret))
     source.start()
-    checker = Checker(hub, org, source.expire) if checks else None
+    checker = Checker(Checks(hub, org, secret), source.expire) if checks and secret else None
     if checker is not None:
         checker.start()
-    with ParquetReader() as reader:
-        page = Page(source, Plots(hub, results, reader), results, org, checker.state if checker else _no_checks)
-        page.blocks().launch(
-            # Strings are fonts of the visitor's system: nothing is asked of another host.
-            theme=gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace")),
-            css=CSS,
-            footer_links=[],
-            ssr_mode=False,
-            # Gradio takes uploads whether a page asks for any or not.
-            max_file_size=1,
-            **options,
-        )
+    state = checker.state if checker else (lambda: _NO_SECRET if checks else _NO_TOKEN)
+    Page(source, Plots(hub, results), results, org, state).blocks().launch(
+        # Strings are fonts of the visitor's system: nothing is asked of another host.
+        theme=gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace")),
+        css=CSS,
+        footer_links=[],
+        ssr_mode=False,
+        # Gradio takes uploads whether a page asks for any or not.
+        max_file_size=1,
+        **options,
+    )
 
 
-def _no_checks() -> str:
-    return "This Space has no token with write access: maintainers check pull requests and add what is right."
+_NO_TOKEN = "This Space has no token with write access: maintainers check pull requests and add what is right."
+_NO_SECRET = (
+    "This Space has no secret AUDIO_COMPOSITIONALITY_SECRET to sign what it finds with: it checks nothing, and shows no "
+    "entry as verified."
+)

@@ -1,14 +1,14 @@
-"""The table of the leaderboard: its columns, what is left after filtering, and the same as CSV."""
+"""The table of the leaderboard: its columns, which the task describes, and what is left after filtering."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from audio_compositionality.evaluator.compare.table import TITLES, plain
+from audio_compositionality.support.table import Cell, Column, Row, Table, to_csv
+from audio_compositionality.support.text import shortened
+from audio_compositionality.tasks.base import Measure, TaskInfo
 
 from .entries import Entry, Shown
 
@@ -23,108 +23,82 @@ NOT_STATED = "not stated"
 NOT_KNOWN = "not known"
 """In place of a submitter that is not known; no user of the Hub has a name with a blank."""
 
-CONTROLS: Mapping[str, Mapping[str, str]] = {
-    "a_coat": {
-        "null": "null",
-        "matched": "matched_null",
-        "adjusted": "adjusted",
-        "centred": "centred",
-        "top-1": "top1",
-    },
-    "a_tre": {
-        "seed sd": "seed_std",
-        "constant": "constant",
-        "gain": "gain",
-        "centred": "a_tre_centred",
-        "ridge R²": "ridge_r2",
-        "ridge R² null": "ridge_r2_null",
-        "top-1": "top1",
-    },
-}
-"""Of each task, the controls in the table: heading -> the metric's name. They are those of `audio-compositionality
-evaluate`, a number a column."""
-
-SORTED_BY: Mapping[str, str] = {"a_coat": TITLES["a_coat"], "a_tre": "centred"}
-"""Heading of the column that sorts a task's table at first. A raw A-TRE can be had by adding a constant to all
-embeddings; the centred one cannot."""
+Values = Mapping[str, tuple[Column, Callable[[Shown], Value]]]
+"""Columns by their headings, each with its value of a row."""
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of the table.
-
-    Attributes:
-        heading: unique.
-        value: of a row.
-        digits: decimals that are shown; None for text.
-        width: in pixels.
-    """
-
-    heading: str
-    value: Callable[[Shown], Value]
-    digits: int | None = None
-    width: int = 92
-
-    def shown(self, value: Any) -> str:
-        """A value as text, an en dash for one that is missing."""
-        if value is None or value != value:
-            return "–"
-        if self.digits is None:
-            return shortened(value)
-        return f"{value:z,.{self.digits}f}" if abs(value) < 1e12 else f"{value:.3g}"
-
-
-def columns(task: str) -> tuple[Column, ...]:
+def columns(task: TaskInfo) -> list[Column]:
     """The columns of a task's table. The last names the entry, by which a row is recognised when it is clicked."""
-    controls = (
-        Column(heading, _control(name), 4 if heading == "seed sd" else 3, 130 if "null" in heading[1:] else 92)
-        for heading, name in CONTROLS[task].items()
-    )
-    return (
-        Column("encoder", lambda row: row.entry.result.encoder_id, width=200),
-        Column("status", lambda row: row.entry.status, width=88),
-        Column("submitted by", lambda row: row.entry.submitter or NOT_KNOWN, width=130),
-        Column(TITLES[task], lambda row: row.entry.result.score, 3),
-        Column("95 % low", lambda row: row.entry.interval and row.entry.interval[0], 3),
-        Column("95 % high", lambda row: row.entry.interval and row.entry.interval[1], 3, 100),
-        Column("interval", lambda row: row.entry.interval_kind, width=116),
-        *controls,
-        Column("dim", lambda row: row.entry.result.output_dim, 0, 76),
-        Column("parameters", lambda row: row.entry.result.parameters, 0, 124),
-        Column("paradigm", lambda row: row.entry.result.paradigm or NOT_STATED, width=140),
-        Column("licence", lambda row: row.entry.result.licence or NOT_STATED, width=130),
-        Column("date", lambda row: row.entry.result.date[:10], width=104),
-        Column("notes", lambda row: ", ".join(notes(row.entry)), width=220),
-        Column("entries", lambda row: row.count, 0, 76),
-        Column("entry", lambda row: row.entry.id, width=210),
-    )
+    return [column for column, _ in _shown(task).values()]
 
 
-def _control(name: str) -> Callable[[Shown], Value]:
-    def value(row: Shown) -> Value:
-        found = row.entry.result.controls.get(name)
-        # A reported result can have anything of JSON's numbers here.
-        return None if found is None else float(found)
-
-    return value
+def board_table(task: TaskInfo, rows: Sequence[Shown]) -> Table:
+    """The rows as a table, in their order."""
+    return _table(task, rows, _shown(task))
 
 
-def notes(entry: Entry) -> list[str]:
+def board_csv(task: TaskInfo, rows: Sequence[Shown], commit: str) -> str:
+    """Rows as CSV, with every measure of the task and with what tells one entry from another.
+
+    Args:
+        task: of the rows.
+        rows: in this order.
+        commit: of the results repository that they were read from.
+    """
+    return to_csv(_table(task, rows, {**_shown(task), **_in_files(task, commit)}))
+
+
+def ranking_heading(task: TaskInfo) -> str:
+    """Heading of the column that sorts a task's table at first."""
+    return task.measure(task.ranks_by).heading
+
+
+def ordered(task: TaskInfo, rows: Iterable[Shown], heading: str, *, ascending: bool = False) -> list[Shown]:
+    """Rows by the values of a column, whatever order they come in; those without a value last.
+
+    Args:
+        task: of the rows.
+        rows: to be ordered.
+        heading: of the column; one that there is not stands for the one that ranks.
+        ascending: the smallest value first.
+    """
+    shown = _shown(task)
+    _, value = shown.get(heading) or shown[ranking_heading(task)]
+    fixed = sorted(rows, key=lambda row: (row.entry.model.casefold(), row.entry.id))
+    filled = [row for row in fixed if value(row) is not None]
+    missing = [row for row in fixed if value(row) is None]
+
+    def key(row: Shown) -> Any:
+        cell = value(row)
+        return cell.casefold() if isinstance(cell, str) else cell
+
+    return sorted(filled, key=key, reverse=not ascending) + missing
+
+
+def choices(rows: Iterable[Shown], name: str) -> list[str]:
+    """The values of ``paradigm`` or ``licence`` among rows, as they are shown."""
+    return sorted({_stated(row.entry, name) for row in rows}, key=str.casefold)
+
+
+def notes(entry: Entry, task: TaskInfo) -> list[str]:
     """What has to be said of an entry beside its numbers."""
-    result = entry.result
-    options = result.options
-    found = []
-    if result.controls.get("collapsed"):
-        found.append("predictions hardly vary")
-    if options["layer"] is not None:
-        found.append(f"layer {options['layer']}")
-    if options["pooling"] is not None:
-        found.append(f"pooling {shortened(options['pooling'], 20)}")
-    if options["precision"] != "float32":
-        found.append(shortened(options["precision"], 20))
+    result, options = entry.result, entry.result.model.options
+    lines = []
+    if result.task_version != task.version:
+        lines.append(f"version {result.task_version} of the task, which is at version {task.version} now")
+    for measure in task.measures:
+        # What a task warns of, such as a fit that has collapsed.
+        if result.measures.get(measure.name) is True:
+            lines.append(measure.heading)
+    if options.layer is not None:
+        lines.append(f"layer {options.layer}")
+    if options.pooling is not None:
+        lines.append(f"pooling {shortened(options.pooling, 20)}")
+    if options.precision != "float32":
+        lines.append(shortened(options.precision, 20))
     if result.skipped:
-        found.append(f"{len(result.skipped):,} clips left out")
-    return found
+        lines.append(f"{len(result.skipped):,} clips left out")
+    return lines
 
 
 @dataclass(frozen=True)
@@ -132,7 +106,7 @@ class Filters:
     """What rows are to be left.
 
     Attributes:
-        search: words that a row must all have in its encoder's id, revision, paradigm or licence or in its submitter's
+        search: words that a row must all have in its model's id, revision, paradigm or licence or in its submitter's
             name, whatever their case.
         statuses: the statuses to keep; empty for all.
         paradigms: likewise.
@@ -146,76 +120,130 @@ class Filters:
 
     def keep(self, row: Shown) -> bool:
         """Whether a row is left."""
-        result = row.entry.result
-        paradigm, licence = result.paradigm or NOT_STATED, result.licence or NOT_STATED
-        submitter = row.entry.submitter or NOT_KNOWN
-        text = "\n".join((result.encoder_id, result.encoder_revision, paradigm, licence, submitter)).casefold()
+        entry = row.entry
+        model = entry.result.model
+        text = " ".join(
+            (model.id, model.revision, model.paradigm or NOT_STATED, model.licence or NOT_STATED, entry.submitter or "")
+        ).casefold()
         return (
             all(word in text for word in self.search.casefold().split())
-            and (not self.statuses or row.entry.status in self.statuses)
-            and (not self.paradigms or shortened(paradigm) in self.paradigms)
-            and (not self.licences or shortened(licence) in self.licences)
+            and (not self.statuses or entry.status in self.statuses)
+            and (not self.paradigms or _stated(entry, "paradigm") in self.paradigms)
+            and (not self.licences or _stated(entry, "licence") in self.licences)
         )
 
 
-def ordered(rows: Iterable[Shown], column: Column, *, ascending: bool = False) -> list[Shown]:
-    """Rows by a column, those without a value last; equal ones by encoder and entry."""
-    fixed = sorted(rows, key=lambda row: (row.entry.result.encoder_id.casefold(), row.entry.id))
-    known = [row for row in fixed if column.value(row) is not None]
-    missing = [row for row in fixed if column.value(row) is None]
-
-    def key(row: Shown) -> Any:
-        value = column.value(row)
-        return value.casefold() if isinstance(value, str) else value
-
-    return sorted(known, key=key, reverse=not ascending) + missing
-
-
-def choices(rows: Iterable[Shown], name: str) -> list[str]:
-    """The values of ``paradigm`` or ``licence`` among rows, as they are shown."""
-    return sorted({shortened(getattr(row.entry.result, name) or NOT_STATED) for row in rows}, key=str.casefold)
-
-
-def shortened(text: str, limit: int = LONGEST) -> str:
-    """A stranger's text on one line, without characters that are not seen, cut to a length."""
-    seen = plain(text[: 4 * limit])
-    return seen if len(text) == len(seen) <= limit else f"{seen[: limit - 1]}…"
-
-
-def write_csv(task: str, rows: Sequence[Shown], commit: str) -> str:
-    """Rows as CSV (RFC 4180, UTF-8), numbers in full precision, with what tells one entry from another.
-
-    Text that a spreadsheet would run as a formula has an apostrophe before it, see `defused`.
-
-    Args:
-        task: of the rows.
-        rows: in this order.
-        commit: of the results repository that they were read from.
-    """
-    stream = io.StringIO()
-    writer = csv.writer(stream)
-    shown = columns(task)
-    more: dict[str, Callable[[Shown], Value]] = {
-        "n": lambda row: row.entry.result.n,
-        "revision": lambda row: row.entry.result.encoder_revision,
-        "layer": lambda row: row.entry.result.options["layer"],
-        "pooling": lambda row: row.entry.result.options["pooling"],
-        "precision": lambda row: row.entry.result.options["precision"],
-        "fingerprint": lambda row: row.entry.result.fingerprint,
-        "folder": lambda row: row.entry.folder,
-        "commit": lambda row: commit,
-    }
-    writer.writerow([column.heading for column in shown] + list(more))
-    for row in rows:
-        values = [column.value(row) for column in shown] + [value(row) for value in more.values()]
-        writer.writerow([defused(plain(value)) if isinstance(value, str) else value for value in values])
-    return stream.getvalue()
+def _shown(task: TaskInfo) -> Values:
+    """The scores first, those that rank before the others: a phone shows two or three columns."""
+    ranking = task.measure(task.ranks_by)
+    scores = []
+    for measure in (ranking, *(measure for measure in task.shown if measure != ranking)):
+        scores.append(_number(measure))
+        if measure == _sampled(task):
+            meaning = f"of {measure.heading}: BCa bootstrap over {task.samples}"
+            scores.append((_text("95 % interval", meaning), _interval(measure)))
+    return _by_heading(
+        (_text("model", "by the id that its submitter gives"), lambda row: row.entry.model),
+        *scores,
+        (_text("status", "verified: recomputed here; reported: the submitter's word"), lambda row: row.entry.status),
+        (_text("submitted by", "who opened the pull request"), lambda row: row.entry.submitter or NOT_KNOWN),
+        (Column("dim", "numbers of an embedding", digits=0), lambda row: row.entry.result.model.output_dim),
+        (Column("parameters", "of what is run", digits=0), lambda row: row.entry.result.model.parameters),
+        (_text("paradigm", "how the model was trained"), lambda row: row.entry.result.model.paradigm or NOT_STATED),
+        (_text("licence", "of its weights"), lambda row: row.entry.result.model.licence or NOT_STATED),
+        (_text("date", "of the evaluation"), lambda row: row.entry.result.date[:10]),
+        (_text("notes", "how it departs from others"), lambda row: ", ".join(notes(row.entry, task))),
+        (Column("entries", "results that differ in nothing but their date", digits=0), lambda row: row.count),
+        (_text("entry", "its name in the repository of results"), lambda row: row.entry.id),
+    )
 
 
-_FORMULA = tuple("=+-@＝＋－＠")
+def _in_files(task: TaskInfo, commit: str) -> Values:
+    """What CSV has beside the columns that are shown."""
+    hidden = [measure for measure in task.measures if not measure.shown and measure.name != task.ranks_by]
+    sampled = _sampled(task)
+    ends = () if sampled is None else ((Column("95 % low"), _end(sampled, 0)), (Column("95 % high"), _end(sampled, 1)))
+    return _by_heading(
+        *ends,
+        *((Column(measure.name, measure.meaning, digits=measure.digits), _measured(measure)) for measure in hidden),
+        (Column("n", digits=0), lambda row: row.entry.result.n),
+        (Column("task version", digits=0), lambda row: row.entry.result.task_version),
+        (_text("revision"), lambda row: row.entry.result.model.revision),
+        (_text("layer"), lambda row: _option(row, "layer")),
+        (_text("pooling"), lambda row: _option(row, "pooling")),
+        (_text("precision"), lambda row: _option(row, "precision")),
+        (_text("fingerprint"), lambda row: row.entry.result.fingerprint),
+        (_text("folder"), lambda row: row.entry.folder),
+        (_text("commit"), lambda row: commit),
+    )
 
 
-def defused(text: str) -> str:
-    """Text that no spreadsheet takes for a formula: with an apostrophe where it begins like one, also after blanks
-    (OWASP, "CSV injection")."""
-    return f"'{text}" if text.startswith(("\t", "\r", "\n")) or text.lstrip().startswith(_FORMULA) else text
+def _by_heading(*pairs: tuple[Column, Callable[[Shown], Value]]) -> Values:
+    return {column.heading: (column, value) for column, value in pairs}
+
+
+def _table(task: TaskInfo, rows: Sequence[Shown], values: Values) -> Table:
+    lines = tuple(Row(tuple(_cell(value(row), column) for column, value in values.values())) for row in rows)
+    return Table(f"{task.title}: {task.question}", tuple(column for column, _ in values.values()), lines)
+
+
+def _cell(value: Value, column: Column) -> Cell:
+    if isinstance(value, str):
+        return Cell(value, shortened(value, LONGEST))
+    if isinstance(value, float) and abs(value) >= 1e12:
+        # A reported result can have anything of JSON's numbers.
+        return Cell(value, f"{value:.3g}")
+    return Cell(value)
+
+
+def _text(heading: str, meaning: str = "") -> Column:
+    return Column(heading, meaning, numeric=False)
+
+
+def _number(measure: Measure) -> tuple[Column, Callable[[Shown], Value]]:
+    return Column(measure.heading, measure.meaning, digits=measure.digits), _measured(measure)
+
+
+def _measured(measure: Measure) -> Callable[[Shown], Value]:
+    def value(row: Shown) -> Value:
+        number = row.entry.result.measures.get(measure.name)
+        return None if number is None else float(number)
+
+    return value
+
+
+def _sampled(task: TaskInfo) -> Measure | None:
+    """The measure whose interval is shown: the one that ranks, or where that has none the first that has."""
+    ranking = task.measure(task.ranks_by)
+    return ranking if ranking.column is not None else next(iter(task.sampled), None)
+
+
+def _interval(measure: Measure) -> Callable[[Shown], Value]:
+    def value(row: Shown) -> Value:
+        ends = row.entry.interval(measure.name)
+        return None if ends is None else interval_text(ends, measure.digits)
+
+    return value
+
+
+def _end(measure: Measure, place: int) -> Callable[[Shown], Value]:
+    def value(row: Shown) -> Value:
+        ends = row.entry.interval(measure.name)
+        return None if ends is None else ends[place]
+
+    return value
+
+
+def interval_text(ends: tuple[float, float], digits: int = 3) -> str:
+    """An interval in words: a dash could be taken for a minus."""
+    low, high = (f"{end:z.{digits}f}" if abs(end) < 1e12 else f"{end:.3g}" for end in ends)
+    return f"{low} to {high}"
+
+
+def _option(row: Shown, name: str) -> str | None:
+    value = getattr(row.entry.result.model.options, name)
+    return None if value is None else str(value)
+
+
+def _stated(entry: Entry, name: str) -> str:
+    return shortened(getattr(entry.result.model, name) or NOT_STATED, LONGEST)
