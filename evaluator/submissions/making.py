@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,7 +71,7 @@ def make_submission(
         rounded = RoundedEmbeddings.of(opened.clip_ids, stored_embeddings(local, opened, store))
         files[EMBEDDINGS] = rounded.dumps()
         _check_size(path, len(files[EMBEDDINGS]))
-        computed, samples = rescored(result, opened, rounded.restored(), device, progress)
+        computed, samples = rescored(result, opened, rounded.restored(), fit_device_of(device), progress)
         result = computed.model_copy(update={"versions": local.versions, "seconds": local.seconds})
     files |= {RESULT: result.dumps().encode(), SAMPLES: samples.dumps().encode()}
     try:
@@ -121,9 +120,7 @@ def _shown_source(opened: OpenedTask) -> str:
     return shortened(Path(source).resolve().name or "data" if Path(source).is_dir() else source, 200)
 
 
-def stored_embeddings(
-    result: Result, opened: OpenedTask, root: str | Path | None = None
-) -> NDArray[np.floating]:
+def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | None = None) -> NDArray[np.floating]:
     """The embeddings that a local result was computed from, [clips of the task, dim].
 
     Args:
@@ -153,8 +150,19 @@ def stored_embeddings(
     return opened.clip_outputs(content.embeddings)
 
 
+def fit_device_of(device: str | None) -> str:
+    """The torch device of fits: the one that is named, else CUDA where there is one, else the CPU.
+
+    Raises:
+        ModelError: torch knows no such device.
+    """
+    from audio_compositionality.encoders.inference import resolve_device
+
+    return str(resolve_device(device))
+
+
 def rescored(
-    result: Result, opened: OpenedTask, embeddings: NDArray[np.floating], device: str | None, progress: bool
+    result: Result, opened: OpenedTask, embeddings: NDArray[np.floating], device: str, progress: bool
 ) -> tuple[Result, SampleTable]:
     """A result computed again from embeddings [clips of the task, dim], and its samples.
 
@@ -164,26 +172,21 @@ def rescored(
         result: that is computed again.
         opened: its task with the data.
         embeddings: of the clips of the task.
-        device: torch device of fits; None for CUDA where there is one, else the CPU.
+        device: torch device of fits, see `fit_device_of`.
         progress: show bars of fits.
 
     Raises:
-        InputError: an unknown device.
         ValueError, FloatingPointError: embeddings that cannot be scored.
     """
-    from audio_compositionality.encoders.inference import resolve_device
     from audio_compositionality.evaluator.run.evaluate import make_result
 
-    fit_device = str(resolve_device(device))
     started = time.perf_counter()
-    scores = opened.score(Outputs(clips=embeddings), fit_device, progress)
+    scores = opened.score(Outputs(clips=embeddings), device, progress)
     seconds = {"score": time.perf_counter() - started}
     ran_on = result.device.split(", fit on ")[0]
     if any(measure.fitted for measure in opened.task.info.measures):
-        ran_on += f", fit on {fit_device}"
+        ran_on += f", fit on {device}"
     samples = SampleTable(scores.ids, scores.columns)
-    computed = make_result(
-        opened, scores, opened.samples, result.model.card(), samples, device=ran_on, seconds=seconds
-    )
+    computed = make_result(opened, scores, opened.samples, result.model.card(), samples, device=ran_on, seconds=seconds)
     kept = ("precision_deviation", "skipped", "dataset", "date")
     return computed.model_copy(update={name: getattr(result, name) for name in kept}), samples

@@ -1,165 +1,247 @@
-"""The record of a verification: what the checker writes beside a submission, and what makes it valid."""
+"""The record of a verification: what the checker writes beside a submission, and what makes it valid.
+
+A record holds no numbers of its own that could contradict the results that it speaks of: what is claimed and what was
+computed stand in two result files, and every reader compares them anew. It is signed with a secret of the checker, so
+that a board shows what its own checker wrote and nothing else.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
-import re
+import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
-import pyarrow as pa
+from pydantic import Field, StringConstraints, model_validator
 
-from .parquet_reader import ParquetReader, clean
-from audio_compositionality.evaluator.results.result import Result, ResultError
-from audio_compositionality.evaluator.compare.statistics import Interval
-from .submission import MAX_TEXT, is_date, read_result, read_samples, samples_bytes
-from .submission_files import (EMBEDDINGS, FILES, RESULT, SAMPLES, VERIFICATION, VERIFICATION_LIMIT, check_names, digests_of, folder_of, id_of, read_files)
+from audio_compositionality.evaluator.results.result import Result, SampleTable
+from audio_compositionality.evaluator.results.strict import (
+    Date,
+    ResultError,
+    Sha256,
+    Strict,
+    Text,
+    read_json,
+    told,
+    validated,
+)
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import shortened
+from audio_compositionality.tasks.base import TaskError, TaskInfo
+from audio_compositionality.tasks.registry import load_task
 
-if TYPE_CHECKING:
-    from .verification import Verification
+from .copies import Sketch
+from .differences import Difference, differences_of, sample_differences, sample_problem
+from .submission import Submission, is_date, read_result, read_samples
+from .submission_files import (
+    EMBEDDINGS,
+    FILES,
+    RESULT,
+    SAMPLES,
+    VERIFICATION,
+    VERIFICATION_LIMIT,
+    check_names,
+    digests_of,
+    folder_of,
+    id_of,
+    read_files,
+)
+from .verification import Verification
 
 SCHEMA_VERSION = 1
+"""Of the record. It rises with any change to the fields."""
 
-_MOST_DIFFERENCES = 200
+SECRET_VARIABLE = "AUDIO_COMPOSITIONALITY_SECRET"
 
-_LONGEST_NAME = 100
+LEAST_SECRET = 32
+"""Characters of a secret, at least: 32 hexadecimal digits are 128 bits."""
 
+STATED = ("task", "task_version", "n", "settings", "model", "precision_deviation", "recipe", "fingerprint", "dataset")
+"""Fields of a recomputed result that are the claim's."""
 
-@dataclass(frozen=True)
-class Difference:
-    """A number of a result beside the one that was computed.
-
-    Attributes:
-        name: what it is.
-        claimed, recomputed: the number; None where there is none.
-        tolerance: how far they may be apart; None of what follows the randomness of the fits and is only told.
-    """
-
-    name: str
-    claimed: float | None
-    recomputed: float | None
-    tolerance: float | None
-
-    @property
-    def holds(self) -> bool:
-        """Whether the claim agrees with what was computed."""
-        if self.tolerance is None:
-            return True
-        if self.claimed is None or self.recomputed is None:
-            return self.claimed is self.recomputed
-        return abs(self.claimed - self.recomputed) <= self.tolerance
+Submitter = Annotated[Text, StringConstraints(max_length=100)]
 
 
-@dataclass(frozen=True)
-class Record:
-    """The content of ``verification.json``: that a submission was recomputed, and what was found.
+class Record(Strict):
+    """The content of ``verification.json``: that a submission was recomputed.
 
     Attributes:
+        schema_version: of this file.
         id: of the submission.
-        fingerprint: of the data.
         submission: SHA-256 of the submission's files, by their names; the id is made of them.
         files: SHA-256 of the files beside the record: the result and the samples that the checker computed.
-        interval: 95 % interval of the score, see `Verification`.
-        differences: claimed and recomputed numbers, all within their tolerances.
+        sketch: what the embeddings are recognised by.
         versions: of what computed, as in a `Result`.
         date: of the check, UTC, ISO 8601.
         submitter: name on the Hub of who submitted it; None where that is not known.
+        signature: HMAC-SHA256 of everything else, see `sign`; None of a record that nobody signed.
     """
 
-    id: str
-    fingerprint: str
-    submission: Mapping[str, str]
-    files: Mapping[str, str]
-    interval: Interval | None
-    differences: tuple[Difference, ...]
-    versions: Mapping[str, str]
-    date: str
-    submitter: str | None
+    schema_version: Literal[1]
+    id: Annotated[str, StringConstraints(strict=True, pattern="^[0-9a-f]{16}$")]
+    submission: dict[Literal["embeddings.safetensors", "result.json", "samples.csv"], Sha256]
+    files: dict[Literal["result.json", "samples.csv"], Sha256]
+    sketch: Sketch
+    versions: Annotated[dict[Text, Text], Field(max_length=100)]
+    date: Date
+    submitter: Submitter | None
+    signature: Sha256 | None
+
+    @model_validator(mode="after")
+    def _check(self) -> Record:
+        # Without embeddings nothing is recomputed.
+        if set(self.submission) != {EMBEDDINGS, RESULT, SAMPLES} or set(self.files) != {RESULT, SAMPLES}:
+            raise ValueError("it does not speak of all files")
+        if self.id != id_of({str(name): digest for name, digest in self.submission.items()}):
+            raise ValueError("its id is not made of the files that it speaks of")
+        if not is_date(self.date):
+            raise ValueError("its date is none")
+        return self
 
     def dumps(self) -> str:
         """The record as JSON text."""
-        return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(self)}, indent=1, allow_nan=False) + "\n"
+        return json.dumps(self.model_dump(mode="json"), indent=1, allow_nan=False) + "\n"
 
     @classmethod
     def loads(cls, content: bytes) -> Record:
-        """The record in a file.
+        """The record in a file; `check` says whether it is the checker's.
 
         Raises:
-            ResultError: it is none, contradicts itself, or does not say that a result was verified.
+            ResultError: it is none, contradicts itself, or is not byte for byte what a checker writes.
         """
-        if len(content) > VERIFICATION_LIMIT:
-            raise ResultError(f"{VERIFICATION}: it has {len(content):,} bytes; at most {VERIFICATION_LIMIT:,} can be")
         try:
-            values = json.loads(content.decode("utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise ResultError(f"{VERIFICATION}: it is no JSON: {clean(error)}") from None
-        names = {field.name for field in fields(cls)}
-        if not isinstance(values, dict) or values.pop("schema_version", None) != SCHEMA_VERSION or set(values) != names:
-            raise ResultError(f"{VERIFICATION}: it is no record of schema version {SCHEMA_VERSION}")
-        wrong = [name for name in sorted(names) if not _FIELDS[name](values[name])]
-        if wrong:
-            raise ResultError(
-                f"{VERIFICATION}: {wrong[0]} is {clean(ascii(values[wrong[0]]))[:80]}, which it cannot be"
-            )
-        if values["id"] != id_of(values["submission"]):
-            raise ResultError(f"{VERIFICATION}: its id {values['id']} is not made of the files that it speaks of")
-        differences = tuple(Difference(**item) for item in values["differences"])
-        failed = [difference.name for difference in differences if not difference.holds]
-        if failed:
-            raise ResultError(f"{VERIFICATION}: it verifies nothing, since {failed[0]} is out of its tolerance")
-        interval = None if values["interval"] is None else tuple(values["interval"])
-        return cls(**{**values, "differences": differences, "interval": interval})
+            if len(content) > VERIFICATION_LIMIT:
+                raise ResultError(f"it has {len(content):,} bytes; at most {VERIFICATION_LIMIT:,} can be")
+            values = read_json(content)
+            version = values.get("schema_version") if isinstance(values, dict) else None
+            if version != SCHEMA_VERSION:
+                raise ResultError(f"it is no record of schema version {SCHEMA_VERSION} but of {told(version)}")
+            record = validated(cls, values)
+            if record.dumps().encode() != content:
+                raise ResultError("it is not as a checker writes it: it was changed or damaged after it was written")
+        except ResultError as error:
+            raise ResultError(f"{VERIFICATION}: {error}") from None
+        return record
 
 
-def _is_number(value: Any) -> bool:
-    # Compared, not converted: an integer may have more digits than a float can.
-    return type(value) in (int, float) and -1e300 < value < 1e300
+def secret_from_environment() -> str | None:
+    """The secret that records are signed with, from the variable AUDIO_COMPOSITIONALITY_SECRET; None where it has none.
+
+    Raises:
+        InputError: it is too short to be a secret.
+    """
+    secret = os.environ.get(SECRET_VARIABLE) or None
+    if secret is not None:
+        _key(secret)
+    return secret
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and value.isprintable()
+def _key(secret: str) -> bytes:
+    if len(secret) < LEAST_SECRET:
+        raise InputError(
+            f"{SECRET_VARIABLE} has {len(secret)} characters; it must have {LEAST_SECRET} or more, such as those that "
+            "`python -c 'import secrets; print(secrets.token_hex())'` prints"
+        )
+    return secret.encode()
 
 
-def _are_digests(value: Any, *wanted: tuple[str, ...]) -> bool:
-    return (
-        isinstance(value, dict)
-        and tuple(sorted(value)) in wanted
-        and all(isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) for digest in value.values())
-    )
+def _signature(record: Record, secret: str) -> str:
+    """HMAC-SHA256 (RFC 2104) of the record as JSON without its signature, names sorted."""
+    values: dict[str, Any] = record.model_dump(mode="json", exclude={"signature"})
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hmac.new(_key(secret), b"audio-compositionality verification\n" + text.encode(), hashlib.sha256).hexdigest()
 
 
-def _is_difference(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and set(value) == {field.name for field in fields(Difference)}
-        and _is_text(value["name"])
-        and all(value[name] is None or _is_number(value[name]) for name in ("claimed", "recomputed", "tolerance"))
-    )
+def sign(record: Record, secret: str) -> Record:
+    """The record with the signature of a secret.
+
+    Raises:
+        InputError: the secret is too short.
+    """
+    return record.model_copy(update={"signature": _signature(record, secret)})
 
 
-def _is_interval(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)) and value[0] <= value[1]
+def check(record: Record, secret: str | None) -> bool:
+    """Whether a record is signed with a secret.
+
+    Returns:
+        True; False where there is no secret to check it with.
+
+    Raises:
+        ResultError: it is not signed, or with another secret.
+        InputError: the secret is too short.
+    """
+    if secret is None:
+        return False
+    if record.signature is None:
+        raise ResultError(f"{VERIFICATION}: nobody signed it")
+    if not hmac.compare_digest(record.signature, _signature(record, secret)):
+        raise ResultError(f"{VERIFICATION}: its signature is not the checker's")
+    return True
 
 
-_FIELDS: Mapping[str, Any] = {
-    "id": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{16}", value),
-    "fingerprint": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value),
-    # Without embeddings nothing is recomputed.
-    "submission": lambda value: _are_digests(value, (EMBEDDINGS, RESULT, SAMPLES)),
-    "files": lambda value: _are_digests(value, (RESULT, SAMPLES)),
-    "interval": lambda value: value is None or _is_interval(value),
-    "differences": lambda value: (
-        isinstance(value, list) and 0 < len(value) <= _MOST_DIFFERENCES and all(map(_is_difference, value))
-    ),
-    "versions": lambda value: (
-        isinstance(value, dict) and len(value) < 100 and all(map(_is_text, [*value, *value.values()]))
-    ),
-    "date": lambda value: isinstance(value, str) and is_date(value),
-    "submitter": lambda value: value is None or (_is_text(value) and len(value) <= _LONGEST_NAME),
-}
+def check_record(record: Record, digests: Mapping[str, str], claimed: Result, recomputed: bytes) -> Result:
+    """The result that a checker computed for a submission. No samples are needed, so that a board can list it.
+
+    Args:
+        record: read from its file.
+        digests: SHA-256 of the submission's files, by their names.
+        claimed: result of the submission.
+        recomputed: content of the ``result.json`` beside the record.
+
+    Raises:
+        ResultError: the record is of other files, the two results are not of the same model, data and task, or the
+            claim differs from what was computed; `Record.signature` is not looked at, see `check`.
+    """
+    if {str(name): digest for name, digest in record.submission.items()} != dict(digests):
+        raise ResultError(f"{VERIFICATION}: it is the record of other files")
+    result = _recomputed(record, recomputed)
+    _check_stated(claimed, result)
+    _check_differences(differences_of(_info(result), claimed, result))
+    return result
+
+
+def _recomputed(record: Record, content: bytes) -> Result:
+    if digests_of({RESULT: content})[RESULT] != record.files[RESULT]:
+        raise ResultError(f"{RESULT} is another file than {VERIFICATION} speaks of")
+    result = read_result(content)
+    if record.files[SAMPLES] != result.samples_sha256:
+        raise ResultError(f"{RESULT} is of other samples than {VERIFICATION} speaks of")
+    return result
+
+
+def _check_stated(claimed: Result, recomputed: Result) -> None:
+    """Refuse two results that are not of the same model, data and task."""
+    other = [name for name in (*STATED, "date") if getattr(claimed, name) != getattr(recomputed, name)]
+    for name in ("measures", "intervals"):
+        if set(getattr(claimed, name)) != set(getattr(recomputed, name)):
+            other.append(name)
+    if other:
+        raise ResultError(f"{RESULT} beside {VERIFICATION} is not of the submission: other are {', '.join(other)}")
+
+
+def _info(result: Result) -> TaskInfo:
+    """The task of a result, in the version of the result."""
+    try:
+        info = load_task(result.task).info
+    except TaskError as error:
+        raise ResultError(f"{VERIFICATION}: {error}") from None
+    if info.version != result.task_version:
+        raise ResultError(
+            f"{VERIFICATION}: it is of version {result.task_version} of {info.name}, this is version {info.version}"
+        )
+    return info
+
+
+def _check_differences(differences: tuple[Difference, ...]) -> None:
+    for difference in differences:
+        if not difference.holds:
+            raise ResultError(f"{VERIFICATION}: it verifies nothing, since {difference}")
 
 
 @dataclass(frozen=True)
@@ -168,88 +250,81 @@ class VerifiedEntry:
 
     record: Record
     result: Result
-    samples: pa.Table
+    samples: SampleTable
+
+
+def parse_verification(files: Mapping[str, bytes], name: str | None, submission: Submission) -> VerifiedEntry:
+    """What the checker wrote for a submission, from the content of its files, compared in all that can be compared.
+
+    Args:
+        files: content by name.
+        name: path of the folder in the repository, which has to be that of its content; None where it has none.
+        submission: that it speaks of.
+
+    Raises:
+        ResultError: it is not what a checker writes, its files are not those that the record speaks of, or it
+            contradicts the submission.
+    """
+    check_names(files, FILES["verified"], optional=())
+    record = Record.loads(files[VERIFICATION])
+    result = check_record(record, digests_of(submission.files), submission.result, files[RESULT])
+    folder = folder_of(result, record.id, "verified")
+    if name is not None and name != folder:
+        raise ResultError(f"its place is {shortened(name, 400)}, but its content belongs to {folder}")
+    samples = read_samples(files[SAMPLES], result)
+    problem = sample_problem(submission.samples, samples)
+    if problem is not None:
+        raise ResultError(f"{SAMPLES} beside {VERIFICATION}: {problem}")
+    _check_differences(sample_differences(_info(result), submission.samples, samples))
+    return VerifiedEntry(record, result, samples)
+
+
+def read_verification(folder: Path, submission: Submission, name: str | None = None) -> VerifiedEntry:
+    """Read a folder that the checker wrote; see `parse_verification`."""
+    return parse_verification(read_files(folder, FILES["verified"]), name, submission)
 
 
 def verification_files(
-    verification: Verification, *, submitter: str | None = None, date: datetime | None = None
+    verification: Verification,
+    *,
+    secret: str | None = None,
+    submitter: str | None = None,
+    date: datetime | None = None,
 ) -> dict[str, bytes]:
     """The files of a verified submission, for `verification_folder`, by their names.
 
     Args:
         verification: of a submission.
+        secret: that the record is signed with; without one it is not signed, and no board shows it.
         submitter: name on the Hub of who submitted it, where that is known.
         date: of the check; default now.
 
     Raises:
-        ValueError: nothing was verified, or no submission.
+        InputError: nothing was verified, or no submission.
     """
-    from audio_compositionality.evaluator.run.evaluation import library_versions
+    from audio_compositionality.evaluator.run.evaluate import library_versions
 
-    if not verification.verified or verification.id is None or verification.recomputed is None:
-        raise ValueError("only a submission that was verified has files that say so")
-    files = {RESULT: verification.recomputed.dumps().encode(), SAMPLES: samples_bytes(verification.samples)}
-    record = Record(
-        id=verification.id,
-        fingerprint=verification.result.fingerprint,
-        submission=dict(verification.digests),
-        files=digests_of(files),
-        interval=verification.interval,
-        differences=verification.differences,
-        versions=library_versions(),
-        date=(date or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
-        submitter=submitter,
-    )
-    return {VERIFICATION: record.dumps().encode(), **files}
+    recomputed, samples, sketch = verification.recomputed, verification.samples, verification.sketch
+    if not verification.verified or recomputed is None or samples is None or sketch is None or not verification.id:
+        raise InputError("only a submission that was verified has files that say so")
+    files = {RESULT: recomputed.dumps().encode(), SAMPLES: samples.dumps().encode()}
+    values = {
+        "schema_version": SCHEMA_VERSION,
+        "id": verification.id,
+        "submission": dict(verification.digests),
+        "files": digests_of(files),
+        "sketch": sketch.model_dump(),
+        "versions": library_versions(),
+        "date": (date or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
+        "submitter": submitter,
+        "signature": None,
+    }
+    record = validated(Record, values)
+    return {VERIFICATION: (sign(record, secret) if secret else record).dumps().encode(), **files}
 
 
 def verification_folder(verification: Verification) -> str:
     """Path in the repository of the folder of a verified submission."""
     if verification.id is None:
-        raise ValueError("a local result has no place in the repository")
+        raise InputError("a local result has no place in the repository")
     return folder_of(verification.result, verification.id, "verified")
-
-
-def parse_verification(files: Mapping[str, bytes], name: str | None, reader: ParquetReader) -> VerifiedEntry:
-    """What the checker wrote, from the content of its files.
-
-    Args:
-        files: content by name.
-        name: path of the folder in the repository, which has to be that of its content; None where it has none.
-        reader: of Parquet files.
-
-    Raises:
-        ResultError: it is not what a checker writes, or its files are not those that the record speaks of.
-    """
-    check_names(files, FILES["verified"], optional=())
-    record = Record.loads(files[VERIFICATION])
-    result = check_recomputed(files[RESULT], record)
-    folder = folder_of(result, record.id, "verified")
-    if name is not None and name != folder:
-        raise ResultError(f"its place is {clean(name)}, but its content belongs to {folder}")
-    if digests_of({SAMPLES: files[SAMPLES]})[SAMPLES] != record.files[SAMPLES]:
-        raise ResultError(f"{SAMPLES} is another file than {VERIFICATION} speaks of")
-    return VerifiedEntry(record, result, read_samples(files[SAMPLES], result, reader))
-
-
-def check_recomputed(content: bytes, record: Record) -> Result:
-    """The ``result.json`` beside a record.
-
-    Raises:
-        ResultError: it is not the one that the record speaks of, or no result.
-    """
-    if digests_of({RESULT: content})[RESULT] != record.files[RESULT]:
-        raise ResultError(f"{RESULT} is another file than {VERIFICATION} speaks of")
-    result = read_result(content)
-    if result.fingerprint != record.fingerprint:
-        raise ResultError(f"{RESULT} is of other data than {VERIFICATION} says")
-    return result
-
-
-def read_verification(folder: Path, name: str | None = None, reader: ParquetReader | None = None) -> VerifiedEntry:
-    """Read a folder that the checker wrote; see `parse_verification`."""
-    files = read_files(folder, FILES["verified"])
-    if reader is not None:
-        return parse_verification(files, name, reader)
-    with ParquetReader() as own:
-        return parse_verification(files, name, own)

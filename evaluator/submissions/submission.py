@@ -18,10 +18,22 @@ from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, check_samples
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.support.text import shortened
+from audio_compositionality.tasks.base import Scores, TaskError
 from audio_compositionality.tasks.registry import load_task
 
+from .differences import interval_tolerance, mean_problem
 from .rounded import MAX_DIM, RoundedEmbeddings
-from .submission_files import EMBEDDINGS, FILES, LIMITS, RESULT, SAMPLES, check_names, folder_of, read_files, submission_id
+from .submission_files import (
+    EMBEDDINGS,
+    FILES,
+    LIMITS,
+    RESULT,
+    SAMPLES,
+    check_names,
+    folder_of,
+    read_files,
+    submission_id,
+)
 
 Content = TypeVar("Content")
 
@@ -71,6 +83,7 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
     if name is not None and name != folder:
         raise ResultError(f"its place is {shortened(name, 400)}, but its content belongs to {folder}")
     samples = read_samples(files[SAMPLES], result)
+    _check_means(result, samples)
     embeddings = None
     if EMBEDDINGS in files:
         embeddings = _named(EMBEDDINGS, files[EMBEDDINGS], RoundedEmbeddings.loads)
@@ -120,6 +133,17 @@ def read_samples(content: bytes, result: Result) -> SampleTable:
     return _named(SAMPLES, content, lambda text: check_samples(result, text))
 
 
+def _check_means(result: Result, samples: SampleTable) -> None:
+    """Refuse samples whose means are not the measures of a result of the current version of its task."""
+    try:
+        info = load_task(result.task).info
+    except TaskError as error:
+        raise ResultError(f"{RESULT}: {error}") from None
+    problem = mean_problem(info, result, samples) if info.version == result.task_version else None
+    if problem is not None:
+        raise ResultError(f"{SAMPLES}: {problem}")
+
+
 def _named(name: str, content: bytes, read: Callable[[bytes], Content]) -> Content:
     """What a file holds; a `ResultError` about it begins with its name."""
     if len(content) > LIMITS[name]:
@@ -164,6 +188,29 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
         return f"it has {result.n:,} samples, the data have {len(opened.samples.ids):,}"
     if result.model.output_dim is not None and result.model.output_dim > MAX_DIM:
         return f"its embeddings have {result.model.output_dim:,} numbers; at most {MAX_DIM:,} can be submitted"
+    return None
+
+
+def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
+    """Why samples are not those of the data, or their intervals not those that the result states; None where they are.
+
+    Nothing is computed from embeddings, so that it holds for a submission without them too.
+    """
+    from audio_compositionality.evaluator.run.evaluate import intervals_of
+
+    result, samples = submission.result, submission.samples
+    described = opened.samples
+    if samples.ids != described.ids:
+        return "its samples are not those of the data, in their order"
+    intervals = intervals_of(opened.task, Scores(result.measures, samples.ids, samples.columns), described)
+    if set(intervals) != set(result.intervals):
+        return "its intervals are not those that its task has"
+    for name, interval in intervals.items():
+        claim, allowed = result.intervals[name], interval_tolerance(interval)
+        if (claim is None) != (interval is None) or any(
+            abs(a - b) > allowed for a, b in zip(claim or (), interval or (), strict=True)
+        ):
+            return f"the interval of {name} is not that of its samples"
     return None
 
 

@@ -1,53 +1,81 @@
-"""The verify command: which results there are in what was named, and what recomputing them found, as tables."""
+"""What `verify` shows: which results there are in what was named, and what recomputing them gave, as tables."""
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from audio_compositionality.evaluator.results.result import is_result_file
+from audio_compositionality.evaluator.results.strict import ResultError
+from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.table import Cell, Column, Row, Table
+from audio_compositionality.support.text import number_text, plain, shortened
+from audio_compositionality.tasks.registry import list_tasks, load_task
 
-from .parquet_reader import ParquetReader, clean
-from .record import Difference
-from audio_compositionality.evaluator.results.result import TASKS, ResultError
-from .submission_files import RESULT, parse_path
-from audio_compositionality.evaluator.compare.table import PIPED_WIDTH, TITLES, number
-from .verification import Verification, verify_local, verify_submission
+from .differences import Difference
+from .record import check, read_verification, secret_from_environment
+from .submission import read_submission
+from .submission_files import RESULT, VERIFICATION, parse_path
+from .verification import Verification, verify_folder, verify_local
 
-_LEGEND = """\
+LEGEND = """\
 verified: recomputed from these embeddings, and equal to the claim within the tolerance. Tolerance: 1e-6 where nothing
-is fitted; of A-TRE's scores the spread of the fits, which 1 % of honest claims exceed; - of a number that follows the
-randomness of the fits and is only told. Of each column of samples the one farthest off is shown. That the embeddings
-are those of the encoder that is named cannot be seen in them."""
+is fitted, a tenth of the width for the ends of intervals; of fitted scores the spread of the fits, which 1 % of honest
+claims exceed; – of a number that follows the randomness of the fits, or that no measure names, and is only told. Of
+each column of samples the one farthest off is shown. That the embeddings are those of the model that is named cannot be
+seen in them.""".replace("\n", " ")
+
+_COLUMNS = (
+    Column("number", numeric=False),
+    Column("claimed", "what the result says", digits=6),
+    Column("recomputed", "what was computed from the embeddings", digits=6),
+    Column("difference", "how far the two are apart"),
+    Column("tolerance", "how far they may be; – of what is only told"),
+    Column("verdict", "whether it holds", numeric=False),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What verifying one result gave.
+
+    Attributes:
+        path: folder of a submission or of a record, or JSON file of a local result.
+        table: claimed and recomputed numbers; None where it could not be read.
+        verified: whether the claim holds.
+        error: why it could not be read; None where it could.
+    """
+
+    path: Path
+    table: Table | None = None
+    verified: bool = False
+    error: str | None = None
 
 
 def find_results(path: Path) -> list[Path]:
-    """Folders of submissions, and JSON files of local results, at a path or below it.
+    """Folders of submissions and of records, and JSON files of local results, at a path or below it.
 
     Raises:
         ResultError: there are none.
     """
-    if path.name == RESULT and path.is_file():
+    if path.name in (RESULT, VERIFICATION) and path.is_file():
         return [path.parent]
     if path.is_file():
         return [path]
-    local = [f"{task}.json" for task in TASKS]
-    found = []
+    tasks = [task.info.name for task in list_tasks()]
+    results = []
     for folder, _, names in os.walk(path):
-        if RESULT in names and "verification.json" not in names:
-            found.append(Path(folder))
-        found += [Path(folder) / name for name in local if name in names]
-    if not found:
+        if RESULT in names or VERIFICATION in names:
+            results.append(Path(folder))
+        results += [Path(folder) / name for name in names if is_result_file(Path(name), tasks)]
+    if not results:
         raise ResultError(
-            f"{path} holds no results: give the folder of a submission, its {RESULT}, or a file {' or '.join(local)} "
-            "that `evaluate` has written"
+            f"{path} holds no results: give the folder of a submission, its {RESULT}, or a file "
+            f"{' or '.join(f'{name}.json' for name in tasks)} that `evaluate` has written"
         )
-    return sorted(found)
+    return sorted(results)
 
 
 def name_in_repository(folder: Path) -> str | None:
@@ -57,65 +85,90 @@ def name_in_repository(folder: Path) -> str | None:
 
 
 def verify_paths(
-    paths: Sequence[Path], *, data: str | None = None, embeddings: Path | None = None, device: str | None = None
-) -> int:
-    """Verify results one after the other and print what was found.
+    paths: Sequence[Path],
+    *,
+    data: str | Path | None = None,
+    store: str | Path | None = None,
+    device: str | None = None,
+    progress: bool = False,
+) -> Iterator[Outcome]:
+    """Verify results one after the other. One that cannot be read is told and keeps no other from being verified.
 
-    Returns:
-        the exit status: 0 where all are verified, 1 where one is not, 2 where one cannot be read.
+    Args:
+        paths: see `find_results`.
+        data, store, device, progress: see `verify_local`.
+
+    Raises:
+        ResultError: a path holds no results.
+        InputError: the secret in the environment is too short.
     """
-    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
-    found = dict.fromkeys(result for path in paths for result in find_results(path))
-    status = 0
-    with ParquetReader() as reader:
-        for path in found:
-            try:
-                if path.is_dir():
-                    name = name_in_repository(path)
-                    verification = verify_submission(
-                        path, name=name, data=data, device=device, progress=True, reader=reader
-                    )
-                else:
-                    verification = verify_local(path, data=data, embeddings=embeddings, device=device, progress=True)
-            except (OSError, ValueError) as error:
-                print(f"error: {clean(path)}: {clean(error)}", file=sys.stderr)
-                status = 2
+    secret = secret_from_environment()
+    results = [result for path in paths for result in find_results(path)]
+    for path in dict.fromkeys(results):
+        where = shortened(str(path), 300)
+        try:
+            if (path / VERIFICATION).exists():
+                yield Outcome(path, _record_table(path, secret, where), True)
                 continue
-            print_verification(verification, clean(path), console)
-            status = status or int(not verification.verified)
-    console.print(_LEGEND.replace("\n", " "), style="dim", highlight=False)
-    return status
+            if path.is_dir():
+                name = name_in_repository(path)
+                verification = verify_folder(path, name=name, data=data, device=device, progress=progress)
+            else:
+                verification = verify_local(path, data=data, store=store, device=device, progress=progress)
+        except (OSError, AudioCompositionalityError) as error:
+            yield Outcome(path, error=f"{where}: {shortened(str(error), 600)}")
+            continue
+        yield Outcome(path, verification_table(verification, where), verification.verified)
 
 
-def print_verification(verification: Verification, where: str, console: Console) -> None:
-    """Print the claimed and the recomputed numbers, and the verdict."""
+def verification_table(verification: Verification, where: str) -> Table:
+    """The claimed and the recomputed numbers, and the verdict below them."""
     result = verification.result
-    title = Text(f"{TITLES[result.task]} of {clean(result.encoder_id)}: {where}", style="bold")
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("", overflow="fold")
-    for heading in ("claimed", "recomputed", "difference", "tolerance"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for difference in verification.differences:
-        table.add_row(*map(Text, _cells(difference)))
-    if verification.differences:
-        console.print(table)
-    else:
-        console.print(title)
-    for problem in verification.problems:
-        console.print(Text(clean(problem)))
+    legend = [plain(problem) for problem in verification.problems]
     if verification.verified and verification.recomputed is not None:
-        interval = verification.interval
-        ends = "" if interval is None else f", 95 % interval {number(interval[0], 4)}…{number(interval[1], 4)}"
-        console.print(Text(f"verified: {number(verification.recomputed.score, 6)}{ends}", style="bold green"))
+        info = load_task(result.task).info
+        value = verification.recomputed.measures[info.ranks_by]
+        interval = verification.recomputed.intervals.get(info.ranks_by)
+        number = number_text(None if value is None else float(value), 6)
+        ends = "" if interval is None else f", 95 % interval {interval[0]:.4f} to {interval[1]:.4f}"
+        legend.append(f"verified: {info.measure(info.ranks_by).heading} {number}{ends}")
     else:
-        console.print(Text("not verified", style="bold red"))
-    console.print()
+        legend.append("not verified")
+    rows = tuple(Row(_cells(difference)) for difference in verification.differences)
+    return Table(_caption(result.task, result.model.id, where), _COLUMNS, rows, tuple(legend))
 
 
-def _cells(difference: Difference) -> tuple[str, ...]:
-    claimed, recomputed = difference.claimed, difference.recomputed
-    apart = "-" if claimed is None or recomputed is None else f"{abs(claimed - recomputed):.1e}"
-    tolerance = "-" if difference.tolerance is None else f"{difference.tolerance:.1e}"
-    verdict = "" if difference.holds else "differs"
-    return difference.name, number(claimed, 6), number(recomputed, 6), apart, tolerance, verdict
+def _caption(task: str, model: str, where: str) -> str:
+    return f"{load_task(task).info.title} of {shortened(model, 150)}: {where}"
+
+
+def _cells(difference: Difference) -> tuple[Cell, ...]:
+    claimed, recomputed, tolerance = difference.claimed, difference.recomputed, difference.tolerance
+    apart = None if claimed is None or recomputed is None else abs(claimed - recomputed)
+    verdict = "only told" if tolerance is None else "holds" if difference.holds else "differs"
+    small = (Cell(x, None if x is None else f"{x:.1e}") for x in (apart, tolerance))
+    return Cell(difference.name), Cell(claimed), Cell(recomputed), *small, Cell(verdict)
+
+
+def _record_table(folder: Path, secret: str | None, where: str) -> Table:
+    """What a record says, compared with its submission.
+
+    Raises:
+        ResultError: there is no submission that it belongs to, or it contradicts it, or somebody else signed it.
+    """
+    name = name_in_repository(folder)
+    if name is None:
+        raise ResultError("it is a record outside a results repository: its submission cannot be found")
+    submission_folder = folder.absolute().parents[3] / name.replace("verified/", "results/", 1)
+    submission = read_submission(submission_folder, name.replace("verified/", "results/", 1))
+    entry = read_verification(folder, submission, name)
+    signed = "signed with the secret of this environment" if check(entry.record, secret) else "signature not checked"
+    caption = f"Record of {_caption(entry.result.task, entry.result.model.id, where)}"
+    columns = (Column("record", numeric=False), Column("", numeric=False))
+    facts = {
+        "date": entry.record.date,
+        "submitter": entry.record.submitter or "–",
+        "signature": signed,
+    }
+    rows = tuple(Row((Cell(name), Cell(value))) for name, value in facts.items())
+    return Table(caption, columns, rows, ("the record agrees with its submission",))

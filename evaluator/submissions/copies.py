@@ -1,0 +1,150 @@
+"""Copies: whether embeddings are those of an earlier submission, told from a few numbers instead of the files.
+
+A `Sketch` stands in the checker's record of each submission. It holds a digest of the values, which a file's form does
+not change, and distances between clips, which a shift, a rotation, another order of dimensions, other signs and another
+scale do not change either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from audio_compositionality.evaluator.results.strict import Count, Positive, Sha256, Strict
+
+from .rounded import RoundedEmbeddings
+
+NUMBERS = 64
+"""Distances of either kind in a sketch: 128 numbers, 1 kB of JSON."""
+
+NEAR = 0.25
+"""Root mean square difference of the distances of pairs, in units of their standard deviation, up to which embeddings
+are nearly the same. Of the kept scores' models, any two differ by more than 0.8; independent ones differ by sqrt(2)."""
+
+SAME = 1e-3
+"""Sorted distances that nowhere differ by more are the same. It is tighter: sorting brings what differs together, and
+rounding to 16 bits changes a distance by at most 5e-4 of itself."""
+
+LEAST_SPREAD = 0.02
+"""Standard deviation of distances below which they tell nothing: clips are all equally far apart."""
+
+Distances = Annotated[list[Positive], Field(max_length=NUMBERS)]
+
+
+class Sketch(Strict):
+    """What embeddings are recognised by.
+
+    Attributes:
+        clips: number of clips.
+        values: SHA-256 of the rounded values: equal where only offset, power of two or the file's form differ.
+        pairs: distance of each of up to 64 pairs of fixed clips, in units of the root mean square distance from the
+            mean; rounded to 1e-5.
+        radii: 64 quantiles of the distances of all clips from their mean, in the same units: the order of clips does
+            not change them.
+    """
+
+    clips: Count
+    values: Sha256
+    pairs: Distances
+    radii: Distances
+
+
+def sketch_of(embeddings: RoundedEmbeddings) -> Sketch:
+    """The sketch of the embeddings of a submission."""
+    # Without the sign of zeros, which is nothing that tells embeddings apart.
+    values = np.ascontiguousarray(embeddings.values + np.float16(0), "<f2")
+    digest = hashlib.sha256(f"{values.shape}".encode() + values.tobytes()).hexdigest()
+    exact = values.astype(np.float64)
+    exact -= exact.mean(axis=0)
+    distances = np.linalg.norm(exact, axis=1)
+    unit = float(np.sqrt((distances**2).mean())) or 1.0
+    fixed = np.linspace(0, len(exact) - 1, min(NUMBERS + 1, len(exact))).round().astype(np.int64)
+    pairs = np.linalg.norm(np.diff(exact[fixed], axis=0), axis=1)
+    radii = np.quantile(distances, np.linspace(0, 1, NUMBERS))
+    return Sketch(clips=len(exact), values=digest, pairs=_written(pairs / unit), radii=_written(radii / unit))
+
+
+def _written(distances: NDArray[np.float64]) -> list[float]:
+    return [round(float(distance), 5) for distance in distances]
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A submission that a new one is compared with.
+
+    Attributes:
+        name: of its folder, or who submitted it: what a maintainer is shown.
+        model: id of the model that it names.
+        date: of the checker's record, ISO 8601: who came first is known by it.
+        sketch: from the record.
+    """
+
+    name: str
+    model: str
+    date: str
+    sketch: Sketch
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """An earlier submission with the same, or nearly the same, embeddings.
+
+    Attributes:
+        earlier: the submission.
+        kind: ``exact``: the same values; ``near``: the same distances between the same clips, as after scaling, a
+            shift, a rotation, other signs or a little noise; ``permuted``: the same distances from the mean, as after
+            another order of the rows too. Only the first is proof.
+    """
+
+    earlier: Earlier
+    kind: Literal["exact", "near", "permuted"]
+
+    def __str__(self) -> str:
+        alike = {
+            "exact": "its embeddings are those",
+            "near": "its embeddings are nearly those",
+            "permuted": "its embeddings are, in another order, nearly those",
+        }
+        return f"{alike[self.kind]} of {self.earlier.model}, {self.earlier.name} of {self.earlier.date}"
+
+
+def near_duplicates(sketch: Sketch, model: str, earlier: Iterable[Earlier]) -> list[Duplicate]:
+    """The earlier submissions of other models that embeddings may be copied from, the first owner first.
+
+    Args:
+        sketch: of the new submission.
+        model: id that it names; the same model may be submitted again, and for other tasks.
+        earlier: submissions for the same data.
+    """
+    duplicates = []
+    for other in earlier:
+        kind = _kind(sketch, other.sketch)
+        if kind is not None and other.model != model:
+            duplicates.append(Duplicate(other, kind))
+    order = ("exact", "near", "permuted")
+    return sorted(duplicates, key=lambda duplicate: (order.index(duplicate.kind), duplicate.earlier.date))
+
+
+def _kind(one: Sketch, other: Sketch) -> Literal["exact", "near", "permuted"] | None:
+    if one.values == other.values:
+        return "exact"
+    if one.clips != other.clips:
+        return None
+    pairs, other_pairs, radii, other_radii = (
+        np.array(distances, np.float64) for distances in (one.pairs, other.pairs, one.radii, other.radii)
+    )
+    if _tells(pairs, other_pairs) and np.sqrt(((pairs - other_pairs) ** 2).mean()) <= NEAR * pairs.std():
+        return "near"
+    if _tells(radii, other_radii) and np.abs(radii - other_radii).max() <= SAME:
+        return "permuted"
+    return None
+
+
+def _tells(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    return len(one) == len(other) > 1 and min(one.std(), other.std()) >= LEAST_SPREAD

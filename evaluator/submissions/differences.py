@@ -1,0 +1,156 @@
+"""What is claimed beside what was computed, number by number, each with the distance that is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from audio_compositionality.evaluator.results.result import Result, SampleTable
+from audio_compositionality.tasks.base import Measure, TaskInfo
+
+TOLERANCE = 1e-6
+"""Of whatever is computed without a fit, relative where a number is larger than 1: other libraries and processors add
+in another order, which changes cosines by about 1e-12; what is claimed is of the same rounded embeddings."""
+
+INTERVAL_TOLERANCE = 0.1
+"""Of the ends of an interval, in units of its width: other versions of a library may draw other resamples, and 4,000 of
+them leave an end uncertain by about 1 % of the width."""
+
+LEAST_FIT_TOLERANCE = 1e-3
+"""Of the score of fits, however little theirs spread: so far fits on other devices and versions may differ."""
+
+FIT_CONFIDENCE = 0.99
+"""Two means of k fits each differ by more than the tolerance in 1 % of the cases; see `_fit_tolerance`."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A number of a result beside the one that was computed.
+
+    Attributes:
+        name: what it is.
+        claimed, recomputed: the number; None where there is none.
+        tolerance: how far they may be apart; None of what follows the randomness of fits and is only told.
+    """
+
+    name: str
+    claimed: float | None
+    recomputed: float | None
+    tolerance: float | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim agrees with what was computed."""
+        if self.tolerance is None:
+            return True
+        if self.claimed is None or self.recomputed is None:
+            return self.claimed is self.recomputed
+        return abs(self.claimed - self.recomputed) <= self.tolerance
+
+    def __str__(self) -> str:
+        claimed, recomputed = ("none" if x is None else f"{x:.9g}" for x in (self.claimed, self.recomputed))
+        return f"{self.name} is {claimed} in the claim and {recomputed} recomputed"
+
+
+def differences_of(info: TaskInfo, claimed: Result, recomputed: Result) -> tuple[Difference, ...]:
+    """The measures and the ends of their intervals. What is told only has no tolerance.
+
+    Args:
+        info: the task of both, in their version.
+        claimed: what somebody says.
+        recomputed: what was computed; tolerances are made of it alone, since a claimed spread may be any number.
+    """
+    return tuple(difference for measure in info.measures for difference in _of_measure(measure, claimed, recomputed))
+
+
+def _of_measure(measure: Measure, claimed: Result, recomputed: Result) -> Iterator[Difference]:
+    name = measure.name
+    claim, value = _number(claimed, name), _number(recomputed, name)
+    yield Difference(name, claim, value, _tolerance(measure, value, recomputed))
+    if measure.column is None:
+        return
+    interval = recomputed.intervals.get(name)
+    allowed = None if measure.fitted else interval_tolerance(interval)
+    for place, end in enumerate(("lower", "upper")):
+        claim, value = (None if ends is None else ends[place] for ends in (claimed.intervals.get(name), interval))
+        yield Difference(f"{end} end of the interval of {name}", claim, value, allowed)
+
+
+def interval_tolerance(interval: tuple[float, float] | None) -> float:
+    """How far the ends of an interval may be from those of the one that was computed."""
+    return TOLERANCE if interval is None else max(TOLERANCE, INTERVAL_TOLERANCE * (interval[1] - interval[0]))
+
+
+def _number(result: Result, name: str) -> float | None:
+    value = result.measures.get(name)
+    return None if value is None else float(value)
+
+
+def _tolerance(measure: Measure, value: float | None, recomputed: Result) -> float | None:
+    if not measure.fitted:
+        return _exact(value)
+    return None if measure.spread is None else _fit_tolerance(measure.spread, recomputed)
+
+
+def _exact(value: float | None) -> float:
+    return TOLERANCE * max(1.0, abs(value or 0.0))
+
+
+def _fit_tolerance(spread: str, recomputed: Result) -> float:
+    """How far means of k fits may be apart, from the standard deviation s of the k that were computed here.
+
+    The difference of two means of k has the standard deviation s sqrt(2 / k), estimated with k - 1 degrees of freedom.
+    """
+    seeds = recomputed.settings.get("seeds")
+    count = len(seeds) if isinstance(seeds, list) else 0
+    if count < 2:
+        return LEAST_FIT_TOLERANCE
+    quantile = float(stats.t.ppf((1 + FIT_CONFIDENCE) / 2, count - 1))
+    return max(LEAST_FIT_TOLERANCE, quantile * float(recomputed.measures[spread] or 0.0) * math.sqrt(2 / count))
+
+
+def sample_differences(info: TaskInfo, claimed: SampleTable, recomputed: SampleTable) -> tuple[Difference, ...]:
+    """Of each column of samples the one that is farthest off; both have the same columns of the same samples.
+
+    Columns of fitted measures are only told: where an embedding has nothing to be learnt, other fits score other
+    samples high. So are those that no measure is the mean of, such as coordinates on axes that may be any.
+    """
+    exact = {measure.column for measure in info.sampled if not measure.fitted}
+    exact -= {measure.column for measure in info.sampled if measure.fitted}
+    differences = []
+    for name, values in recomputed.columns.items():
+        claims = claimed.columns[name]
+        worst = int(np.argmax(np.abs(claims - values)))
+        claim, value = float(claims[worst]), float(values[worst])
+        tolerance = _exact(value) if name in exact else None
+        differences.append(Difference(f"{name} of {recomputed.ids[worst]}", claim, value, tolerance))
+    return tuple(differences)
+
+
+def sample_problem(claimed: SampleTable, recomputed: SampleTable) -> str | None:
+    """Why two tables of samples cannot be compared; None where they can."""
+    if claimed.ids != recomputed.ids:
+        return "its samples are not those of the data, in their order"
+    if set(claimed.columns) != set(recomputed.columns):
+        return "the columns of its samples are not those of its task"
+    return None
+
+
+def mean_problem(info: TaskInfo, result: Result, samples: SampleTable) -> str | None:
+    """Why samples cannot be those of a result: a measure that is no mean of its column, or a value out of its range;
+    None where they can."""
+    for measure in info.sampled:
+        column = samples.columns.get(measure.column or "")
+        value = result.measures.get(measure.name)
+        if column is None or value is None:
+            continue
+        low, high = measure.range
+        if column.min() < low - TOLERANCE or column.max() > high + TOLERANCE:
+            return f"{measure.column} is not within {low:g} to {high:g}"
+        if abs(float(column.mean()) - float(value)) > 1e-9 * max(1.0, abs(float(value))):
+            return f"the mean of {measure.column} is not the {measure.name} of the result"
+    return None
