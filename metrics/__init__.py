@@ -5,14 +5,11 @@ is also published alone: with ``app.py``, the one page of all metrics, it makes 
 no metric, and changes nothing on disk.
 """
 
-import ast
 import hashlib
 import os
 import sys
 import time
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 _FOLDER = Path(__file__).parent
 
@@ -27,34 +24,6 @@ def metric_file(name: str) -> Path:
     if name not in list_metrics():
         raise LookupError(f"There is no metric {name!r}; there are {', '.join(list_metrics())}.")
     return _FOLDER / name / f"{name}.py"
-
-
-def metric_version(name: str) -> int:
-    """Return the version of a metric's scores, its ``VERSION``. Raises LookupError when there is no such metric."""
-    version: int = _literals(metric_file(name))["VERSION"]
-    return version
-
-
-def metric_measures(name: str) -> dict[str, dict[str, Any]]:
-    """Return what the numbers of a metric are, its ``MEASURES``, without importing it (which takes seconds).
-
-    The keys are the names of the numbers, the score first; the values are fields of `tasks.base.Measure`. Raises
-    LookupError when there is no such metric.
-    """
-    measures: dict[str, dict[str, Any]] = _literals(metric_file(name))["MEASURES"]
-    return measures
-
-
-@cache
-def _literals(path: Path) -> dict[str, Any]:
-    """The values of ``VERSION`` and ``MEASURES`` in a module's text."""
-    return {
-        node.targets[0].id: ast.literal_eval(node.value)
-        for node in ast.parse(path.read_text("utf-8")).body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id in ("VERSION", "MEASURES")
-    }
 
 
 def register() -> list[Path]:

@@ -8,7 +8,7 @@ without positions, pass one pre-norm Transformer layer, and the [CLS] row is the
 The score alone misleads: embeddings that share a large mean reach 0.99 with a constant prediction. So it
 comes with the score of that constant, a second fit to centred targets, closed-form ridge regressions
 beside permuted metadata, and retrieval of the own scene. Fits are in float32 on one device, on a CPU each on
-one thread and side by side; statistics are in float64. One seed gives one result on one machine, whatever the
+one thread and side by side; statistics are in float64. One seed gives one fit on one machine, whatever the
 number of threads; the global random states are left as they were.
 
 >>> rng = np.random.default_rng(0)
@@ -908,6 +908,7 @@ def example() -> dict[str, Any]:
     """Return arguments of `a_tre`: a partly additive encoder of 200 scenes of one to three sources in 8 dimensions."""
     rng = np.random.default_rng(0)
     labels = {"timbre_label": ("bell", "brass", "reed"), "pitch_label": ("low", "high"), "rate_label": ("slow", "fast")}
+    labels["amplitude_label"] = ("soft", "loud")
     vectors = {(name, label): rng.normal(size=8) for name, choices in labels.items() for label in choices}
     mean = rng.normal(size=8)
     embeddings, scenes = [], []

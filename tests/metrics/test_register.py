@@ -1,7 +1,7 @@
 """Registration with `evaluate`: from an empty folder, offline, with a cache of its own."""
 
+import importlib.util
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,38 +10,9 @@ import pytest
 from evaluate.loading import CachedEvaluationModuleFactory, get_imports
 
 from audio_compositionality import metrics
-from audio_compositionality.metrics import METRICS, register
+from audio_compositionality.metrics import list_metrics, metric_file, register
 
-LOAD = """
-import doctest, os, sys
-import evaluate
-from audio_compositionality.metrics import register
-
-for name, path in zip(("a_coat", "a_tre"), register()):
-    metric = evaluate.load(name)
-    assert sys.modules[type(metric).__module__].__file__ == str(path)
-    examples = doctest.DocTestParser().get_doctest(metric.inputs_description, {}, name, None, None)
-    outcome = doctest.DocTestRunner().run(examples)
-    assert outcome.attempted > 3 and outcome.failed == 0, outcome
-assert os.listdir() == []
-os.chdir(sys.argv[1])
-print(*(evaluate.load(f"metrics/{name}").name for name in ("a_coat", "a_tre")))
-"""
-
-
-def python(*arguments, cwd, **environment):
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
-    offline = {"HF_EVALUATE_OFFLINE": "1", "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=cwd,
-        env=inherited | offline | environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+from .contract import run_python
 
 
 @pytest.fixture
@@ -56,26 +27,17 @@ def chosen(name, cache):
     return cache / "metrics" / f"evaluate-metric--{name}" / module.hash / f"{name}.py"
 
 
-def test_bare_names_load_anywhere_offline_and_a_clone_loads_by_path(tmp_path):
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    clone = str(Path(metrics.__file__).parents[1])
-    printed = python("-c", LOAD, clone, cwd=empty, HF_HOME=str(tmp_path / "home"))
-    assert printed.split() == ["a_coat", "a_tre"]
-    assert len(list((tmp_path / "home" / "modules").rglob("evaluate-metric--a_*/*/a_*.py"))) == 2
-
-
 def test_command_respects_the_modules_cache_and_says_where(tmp_path):
     environment = {"HF_HOME": str(tmp_path / "home"), "HF_MODULES_CACHE": str(tmp_path / "modules")}
-    lines = python("-m", "audio_compositionality.metrics", cwd=tmp_path, **environment).splitlines()
-    for name, line in zip(METRICS, lines, strict=True):
+    lines = run_python("-m", "audio_compositionality.metrics", cwd=tmp_path, **environment).splitlines()
+    for name, line in zip(list_metrics(), lines, strict=True):
         path = Path(line.removeprefix(f'evaluate.load("{name}") now finds '))
         assert path.is_file()
         assert path.is_relative_to(tmp_path / "modules" / "evaluate_modules")
 
 
 def test_importing_writes_nothing(tmp_path):
-    python("-c", "import audio_compositionality.metrics", cwd=tmp_path, HF_HOME=str(tmp_path / "home"))
+    run_python("-c", "import audio_compositionality.metrics", cwd=tmp_path, HF_HOME=str(tmp_path / "home"))
     assert not list(tmp_path.iterdir())
 
 
@@ -86,9 +48,7 @@ def test_running_again_changes_nothing(cache):
     after = {path: path.stat().st_mtime_ns for path in cache.rglob("*.py") if path.name != "__init__.py"}
     assert before == after
     assert sorted(before) == sorted(paths)
-    assert [path.read_bytes() for path in paths] == [
-        (Path(metrics.__file__).parent / name / f"{name}.py").read_bytes() for name in METRICS
-    ]
+    assert [path.read_bytes() for path in paths] == [metric_file(name).read_bytes() for name in list_metrics()]
 
 
 @pytest.mark.parametrize("age", [-1000, 0, 1000])
@@ -115,16 +75,59 @@ def test_damaged_copy_is_repaired(cache):
     path = register()[1]
     path.write_text("half a fi")
     register()
-    assert path.read_bytes() == (Path(metrics.__file__).parent / "a_tre" / "a_tre.py").read_bytes()
+    assert path.read_bytes() == metric_file("a_tre").read_bytes()
+
+
+@pytest.mark.parametrize("name", list_metrics())
+def test_modules_import_only_what_their_requirements_name(name):
+    """As `evaluate` reads imports: one a line, none of siblings."""
+    file = metric_file(name)
+    required = {line.partition(">")[0] for line in file.with_name("requirements.txt").read_text().split()}
+    imports = get_imports(str(file))
+    libraries = {library for kind, library, *_ in imports if kind == "library"}
+    assert libraries - set(sys.stdlib_module_names) == required
+    assert not [kind for kind, *_ in imports if kind != "library"]
+
+
+def test_a_file_beside_the_folders_of_metrics_would_be_missing(tmp_path):
+    """Why metric modules share code by copies: `evaluate` finds siblings in the module's own folder only."""
+    (tmp_path / "shared.py").write_text("ONE = 1\n")
+    script = tmp_path / "metric.py"
+    script.write_text("from ..shared import ONE\n")
+    assert get_imports(str(script)) == []
 
 
 @pytest.mark.parametrize(
-    ("name", "allowed"),
-    [("a_coat", {"numpy", "evaluate", "datasets"}), ("a_tre", {"numpy", "torch", "evaluate", "datasets", "tqdm"})],
+    "settings",
+    [
+        {},
+        {"HF_HOME": "~/elsewhere"},
+        {"XDG_CACHE_HOME": "/tmp/xdg"},
+        {"HF_HOME": "home", "XDG_CACHE_HOME": "/tmp/xdg"},
+        {"HF_MODULES_CACHE": "~/modules", "HF_HOME": "/tmp/home"},
+    ],
 )
-def test_modules_import_only_what_a_space_has(name, allowed):
-    path = Path(metrics.__file__).parent / name / f"{name}.py"
-    found = {library for kind, library, *_ in get_imports(str(path)) if kind == "library"}
-    assert allowed <= found
-    assert found - allowed <= set(sys.stdlib_module_names)
-    assert not [kind for kind, *_ in get_imports(str(path)) if kind != "library"]
+def test_cache_is_where_evaluate_has_it(settings, monkeypatch):
+    for name in ("HF_HOME", "XDG_CACHE_HOME", "HF_MODULES_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    spec = importlib.util.find_spec("evaluate.config")
+    config = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(config)  # anew, beside the imported one
+    monkeypatch.delitem(sys.modules, "evaluate.config")
+    assert metrics._modules_cache() == config.HF_MODULES_CACHE
+    assert config.MODULE_NAME_FOR_DYNAMIC_MODULES == "evaluate_modules"
+
+
+def test_registering_is_quick_and_imports_nothing_heavy(tmp_path):
+    code = (
+        "import sys; from audio_compositionality.metrics import register; register(); "
+        "print(sorted({'datasets', 'evaluate', 'numpy', 'torch'} & set(sys.modules)))"
+    )
+    assert run_python("-c", code, cwd=tmp_path, HF_HOME=str(tmp_path / "home")).strip() == "[]"
+
+
+def test_unknown_metric_is_refused():
+    with pytest.raises(LookupError, match="no metric 'a_cot'; there are a_coat, a_tre"):
+        metric_file("a_cot")

@@ -1,0 +1,98 @@
+"""A change of a metric's code or constants needs a new version, and what metrics share stays the same in all."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+
+import pytest
+
+from audio_compositionality.metrics import list_metrics, metric_file
+from audio_compositionality.tasks.metric_files import describe_metric
+
+DIGESTS = {
+    ("a_coat", 1): "61431dce2916cdd4db0b01c519f2fcbc24b758740ec5a8e493c78d0d863aacf9",
+    ("a_tre", 1): "65eed9659b3ae0672e3a5e866a2ba8eec5fa5b3ea68a1646438a44a7b2501b8a",
+}
+"""Of the code of each metric, as `digest_of` computes it."""
+
+WORDS = {"VERSION", "MEASURES", "PAGE", "_DESCRIPTION", "_CITATION", "_INPUTS", "example"}
+"""What changes no number."""
+
+
+def names_of(node: ast.stmt) -> set[str]:
+    """What a statement at the top of a module defines."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+
+
+def canonical(node: object) -> object:
+    """Code without texts for people: no docstrings, comments or messages of errors; the same in each Python."""
+    if isinstance(node, ast.Raise):
+        return "raise"
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return None
+    if isinstance(node, ast.AST):
+        passed_over = {"ctx", "kind", "type_comment", "type_params"}
+        fields = [(name, canonical(value)) for name, value in ast.iter_fields(node) if name not in passed_over]
+        return (type(node).__name__, *fields)
+    if isinstance(node, list):
+        return tuple(part for part in map(canonical, node) if part is not None)
+    return repr(node)
+
+
+def statements(text: str) -> list[ast.stmt]:
+    return [node for node in ast.parse(text).body if not names_of(node) & WORDS]
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(repr([canonical(node) for node in statements(text)]).encode()).hexdigest()
+
+
+def test_every_metric_has_its_digest() -> None:
+    assert sorted(DIGESTS) == sorted((name, describe_metric(name).version) for name in list_metrics())
+
+
+@pytest.mark.parametrize("name", list_metrics())
+def test_code_is_that_of_its_version(name: str) -> None:
+    version = describe_metric(name).version
+    digest = digest_of(metric_file(name).read_text("utf-8"))
+    assert digest == DIGESTS.get((name, version)), (
+        f"The code of {name} has changed. If any number that it gives can change, raise VERSION in {name}.py, and say "
+        f'in the changelog what changes. Then let DIGESTS in this test hold ("{name}", VERSION): "{digest}".'
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        (("1  # one", "1"), True),
+        (('"""Sum."""', '"""Another text."""'), True),
+        (('"bad x"', 'f"bad {x}"'), True),
+        (('{"s": {}}', '{"s": {"digits": 2}}'), True),
+        (("return x + ONE", "return x - ONE"), False),
+        (("ONE = 1", "ONE = 2"), False),
+        (("x is None", "x is not None"), False),
+    ],
+)
+def test_digest_is_of_code_and_constants_alone(change: tuple[str, str], same: bool) -> None:
+    text = (
+        'ONE = 1  # one\nMEASURES = {"s": {}}\ndef f(x):\n    """Sum."""\n'
+        '    if x is None:\n        raise ValueError("bad x")\n    return x + ONE\n'
+    )
+    assert change[0] in text
+    assert (digest_of(text) == digest_of(text.replace(*change))) == same
+
+
+def test_what_modules_share_is_the_same() -> None:
+    """`evaluate` copies a module's siblings only from its own folder: a file for all metrics would be missing there."""
+    definitions: dict[str, dict[str, str]] = {}
+    for name in list_metrics():
+        for node in statements(metric_file(name).read_text("utf-8")):
+            for defined in names_of(node):
+                definitions.setdefault(defined, {})[name] = ast.dump(node)
+    shared = {defined: nodes for defined, nodes in definitions.items() if len(nodes) > 1}
+    assert {"_matrix", "_retrieval", "_std", "_unit_rows", "TIE"} <= set(shared)
+    assert [defined for defined, nodes in shared.items() if len(set(nodes.values())) > 1] == []
