@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -16,7 +16,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 from numpy.typing import NDArray
 
-from audio_compositionality.evaluator.compare.table import plain
+from audio_compositionality.support.text import plain
 
 Floats = NDArray[np.float64]
 
@@ -34,15 +34,6 @@ NAMES_WIDTH = 2.4
 
 LEAST_SPAN = 0.01
 """Of an axis: what varies by less looks even."""
-
-NEAREST = 1e-4
-"""Distance to 1 within which scores look the same on a stretched axis."""
-
-TICKS = (0, 0.9, 0.99, 0.999, 0.5, 0.95, 0.8, 0.995, 0.98, 0.9995, 0.9999, -0.5)
-"""Of a stretched axis, those first that matter most."""
-
-APART = {"x": 24, "y": 9}
-"""Points (1/72 inch) between two ticks of a stretched axis, for their numbers."""
 
 LEFT, RIGHT = 0.46, 0.06
 """Inches beside the panels, for the labels of the vertical axis, and for half of a number at its end."""
@@ -236,47 +227,6 @@ def in_points(axes: Axes, x: Floats, y: Floats) -> Floats:
     return places
 
 
-def spans_decade(values: Floats) -> bool:
-    """Whether the farthest of scores is ten times as far from 1 as the nearest, so that `stretch` shows more."""
-    return bool(np.ptp(_closeness(values)) >= 1)
-
-
-def stretch(axes: Axes, which: Literal["x", "y"], values: Floats) -> None:
-    """Make an axis logarithmic in the distance to 1, for scores of which 0.99 and 0.999 are to be told apart.
-
-    Args:
-        axes: of a panel whose size is known.
-        which: axis.
-        values: that it shows, at most 1; see `spans_decade`.
-    """
-    low, high = float(_closeness(values).min()), float(_closeness(values).max())
-    margin = 0.06 * (high - low)
-    ends = _score(np.array([low - margin, high + margin]))
-    getattr(axes, f"set_{which}scale")("function", functions=(_closeness, _score))
-    getattr(axes, f"set_{which}lim")(*ends)
-    inside = np.array([tick for tick in TICKS if ends[0] <= tick <= ends[1]])
-    places = in_points(axes, inside, inside)[:, "xy".index(which)]
-    shown: list[int] = []
-    for k in range(len(inside)):
-        if all(abs(places[k] - places[other]) >= APART[which] for other in shown):
-            shown.append(k)
-    getattr(axes, f"set_{which}ticks")(inside[shown], [f"{tick:g}".replace("-", "−") for tick in inside[shown]])
-
-
-def stretched_name(name: str) -> str:
-    """Of a stretched axis of a score."""
-    return f"{name} (log scale of 1 − {name})"
-
-
-def _closeness(score: Floats) -> Floats:
-    """How close scores are to 1, in decades."""
-    return -np.log10(np.maximum(1 + NEAREST - np.asarray(score), NEAREST / 2))
-
-
-def _score(closeness: Floats) -> Floats:
-    return 1 + NEAREST - 10 ** -np.asarray(closeness)
-
-
 def label_places(points: Floats, markers: Floats, sizes: Floats, corners: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """Places of labels near their points that cover no point and no other label.
 
@@ -304,10 +254,10 @@ def label_places(points: Floats, markers: Floats, sizes: Floats, corners: Floats
         # From the label's edge to the marks, so that wide labels and long intervals do not count as far.
         apart = np.maximum(np.abs(tried[:, None] - points) - markers - half, 0)
         distance = np.hypot(apart[..., 0], apart[..., 1])
-        own = distance[:, k].copy()
+        distance_to_point = distance[:, k].copy()
         distance[:, k] = np.inf
-        astray = np.maximum(own + CLEARLY - distance.min(axis=1), 0)
-        best = int(np.argmin(_COVERED * covered + _ASTRAY * astray + own))
-        centres[k], unclear[k] = tried[best], astray[best] > 0 or own[best] > 2 * CLEARLY
+        astray = np.maximum(distance_to_point + CLEARLY - distance.min(axis=1), 0)
+        best = int(np.argmin(_COVERED * covered + _ASTRAY * astray + distance_to_point))
+        centres[k], unclear[k] = tried[best], astray[best] > 0 or distance_to_point[best] > 2 * CLEARLY
         taken, reach = np.vstack([taken, centres[k]]), np.vstack([reach, half])
     return centres, unclear

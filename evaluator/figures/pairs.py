@@ -1,4 +1,4 @@
-"""The figure of the paired tests between encoders; see `figures`."""
+"""The figure of the paired tests between models; see `figures`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
-from .figure_files import figure_style
-from .figure_kinds import FigureError, ranked, score_name
-from .figure_layout import COLUMN, NAMES_WIDTH, PAGE, SMALLEST, short_labels, text_width
 from audio_compositionality.evaluator.compare.statistics import PairedTest
-from audio_compositionality.evaluator.compare.table import SAMPLES
+
+from .files import figure_style
+from .kinds import FigureError, drawn_view, measure_name
+from .layout import COLUMN, NAMES_WIDTH, PAGE, SMALLEST, short_labels, text_width
 
 Integers = NDArray[np.int64]
 
@@ -32,38 +32,40 @@ DIVERGING = "PuOr"
 """Colours of differences, orange below zero and purple above: apart also to eyes that do not tell red from green."""
 
 DIAGONAL = "#CCCCCC"
-"""Where an encoder meets itself."""
+"""Where a model meets itself."""
 
 LARGEST_CELL = 0.22
-"""Inches; cells of many encoders are smaller."""
+"""Inches; cells of many models are smaller."""
 
 _LUMINANCE = (0.2126, 0.7152, 0.0722)  # weights of red, green and blue, ITU-R BT.709
 _ABOVE, _BELOW = 0.16, 0.88  # inches of numbers above the map, and of what is below it
 
 
-def significance_map(comparison: Comparison, measure: str = "score") -> Figure:
-    """Which encoders differ: the difference of their means, row less column, and dots for its corrected p.
+def significance_map(comparison: Comparison, measure: str) -> Figure:
+    """Which models differ: the difference of their means, row less column, and dots for its corrected p.
 
     Paired tests on the same samples, corrected over all pairs, see `compare_pairs`: one dot for p ≤ 0.05, two for
-    p ≤ 0.01, three for p ≤ 0.001, none where the encoders are not told apart. All is hatched where there are too few
+    p ≤ 0.01, three for p ≤ 0.001, none where the models are not told apart. All is hatched where there are too few
     samples for a test.
 
     Args:
         comparison: what is drawn.
-        measure: ``score`` or ``centred``.
+        measure: name of a measure that all results have by sample.
 
     Raises:
-        FigureError: as `score_boxes`, or there is one encoder only.
+        FigureError: there is no such measure, or one model only.
     """
-    found = ranked(comparison, measure)
-    n, m = found.values.shape
+    view = drawn_view(comparison, measure)
+    n, m = view.values.shape
     if m < 2:
-        raise FigureError(f"there is one result of {comparison.task}: nothing to test it against")
-    tests = comparison.tests if measure == "score" else comparison.centred_tests
-    means = found.values.mean(axis=0)
+        raise FigureError(f"there is one result of {comparison.info.title}: nothing to test it against")
+    tests, means = view.tests, view.means[view.order]
     difference = means[:, None] - means
     with figure_style():
-        names = [f"{name}  {number}" for number, name in enumerate(short_labels(found.labels, NAMES_WIDTH), 1)]
+        names = [
+            f"{name}  {number}"
+            for number, name in enumerate(short_labels([view.labels[k] for k in view.order], NAMES_WIDTH), 1)
+        ]
         written = max(map(text_width, names)) + 0.1
         cell = min(LARGEST_CELL, (PAGE - written - 0.06) / m)
         width, height = max(COLUMN, written + m * cell + 0.06), _ABOVE + m * cell + _BELOW
@@ -73,11 +75,11 @@ def significance_map(comparison: Comparison, measure: str = "score") -> Figure:
         norm = CenteredNorm(halfrange=float(np.abs(difference).max()) or 1)
         masked = np.ma.masked_where(np.eye(m, dtype=bool), difference)
         image = axes.imshow(masked, cmap=DIVERGING, norm=norm, interpolation="none")
-        _draw_dots(axes, image, difference, dots_of(tests, found.order), cell)
-        note = f"paired tests, n = {n:,} {SAMPLES[comparison.task]}, corrected over {len(tests):,} pair{'s' * (m > 2)}"
+        _draw_dots(axes, image, difference, dots_of(tests, view.order), cell)
+        note = f"paired tests, n = {n:,} {comparison.info.samples}, corrected over {len(tests):,} pair{'s' * (m > 2)}"
         if any(test.p_adjusted is None for test in tests):
             axes.add_patch(Rectangle((-0.5, -0.5), m, m, fill=False, hatch="//////", linewidth=0))
-            note = f"hatched: too few samples for a test, n = {n:,} {SAMPLES[comparison.task]}"
+            note = f"hatched: too few samples for a test, n = {n:,} {comparison.info.samples}"
         axes.set_yticks(range(m), names)
         axes.set_xticks(range(m), [str(number) for number in range(1, m + 1)])
         axes.tick_params(length=0, labeltop=True, labelbottom=False)
@@ -90,7 +92,9 @@ def significance_map(comparison: Comparison, measure: str = "score") -> Figure:
         bar.imshow(scale[None], cmap=DIVERGING, norm=norm, aspect="auto", extent=(scale[0], scale[-1], 0, 1))
         bar.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
         bar.set_yticks([])
-        figure.text(0.5, 0.42 / height, f"{score_name(comparison, measure)}: row − column", ha="center", fontsize=7)
+        figure.text(
+            0.5, 0.42 / height, f"{measure_name(comparison, view.measure)}: row − column", ha="center", fontsize=7
+        )
         figure.legend(
             [Line2D([], [], **_dot_style(number, LARGEST_CELL), color="black") for number in range(1, len(LEVELS) + 1)],
             [f"p ≤ {level:g}" for level in LEVELS],
@@ -104,13 +108,13 @@ def significance_map(comparison: Comparison, measure: str = "score") -> Figure:
 
 
 def dots_of(tests: Sequence[PairedTest], order: Sequence[int]) -> Integers:
-    """How many of LEVELS each pair's corrected p is at most, [m, m], rows and columns in an order of the entries."""
-    found = np.zeros((len(order), len(order)), np.int64)
+    """How many of LEVELS each pair's corrected p is at most, [m, m], rows and columns in an order of the results."""
+    dots = np.zeros((len(order), len(order)), np.int64)
     for test in tests:
         if test.p_adjusted is not None:
             count = sum(test.p_adjusted <= level for level in LEVELS)
-            found[test.first, test.second] = found[test.second, test.first] = count
-    return found[np.ix_(order, order)]
+            dots[test.first, test.second] = dots[test.second, test.first] = count
+    return dots[np.ix_(order, order)]
 
 
 def _draw_dots(axes: Axes, image: AxesImage, difference: NDArray[np.float64], dots: Integers, cell: float) -> None:

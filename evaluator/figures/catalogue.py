@@ -1,0 +1,103 @@
+"""All figures of a comparison with their words: those of every task, and the task's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+from tqdm.auto import tqdm
+
+from audio_compositionality.evaluator.compare.comparison import Comparison
+
+from .controls import control_scatter
+from .figures import diversity_panels, score_boxes, task_panels
+from .files import save_figure
+from .kinds import FigureError, measure_name
+from .pairs import significance_map
+
+
+@dataclass(frozen=True)
+class Described:
+    """A figure that can be drawn.
+
+    Attributes:
+        name: of its files.
+        draw: draws it; raises FigureError where it cannot be drawn.
+        alternative: what it shows, for people who cannot see it.
+        caption: of it.
+    """
+
+    name: str
+    draw: Callable[[], Figure]
+    alternative: str
+    caption: str
+
+
+def described_figures(comparison: Comparison) -> Iterator[Described]:
+    """The figures of a comparison: for each measure by sample boxes, tests and diversity; controls; the task's own."""
+    info, m = comparison.info, len(comparison.results)
+    of_models = "1 model" if m == 1 else f"{m} models"
+    of_samples = f"{len(comparison.ids):,} {info.samples}"
+    for name, view in comparison.views.items():
+        title = measure_name(comparison, view.measure)
+        yield Described(
+            f"score_boxes-{name}",
+            partial(score_boxes, comparison, name),
+            f"Box plots of {title} over {of_samples}, one for each of {of_models}, the highest mean first.",
+            f"{title} of each sample, by model. Boxes span the quartiles, notches the 95 % interval of the median; the "
+            "diamond is the mean with its interval.",
+        )
+        if m > 1:
+            yield Described(
+                f"significance_map-{name}",
+                partial(significance_map, comparison, name),
+                f"Map of the paired differences in {title} between every two of {of_models}, with the corrected tests.",
+                f"Paired differences in {title} between every two models, and whether the corrected tests tell them "
+                "apart.",
+            )
+        if comparison.samples is None or comparison.samples.diversity:
+            yield Described(
+                f"diversity_panels-{name}",
+                partial(diversity_panels, comparison, name),
+                f"{title} of each of the {of_samples} against their diversity, with a line and its 95 % band, a panel "
+                f"for each of {of_models}.",
+                f"{title} against diversity, with the least-squares line and its 95 % band.",
+            )
+    yield Described(
+        "control_scatter",
+        partial(control_scatter, comparison),
+        f"{info.title} of {of_models} against each measure beside it, a point a model.",
+        f"{info.title} against the measures beside it. A score no higher than its null says nothing.",
+    )
+    for drawing in comparison.task.drawings:
+        draw = partial(task_panels, comparison, drawing)
+        yield Described(drawing.name, draw, drawing.alternative, drawing.title)
+
+
+def write_figures(comparisons: Sequence[Comparison], folder: Path, *, progress: bool = True) -> None:
+    """Write all figures of some comparisons to a folder, as SVG and PNG; those that cannot be drawn are left out."""
+    figures = [
+        (f"{file_prefix(comparison, comparisons)}-{figure.name}", figure)
+        for comparison in comparisons
+        for figure in described_figures(comparison)
+    ]
+    bar: tqdm[Any] = tqdm(figures, desc="figures", unit="figure", disable=not progress)
+    for name, figure in bar:
+        try:
+            drawn = figure.draw()
+        except FigureError:
+            continue
+        save_figure(drawn, folder / name)
+
+
+def file_prefix(comparison: Comparison, comparisons: Sequence[Comparison]) -> str:
+    """Beginning of the names of a comparison's figures: the task, and what tells it from others of the task."""
+    name = comparison.info.name
+    same = [other for other in comparisons if other.info.name == name]
+    if len({other.version for other in same}) > 1:
+        name += f"-v{comparison.version}"
+    return f"{name}-{comparison.fingerprint[:8]}" if len({other.fingerprint for other in same}) > 1 else name
