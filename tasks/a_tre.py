@@ -52,7 +52,7 @@ class ATre:
         return Inputs(clips=("audio",))
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """``seeds`` of the fits, and their ``max_steps``.
+        """``seeds`` of the fits, a list or how many, and their ``max_steps``.
 
         Raises:
             TaskError: a split has too few scenes, a test scene has a label that no training scene has, or a requested
@@ -62,9 +62,11 @@ class ATre:
         training = sum(row["split"] == "train" for row in rows)
         defaults = {"seeds": list(range(SEEDS)), "max_steps": FULL_STEPS if training >= FEW_SCENES else FEW_STEPS}
         settings = {name: requested.get(name, default) for name, default in defaults.items()}
+        if _is_count(settings["seeds"]):
+            settings["seeds"] = list(range(settings["seeds"]))
         seeds = settings["seeds"]
         if not isinstance(seeds, list) or not seeds or len(set(seeds)) < len(seeds) or not all(map(_is_count, seeds)):
-            raise TaskError(f"seeds are {seeds!r}; they are different whole numbers from 0 on, at least one")
+            raise TaskError(f"seeds are {seeds!r}; give how many fits there are to be, 1 or more, or a list of different whole numbers")
         if not _is_count(settings["max_steps"]) or settings["max_steps"] < 1:
             raise TaskError(f"max_steps is {settings['max_steps']!r}; it must be a whole number from 1 on")
         return settings

@@ -36,7 +36,7 @@ from audio_compositionality.tasks.registry import list_tasks, load_task
 from .embed import precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
-from .outputs import check_model_kind, collect_outputs, compute_outputs
+from .outputs import ModelOutputs, check_model_kind, compute_outputs
 from .processes import Processes, join_processes
 from .store import store_root
 
@@ -116,6 +116,7 @@ def evaluate_models(
             check_model_kind(task, model)
     opened = [open_task(task, data, options.settings) for task in chosen]
     _check_settings(opened, options.settings)
+    fit_device = _fit_device(processes.device(options.device))
     earlier = _earlier_results(models, opened, options, processes)
     results: list[Result] = []
     for number, model in enumerate(models):
@@ -123,10 +124,11 @@ def evaluate_models(
             result = earlier.get((number, one.task.info.name))
             if result is None:
                 started = time.perf_counter()
-                compute_outputs(model, one, options, processes)
-                if not processes.is_main:
+                outputs = compute_outputs(model, one, options, processes)
+                if outputs is None:
                     continue
-                result, samples = _score(model, one, options, processes, time.perf_counter() - started)
+                seconds = time.perf_counter() - started
+                result, samples = _score(model, outputs, replace(options, device=fit_device), processes, seconds)
                 if options.out is not None:
                     save_result(options.out, result, samples)
             results.append(result)
@@ -216,22 +218,20 @@ def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str
 
 
 def _score(
-    model: Model, opened: OpenedTask, options: RunOptions, processes: Processes, embed_seconds: float
+    model: Model, computed: ModelOutputs, options: RunOptions, processes: Processes, embed_seconds: float
 ) -> tuple[Result, SampleTable]:
-    """The result of a task whose outputs are in the store, and its samples."""
-    collected = collect_outputs(model, opened, options)
-    left, skipped = collected.opened, collected.skipped
+    """The result of what a model made of a task, and its samples; `options.device` is that of fits."""
+    left, skipped = computed.opened, computed.skipped
     deviation = None
     if isinstance(model, AudioEncoder) and left.clip_ids:
         deviation = precision_deviation(model, left.configuration, list(skipped))
-    fit_device = _fit_device(processes.device(options.device))
     started = time.perf_counter()
-    scores = left.score(collected.outputs, fit_device, options.progress)
+    scores = left.score(computed.outputs, str(options.device), options.progress)
     seconds = {"embed": embed_seconds, "score": time.perf_counter() - started}
     more = processes.count - 1
     device = model.device + (f" and {more} more" if more else "")
     if any(measure.fitted for measure in left.task.info.measures):
-        device += f", fit on {fit_device}"
+        device += f", fit on {options.device}"
     samples = SampleTable(scores.ids, scores.columns)
     result = make_result(left, scores, left.samples, model.card, samples, device=device, seconds=seconds)
     return (

@@ -53,28 +53,33 @@ def _missing(protocol: type, model: Model) -> list[str]:
     return [name for name in ("embed", "embed_text", "answer") if hasattr(protocol, name) and not hasattr(model, name)]
 
 
-def compute_outputs(model: Model, opened: OpenedTask, options: RunOptions, processes: Processes) -> None:
-    """Have everything in the store that a task needs of a model; arguments and errors as `embed_configuration`."""
-    if opened.prompts:
-        return
-    if opened.clip_ids and isinstance(model, AudioEncoder):
-        fill_store(open_store(model, opened.configuration, options), model, opened.configuration, options, processes)
+def compute_outputs(model: Model, opened: OpenedTask, options: RunOptions, processes: Processes) -> ModelOutputs | None:
+    """What a model makes of the inputs of a task; what is in the store is not computed again.
 
+    Several processes share the embedding of clips; texts and answers are the main process's.
 
-def collect_outputs(model: Model, opened: OpenedTask, options: RunOptions) -> ModelOutputs:
-    """What a model made of the inputs of a task, from the store; texts and answers that are missing are computed.
+    Returns:
+        the outputs in the main process, None in others.
 
     Raises:
-        ClipError: clips could not be embedded, and `options.skip_invalid` is not given.
-        TaskError: too little is left without them.
+        ClipError: a clip cannot be embedded, and `options.skip_invalid` is not given.
+        TaskError: too little is left without those clips.
         StoreError: what is stored is damaged.
+        ProcessError: another process has failed.
     """
     if opened.prompts and isinstance(model, AudioLanguageModel):
-        return ModelOutputs(opened, Outputs(answers=_answers(model, opened, options)), {})
-    skipped: dict[str, str] = {}
-    clips = np.zeros((0, 0), np.float32)
+        return (
+            ModelOutputs(opened, Outputs(answers=_answers(model, opened, options)), {}) if processes.is_main else None
+        )
+    store = None
     if opened.clip_ids and isinstance(model, AudioEncoder):
         store = open_store(model, opened.configuration, options)
+        fill_store(store, model, opened.configuration, options, processes)
+    if not processes.is_main:
+        return None
+    skipped: dict[str, str] = {}
+    clips = np.zeros((0, 0), np.float32)
+    if store is not None:
         opened, clips, skipped = embedded_rows(store, store.load(), opened, options.skip_invalid)
     texts = np.zeros((0, 0), np.float32)
     if opened.texts and isinstance(model, AudioTextEncoder):

@@ -10,21 +10,19 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from audio_compositionality.encoders import EncoderOptions, Hidden, ModelEncoder
-from audio_compositionality.evaluator import evaluate_encoder
-from audio_compositionality.cli.command_line import main
+from audio_compositionality.cli.main import main
+from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
+from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.evaluator.run.evaluate import evaluate
+from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.processes import join_processes
 
 
 class Network(ModelEncoder[torch.Tensor]):
     """Two layers with random weights on the band energies of a clip."""
 
-    output_dim, revision = 32, "v1"
-
     def __init__(self) -> None:
-        super().__init__(
-            "network", sample_rate=32_000, num_layers=1, options=EncoderOptions(), device=torch.device("cpu")
-        )
+        super().__init__(ModelCard("network", "v1", 32_000, 32), num_layers=1, device=torch.device("cpu"))
         random = np.random.default_rng(0)
         self._layers = [torch.from_numpy(random.normal(size=size).astype(np.float32)) for size in ((100, 64), (64, 32))]
 
@@ -37,15 +35,15 @@ class Network(ModelEncoder[torch.Tensor]):
         return Hidden(hidden[:, None], frame_seconds=1.0)
 
 
-def evaluate(data: str, folder: Path) -> list[str]:
-    return [result.dumps() for result in evaluate_encoder(Network(), data, out=folder, embeddings=folder / "store")]
+def evaluate_network(data: str, folder: Path) -> list[str]:
+    options = RunOptions(out=folder, store=folder / "store", device="cpu")
+    return [result.dumps() for result in evaluate(Network(), data, options=options)]
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     data, folder = sys.argv[1], Path(sys.argv[2])
     processes = join_processes()
-    found = evaluate(data, folder)
-    (folder / f"returned-{processes.rank}.json").write_text(json.dumps([processes.count, processes.rank, found]))
-    arguments = ["evaluate", "--encoder", "downsample", "--data", data, "--out", str(folder / "second")]
-    sys.exit(main(arguments))
+    results = evaluate_network(data, folder)
+    (folder / f"returned-{processes.rank}.json").write_text(json.dumps([processes.count, processes.rank, results]))
+    sys.exit(main(["evaluate", "downsample", "--data", data, "--out", str(folder / "second")]))

@@ -16,33 +16,19 @@ from pathlib import Path
 
 import numpy as np
 
-from audio_compositionality.dataset_builder import ClipBatch
-from audio_compositionality.encoders import StagedEncoder
-from audio_compositionality.evaluator import embed_benchmark
+from audio_compositionality.encoders.base import StagedEncoder
+from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.evaluator.run.embed import embed_configuration
+from audio_compositionality.evaluator.run.options import RunOptions
 
-
-class Numbered:
-    """Scenes of 8 samples, each of which is the number of its scene."""
-
-    source, fingerprint, tasks, amplitude_gains = "numbered", "f" * 64, ("a_tre",), None
-
-    def __init__(self, scenes):
-        self.scenes = scenes
-
-    def rows(self, task):
-        return [{"id": f"s{number}"} for number in range(self.scenes)]
-
-    def batches(self, task, batch_size, rows, *, keep_invalid):
-        for start in range(rows.start, rows.stop, batch_size):
-            numbers = np.arange(start, min(start + batch_size, rows.stop))
-            waveforms = np.repeat(numbers[:, None].astype(np.float32), 8, axis=1)
-            yield ClipBatch(tuple(f"s{number}/audio" for number in numbers), waveforms, 16_000)
+sys.path.insert(0, str(Path(__file__).parent))
+from numbered import Numbered
 
 
 class Logged(StagedEncoder):
     """64 values a clip; takes a millisecond a batch and logs the batch's shard."""
 
-    id, sample_rate, output_dim, revision = "logged", 16_000, 64, "v1"
+    card = ModelCard("logged", "v1", 16_000, 64)
 
     def __init__(self, log):
         self.log = log
@@ -66,9 +52,11 @@ def note(log, line):
 
 def embed(root, shards, batch_size, log):
     note(log, "begins")
-    for path in sorted(root.rglob("*.parquet")):
+    for path in sorted(root.rglob("*.safetensors")):
         note(log, f"finished {int(path.name[:5])}")
-    embed_benchmark(Logged(log), Numbered(64 * shards), root, batch_size=batch_size, progress=False)
+    embed_configuration(
+        Logged(log), Numbered(64 * shards), RunOptions(store=root, batch_size=batch_size, progress=False)
+    )
 
 
 def start(*arguments):

@@ -17,13 +17,16 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from audio_compositionality.dataset_builder import build_dataset
-from audio_compositionality.evaluator import Result, load_result
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
+from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
+from audio_compositionality.evaluator.results.result import Result, load_result
 from audio_compositionality.evaluator.run.processes import Processes, join_processes
+from audio_compositionality.support.errors import InputError
 
 SCRIPT = Path(__file__).parent / "in_processes.py"
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-MODULE = ["-m", "audio_compositionality.evaluator"]
+MODULE = ["-m", "audio_compositionality"]
 
 
 @pytest.fixture(scope="module")

@@ -9,48 +9,26 @@ import sys
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.dataset_builder import ClipBatch
-from audio_compositionality.dataset_builder.benchmark import check_rows
-from audio_compositionality.encoders import ClipError, StagedEncoder
+from audio_compositionality.encoders.base import ClipError, StagedEncoder
+from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.evaluator.run.embed import embed_configuration, fill_store, open_store
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.run.processes import Processes
 from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreError
-from audio_compositionality.evaluator import embed_benchmark
-from audio_compositionality.evaluator.run.embedding import fill_store, open_store
-from audio_compositionality.evaluator.run.processes import ProcessError, Processes
 
-
-class Numbered:
-    """Scenes of 8 samples, each of which is the number of its scene; not one is rendered."""
-
-    source, fingerprint, tasks, amplitude_gains = "numbered", "f" * 64, ("a_tre",), None
-
-    def __init__(self, scenes: int) -> None:
-        self.scenes = scenes
-
-    def rows(self, task):
-        return [{"id": f"s{number}"} for number in range(self.scenes)]
-
-    def num_clips(self, task):
-        return self.scenes
-
-    def batches(self, task, batch_size, rows=None, *, keep_invalid=False) -> Iterator[ClipBatch]:
-        chosen = check_rows(rows, self.scenes)
-        for start in range(chosen.start, chosen.stop, batch_size):
-            numbers = np.arange(start, min(start + batch_size, chosen.stop))
-            waveforms = np.repeat(numbers[:, None].astype(np.float32), 8, axis=1)
-            yield ClipBatch(tuple(f"s{number}/audio" for number in numbers), waveforms, 16_000)
+from .numbered import Numbered
 
 
 class Number(StagedEncoder[np.ndarray]):
     """Embeds a scene as its number and that number squared; keeps the batches that it was given."""
 
-    id, sample_rate, output_dim, revision = "number", 16_000, 2, "v1"
+    card = ModelCard("number", "v1", 16_000, 2)
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
@@ -68,10 +46,10 @@ def numbers(count: int) -> np.ndarray:
     return np.stack([np.arange(count), np.arange(count) ** 2], axis=1).astype(np.float32)
 
 
-def fill(encoder, benchmark, root, processes=None, **options) -> EmbeddingStore:
-    store = open_store(encoder, benchmark, "a_tre", benchmark.rows("a_tre"), root)
-    defaults = {"batch_size": None, "skip_invalid": False, "force": False, "progress": False}
-    fill_store(store, encoder, benchmark, processes=processes or Processes(), **{**defaults, **options})
+def fill(encoder, configuration, root, processes=None, **options) -> EmbeddingStore:
+    made = RunOptions(store=root, **{"progress": False, **options})
+    store = open_store(encoder, configuration, made)
+    fill_store(store, encoder, configuration, made, processes or Processes())
     return store
 
 
@@ -83,16 +61,12 @@ def files(root: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("batch_size", [None, 1, 7, 64, 1_000])
 def test_every_clip_is_embedded_once_and_no_batch_crosses_a_shard(tmp_path, root, batch_size):
     encoder = Number()
-    (store,) = embed_benchmark(encoder, Numbered(150), tmp_path / root if root else None, batch_size=batch_size)
+    options = RunOptions(store=tmp_path / root if root else None, batch_size=batch_size, progress=False)
+    store = embed_configuration(encoder, Numbered(150), options)
     assert (store.load().embeddings == numbers(150)).all()
     assert [number for batch in encoder.batches for number in batch] == list(range(150))
     assert all(len({number // 64 for number in batch}) == 1 for batch in encoder.batches)
     assert max(len(batch) for batch in encoder.batches) == min(batch_size or 4, 64)
-
-
-def test_by_default_stores_are_in_the_cache(cache):
-    (store,) = embed_benchmark(Number(), Numbered(3), progress=False)
-    assert store.folder.is_relative_to(cache / "embeddings")
 
 
 def test_only_missing_shards_are_computed_and_the_bytes_are_the_same(tmp_path):
@@ -141,7 +115,7 @@ def test_shards_are_on_the_disk_as_they_complete(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         fill(Stopping(), Numbered(200), tmp_path, batch_size=16)
-    store = open_store(Number(), Numbered(200), "a_tre", Numbered(200).rows("a_tre"), tmp_path)
+    store = open_store(Number(), Numbered(200), RunOptions(store=tmp_path))
     assert [store.has(shard) for shard in range(4)] == [True, True, False, False]
 
 
@@ -149,9 +123,9 @@ def test_shards_are_on_the_disk_as_they_complete(tmp_path):
 def test_a_damaged_shard_is_found_before_anything_is_computed(tmp_path, skip_invalid):
     store = fill(Number(), Numbered(200), tmp_path)
     store.discard(0)
-    store.path(3).write_bytes(b"PAR1")
+    store.path(3).write_bytes(b"half")
     encoder = Number()
-    with pytest.raises(StoreError, match=r"00003-of-00004\.parquet is damaged"):
+    with pytest.raises(StoreError, match=r"00003-of-00004\.safetensors is damaged"):
         fill(encoder, Numbered(200), tmp_path, skip_invalid=skip_invalid)
     assert encoder.batches == []
 
@@ -166,10 +140,10 @@ def test_what_cannot_be_written_stops_the_work(tmp_path, monkeypatch):
 
 
 def test_data_whose_clips_are_not_those_of_the_rows_are_refused():
-    benchmark = Numbered(70)
-    benchmark.rows = lambda task: [{"id": f"s{number + (number > 65)}"} for number in range(70)]
-    with pytest.raises(ValueError, match=r"the data give the clips .* where the rows have 's6"):
-        fill(Number(), benchmark, None)
+    configuration = Numbered(70)
+    configuration.clip_ids = [f"s{number + (number > 65)}/audio" for number in range(70)]
+    with pytest.raises(StoreError, match=r"the data give the clips .* where their rows have 's6"):
+        fill(Number(), configuration, None)
 
 
 class TestMemory:
@@ -320,25 +294,21 @@ class TestShares:
         ):
             fill(Number(), Numbered(150), tmp_path / "another", self.process(0, 2))
 
-    def test_what_is_computed_is_kept_when_another_process_has_failed(self, tmp_path):
-        def check():
-            raise ProcessError("another process failed")
-
-        process = self.process(0, 2)
-        process.check = check
-        with pytest.raises(ProcessError):
-            fill(Number(), Numbered(150), tmp_path, process)
-        assert [path.name[:5] for path in tmp_path.rglob("*.parquet")] == ["00000"]
-
-    def test_the_bar_is_of_the_own_share_and_says_so(self, tmp_path, capsys):
+    def test_the_bar_is_of_the_own_share_and_says_so(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
         fill(Number(), Numbered(150), tmp_path, self.process(1, 2), progress=True)
         assert capsys.readouterr().err == ""
         fill(Number(), Numbered(150), tmp_path, self.process(0, 2), progress=True)
         shown = capsys.readouterr().err
-        assert "number, a_tre (process 1 of 2, its share)" in shown
+        assert "number, numbers (process 1 of 2, its share)" in shown
         assert "86/86" in shown
 
-    def test_the_bar_begins_with_what_is_stored(self, tmp_path, capsys):
+    def test_a_log_that_is_no_terminal_has_no_bar(self, tmp_path, capsys):
+        fill(Number(), Numbered(150), tmp_path, progress=True)
+        assert capsys.readouterr().err == ""
+
+    def test_the_bar_begins_with_what_is_stored(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
         fill(Number(), Numbered(150), tmp_path).discard(2)
         fill(Number(), Numbered(150), tmp_path, progress=True)
         shown = capsys.readouterr().err
@@ -350,6 +320,7 @@ KILLED = Path(__file__).parent / "killed.py"
 SHARDS, BATCH = 100, 16
 
 
+@pytest.mark.slow
 def test_a_process_killed_at_twenty_random_moments_loses_at_most_what_was_in_flight(tmp_path):
     """Twenty times a process is killed (SIGKILL) while it embeds; a last one finishes.
 

@@ -1,0 +1,439 @@
+"""From a model to results."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.encoders.base import ClipError, StagedEncoder
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
+from audio_compositionality.evaluator.results.result import ResultError, load_result
+from audio_compositionality.evaluator.run.evaluate import evaluate, evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
+from audio_compositionality.metrics.a_tre.a_tre import a_tre
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.tasks.base import TaskError
+from audio_compositionality.tasks.registry import load_tasks
+
+from .toys import BandEnergies, Linear
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+FEW = {"seeds": 1, "max_steps": 20}
+
+
+def run(model, data, *tasks, settings=None, **options):
+    """Results of some tasks on the CPU."""
+    if settings is None and (not tasks or "a_tre" in tasks):
+        settings = FEW
+    made = RunOptions(device="cpu", progress=False, settings=settings or {}, **options)
+    return evaluate(model, data, tasks=tasks or None, options=made)
+
+
+def waveforms(data, recipe):
+    """All clips of a recipe, [clips, samples]."""
+    return np.stack([clip.waveform for clip in data.configuration(recipe).clips()])
+
+
+class Changed:
+    """A configuration whose rows are other ones."""
+
+    def __init__(self, configuration, rows):
+        self.recipe, self.source, self.fingerprint = configuration.recipe, configuration.source, "0" * 64
+        self._configuration, self.rows = configuration, rows
+        ids = {row["id"] for row in rows}
+        self.clip_ids = [id for id in configuration.clip_ids if id.rpartition("/")[0] in ids]
+
+    @property
+    def recipes(self):
+        return (self.recipe,)
+
+    def configuration(self, recipe):
+        return self
+
+    def clips(self, wanted=None, *, keep_invalid=False):
+        names = self.clip_ids if wanted is None else self.clip_ids[wanted.start : wanted.stop]
+        for name in names:
+            place = self._configuration.clip_ids.index(name)
+            yield from self._configuration.clips(range(place, place + 1), keep_invalid=keep_invalid)
+
+
+def changed(data, recipe, rows):
+    return Changed(data.configuration(recipe), rows)
+
+
+def test_the_toy_follows_the_protocol():
+    assert isinstance(BandEnergies(), AudioEncoder)
+
+
+def test_downsample_is_additive_to_the_last_bit_and_random_is_not(small_data):
+    (downsample,) = run("downsample", small_data, "a_coat")
+    (random,) = run("random", small_data, "a_coat")
+    assert downsample.score == pytest.approx(1, abs=1e-6)
+    low, high = random.intervals["a_coat"]
+    assert low < 0 < high
+
+
+@pytest.mark.slow
+def test_the_paper_s_linear_and_random_baselines_on_the_mini_preset():
+    data = open_data("mini")
+    (downsample,) = run("downsample", data, "a_coat")
+    (random,) = run("random", data, "a_coat")
+    assert downsample.n == 64
+    assert downsample.score >= 0.999
+    assert downsample.measures["top1"] == 1
+    assert downsample.measures["matched_null"] < 0.2
+    low, high = random.intervals["a_coat"]
+    assert low < 0 < high
+
+
+def test_a_constant_encoder_is_exposed_by_its_controls(small_data):
+    coat, tre = run(BandEnergies(constant=True), small_data, "a_coat", "a_tre")
+    assert coat.score == 0
+    assert coat.measures["step_variance_1"] == coat.measures["step_variance_2"] == 0
+    assert coat.measures["degenerate"] == coat.n == 12
+    assert tre.score == pytest.approx(1, abs=1e-6)
+    assert tre.measures["constant"] == pytest.approx(1, abs=1e-6)
+    assert tre.measures["gain"] == 0
+    assert tre.measures["a_tre_centred"] == 0
+    assert tre.measures["collapsed"] is True
+    assert tre.measures["top1"] == pytest.approx(tre.measures["top1_chance"])
+
+
+def test_a_result_states_every_measure_of_its_task_and_an_interval_of_each_mean(small_data):
+    tasks = load_tasks(["a_coat", "a_tre"])
+    for task, result in zip(tasks, run(BandEnergies(), small_data, "a_coat", "a_tre"), strict=True):
+        assert set(result.measures) == {measure.name for measure in task.info.measures}
+        assert next(iter(result.measures)) == task.info.score.name
+        assert set(result.intervals) == {measure.name for measure in task.info.sampled}
+        assert (result.task_version, result.recipe) == (task.info.version, task.info.recipe)
+
+
+def test_results_are_written_read_back_and_not_computed_twice(small_data, tmp_path):
+    told = []
+    options = RunOptions(out=tmp_path, device="cpu", progress=False, settings=FEW)
+    tasks = load_tasks(["a_coat", "a_tre"])
+    results = evaluate_models([BandEnergies()], small_data, tasks, options, on_result=told.append)
+    assert told == results
+    for task, result in zip(tasks, results, strict=True):
+        path = tmp_path / "toy" / "v1" / f"{task.info.name}.json"
+        stored, samples = load_result(path)
+        assert stored == result
+        assert len(samples.ids) == result.n
+        assert result.fingerprint == small_data.configuration(task.info.recipe).fingerprint
+    assert list(samples.columns) == ["score", "score_centred"]
+    rows = small_data.configuration("a_tre").rows
+    assert samples.ids == tuple(row["id"] for row in rows if row["split"] == "test")
+    again = BandEnergies()
+    assert evaluate_models([again], small_data, tasks, options, on_result=told.append) == results
+    assert told == [*results, *results]
+    assert again.calls == 0
+    run(again, small_data, "a_coat", out=tmp_path, force=True)
+    assert again.calls > 0
+
+
+def test_the_samples_of_a_coat_have_their_steps_on_two_axes(small_data, tmp_path):
+    (result,) = run(BandEnergies(), small_data, "a_coat", out=tmp_path)
+    columns = load_result(tmp_path / "toy" / "v1" / "a_coat.json")[1].columns
+    assert list(columns) == ["score", "score_centred", "ab_1", "ab_2", "cd_1", "cd_2"]
+    clips = waveforms(small_data, "a_coat").reshape(result.n, 4, -1)
+    a, b, c, d = (BandEnergies().embed(clips[:, place], 32_000).astype(float) for place in range(4))
+    steps = np.concatenate([b - a, d - c])
+    left, values, _ = np.linalg.svd(steps - steps.mean(axis=0), full_matrices=False)
+    for axis in (1, 2):
+        coordinates = np.concatenate([columns[f"{name}_{axis}"] for name in ("ab", "cd")])
+        expected = left[:, axis - 1] * values[axis - 1]
+        np.testing.assert_allclose(coordinates * np.sign(coordinates[0] * expected[0]), expected, atol=1e-4)
+        share = values[axis - 1] ** 2 / (values**2).sum()
+        assert result.measures[f"step_variance_{axis}"] == pytest.approx(share, abs=1e-6)
+    sides = np.stack([b - a, d - c])
+    rest = [np.arange(result.n) != row for row in range(result.n)]
+    centred = [cosine(*(sides[:, row] - sides[:, rest[row]].mean(axis=1))) for row in range(result.n)]
+    np.testing.assert_allclose(columns["score_centred"], centred, atol=1e-5)
+
+
+def cosine(u, v):
+    return u @ v / np.linalg.norm(u) / np.linalg.norm(v)
+
+
+def test_a_single_quadruple_has_no_centred_score(small_data, tmp_path):
+    one = changed(small_data, "a_coat", small_data.configuration("a_coat").rows[:1])
+    run(BandEnergies(), one, "a_coat", out=tmp_path)
+    result, samples = load_result(tmp_path / "toy" / "v1" / "a_coat.json")
+    assert (result.n, result.intervals, result.measures["centred"]) == (1, {"a_coat": None, "centred": None}, None)
+    assert list(samples.columns) == ["score", "ab_1", "ab_2", "cd_1", "cd_2"]
+
+
+class TestSettings:
+    def test_seeds_are_fits_whose_spread_is_told_apart_from_that_of_the_scenes(self, small_data, tmp_path):
+        (one,) = run(BandEnergies(), small_data, "a_tre")
+        (three,) = run(BandEnergies(), small_data, "a_tre", settings={"max_steps": 20}, out=tmp_path)
+        assert one.settings == {"seeds": [0], "max_steps": 20}
+        assert three.settings == {"seeds": [0, 1, 2], "max_steps": 20}
+        assert one.measures["seed_std"] is None
+        assert len(three.training["steps"]) == len(three.training["steps_centred"]) == 3
+
+        rows = small_data.configuration("a_tre").rows
+        z = BandEnergies().embed(waveforms(small_data, "a_tre"), 32_000)
+        scenes, splits = [row["metadata"] for row in rows], [row["split"] for row in rows]
+        fits = [a_tre(z, scenes, splits, seeds=[s], max_steps=20, device="cpu", progress=False) for s in range(3)]
+        assert one.score == pytest.approx(fits[0]["a_tre"], abs=1e-6)
+        for spread, name in (("seed_std", "a_tre"), ("a_tre_centred_seed_std", "a_tre_centred")):
+            expected = np.std([fit[name] for fit in fits], ddof=1)
+            assert three.measures[spread] == pytest.approx(expected, rel=1e-3)
+        samples = load_result(tmp_path / "toy" / "v1" / "a_tre.json")[1]
+        assert three.measures["std"] == pytest.approx(np.std(samples.columns["score"], ddof=1))
+
+    def test_other_ones_are_another_result(self, small_data, tmp_path):
+        run(BandEnergies(), small_data, "a_tre", out=tmp_path)
+        with pytest.raises(ResultError, match=r"other are settings\)"):
+            run(BandEnergies(), small_data, "a_tre", settings={**FEW, "seeds": 2}, out=tmp_path)
+
+    @pytest.mark.parametrize(
+        "wrong", [{"seeds": 0}, {"seeds": [1, 1]}, {"seeds": "x"}, {"max_steps": 0}, {"max_steps": 1.5}]
+    )
+    def test_that_cannot_be_are_refused_before_anything_is_embedded(self, small_data, wrong):
+        model = BandEnergies()
+        with pytest.raises(TaskError, match=f"{next(iter(wrong))} "):
+            run(model, small_data, "a_tre", settings=wrong)
+        assert model.calls == 0
+
+    def test_that_no_task_has_are_refused(self, small_data):
+        with pytest.raises(InputError, match=r"none of the tasks has the setting 'seed'; did you mean 'seeds'"):
+            run(BandEnergies(), small_data, "a_tre", settings={"seed": 1})
+
+
+def test_embeddings_that_are_stored_are_not_computed_twice_but_with_force(small_data, tmp_path):
+    first, second, third = BandEnergies(), BandEnergies(), BandEnergies()
+    (one,) = run(first, small_data, "a_coat", store=tmp_path)
+    (two,) = run(second, small_data, "a_coat", store=tmp_path)
+    assert first.calls > second.calls == 0
+    assert two.measures == one.measures
+    run(third, small_data, "a_coat", store=tmp_path, force=True)
+    assert third.calls == first.calls
+
+
+def test_nothing_is_written_where_no_folder_is_named(small_data, tmp_path, cache, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(BandEnergies(), small_data, "a_coat")
+    assert not [*tmp_path.iterdir(), *cache.iterdir()]
+
+
+def test_a_result_for_other_data_is_not_replaced(small_data, tiny_data, tmp_path):
+    run(BandEnergies(), small_data, "a_coat", out=tmp_path)
+    with pytest.raises(ResultError, match=r"other are fingerprint\): give another --out, or --force"):
+        run(BandEnergies(), tiny_data, "a_coat", out=tmp_path)
+    stored, _ = load_result(tmp_path / "toy" / "v1" / "a_coat.json")
+    assert stored.fingerprint == small_data.configuration("a_coat").fingerprint
+
+
+def test_a_built_folder_gives_the_same_scores(small_data, small_folder):
+    rendered = run(BandEnergies(), small_data, "a_coat", "a_tre")
+    built = run(BandEnergies(), small_folder, "a_coat", "a_tre")
+    for one, other in zip(rendered, built, strict=True):
+        assert one.fingerprint == other.fingerprint
+        assert one.measures == other.measures
+
+
+def test_an_unknown_task_is_refused(small_data):
+    with pytest.raises(TaskError, match="unknown task 'a_cot'"):
+        run(BandEnergies(), small_data, "a_cot")
+
+
+def test_a_task_that_is_not_for_this_kind_of_model_is_refused_before_anything_is_embedded(small_data):
+    class Talker:
+        card, device = ModelCard("talker", "v1", 16_000, None), "cpu"
+
+        def answer(self, clips, prompts):
+            return ["(A)"] * len(prompts)
+
+    with pytest.raises(TaskError, match="'talker' is no AudioEncoder, which the task a_coat needs: it lacks embed"):
+        run(Talker(), small_data, "a_coat")
+    with pytest.raises(InputError, match=r"the data 'small' have .*a_coat.*, which these models cannot all do"):
+        evaluate_models([Talker()], small_data, None, RunOptions(progress=False))
+
+
+def test_what_a_card_says_of_a_model_is_in_the_result(small_data):
+    (plain,) = run(BandEnergies(), small_data, "a_coat")
+    assert (plain.model.parameters, plain.model.paradigm, plain.model.licence) == (None, None, None)
+    (stating,) = run(BandEnergies(parameters=12, paradigm="by hand", licence="MIT"), small_data, "a_coat")
+    assert (stating.model.parameters, stating.model.paradigm, stating.model.licence) == (12, "by hand", "MIT")
+
+
+@pytest.mark.weights
+def test_a_pretrained_whisper_and_its_untrained_twin(checkpoints, small_data):
+    """What the controls must show (first seen in an independent study): training takes away the shared direction."""
+    folder = str(checkpoints / "whisper-tiny.en")
+    (trained,) = run(load_model(folder), small_data, "a_coat")
+    (untrained,) = run(f"untrained:{folder}", small_data, "a_coat")
+    assert trained.model.id == "whisper-tiny.en"
+    assert untrained.model.id == "untrained:whisper-tiny.en"
+    assert untrained.score > trained.score
+    assert untrained.measures["null"] > trained.measures["null"]
+
+
+class Broken(BandEnergies):
+    """Cannot embed some clips of a recipe, given by their number."""
+
+    def __init__(self, data, recipe, *numbers):
+        super().__init__(id="broken")
+        clips = [clip.waveform for clip in data.configuration(recipe).clips()]
+        self.refused = {clips[number].tobytes() for number in numbers}
+
+    def embed(self, waveforms, sample_rate):
+        embeddings = super().embed(waveforms, sample_rate)
+        embeddings[[clip.tobytes() in self.refused for clip in waveforms]] = np.nan
+        return embeddings
+
+
+class TestInvalidClips:
+    def test_stop_with_the_clips_id(self, small_data, tmp_path):
+        name = small_data.configuration("a_coat").clip_ids[9]
+        broken = Broken(small_data, "a_coat", 9)
+        with pytest.raises(ClipError, match=f"clip '{name}': encoder 'broken' returned 16 of 16 values"):
+            run(broken, small_data, "a_coat", store=tmp_path)
+        assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+    def test_are_left_out_of_a_coat_with_their_quadruple(self, small_data):
+        """The score is that of the other quadruples, each embedded as if nothing were wrong."""
+        broken = Broken(small_data, "a_coat", 9, 11, 30)
+        (result,) = run(broken, small_data, "a_coat", skip_invalid=True, batch_size=4)
+        names = small_data.configuration("a_coat").clip_ids
+        assert [clip.id for clip in result.skipped] == [names[9], names[11], names[30]]
+        assert "16 of 16 values that are NaN" in result.skipped[0].reason
+        kept = [index for index in range(12) if index not in (2, 7)]
+        clips = waveforms(small_data, "a_coat").reshape(12, 4, -1)[kept]
+        a, b, c, d = (BandEnergies().embed(clips[:, place], 32_000) for place in range(4))
+        assert result.n == len(kept)
+        assert result.score == pytest.approx(a_coat_scores(a, b, c, d).mean(), abs=1e-6)
+
+    def test_are_left_out_of_a_tre_with_their_scene(self, small_data, tmp_path):
+        configuration = small_data.configuration("a_tre")
+        test = next(i for i, row in enumerate(configuration.rows) if row["split"] == "test")
+        (result,) = run(Broken(small_data, "a_tre", 3, test), small_data, "a_tre", skip_invalid=True, out=tmp_path)
+        assert result.n == 7
+        assert [clip.id for clip in result.skipped] == [configuration.clip_ids[i] for i in (3, test)]
+        stored, samples = load_result(tmp_path / "broken" / "v1" / "a_tre.json")
+        assert stored == result
+        assert configuration.rows[test]["id"] not in samples.ids
+
+    def test_stop_again_where_they_are_stored(self, small_data, tmp_path):
+        folders = {"store": tmp_path / "store", "out": tmp_path / "out"}
+        broken = Broken(small_data, "a_coat", 9)
+        (one,) = run(broken, small_data, "a_coat", skip_invalid=True, **folders)
+        broken.refused.clear()
+        with pytest.raises(ResultError, match="is a result without 1 clips"):
+            run(broken, small_data, "a_coat", **folders)
+        folders["out"] = None
+        with pytest.raises(ClipError, match="--skip-invalid leaves it out, --force computes it again"):
+            run(broken, small_data, "a_coat", **folders)
+        (two,) = run(broken, small_data, "a_coat", skip_invalid=True, **folders)
+        assert (two.measures, two.skipped) == (one.measures, one.skipped)
+        (whole,) = run(broken, small_data, "a_coat", force=True, **folders)
+        assert whole.skipped == []
+
+    @pytest.mark.parametrize(("task", "message"), [("a_coat", "a_coat has no quadruple"), ("a_tre", "0 scenes in the")])
+    def test_that_leave_too_little_are_an_error(self, small_data, task, message):
+        model = Broken(small_data, task, *range(len(small_data.configuration(task).clip_ids)))
+        with pytest.raises(TaskError, match=rf"without the \d+ clips that could not be embedded, .*{message}"):
+            run(model, small_data, task, skip_invalid=True)
+
+
+class TestPrecision:
+    def test_what_was_run_is_in_the_result(self, small_data, tmp_path):
+        (result,) = run(Linear(EncoderOptions(pooling="max")), small_data, "a_coat", out=tmp_path)
+        options = {"layer": None, "pooling": "max", "precision": "float32", "compile": False}
+        assert result.model.options.model_dump() == options
+        assert (result.model.weights_sha256, result.model.front_end_version) == ("0" * 64, 3)
+        assert result.precision_deviation is None
+        assert load_result(next(tmp_path.rglob("a_coat.json")))[0] == result
+
+    def test_the_deviation_from_float32_is_stated(self, small_data):
+        exact, rounded = Linear(), Linear(EncoderOptions(precision="bfloat16"))
+        (result,) = run(rounded, small_data, "a_coat")
+        clips = waveforms(small_data, "a_coat")[:16]
+        z, reference = (model.embed(clips, 32_000).astype(float) for model in (rounded, exact))
+        relative = np.linalg.norm(z - reference, axis=1) / np.linalg.norm(reference, axis=1)
+        deviation = result.precision_deviation
+        assert deviation.clips == 16
+        assert deviation.relative_mean == pytest.approx(relative.mean())
+        # bfloat16 has 8 bits of mantissa: rounding errors of 2^-9 in what is multiplied.
+        assert 2**-12 < deviation.relative_max < 2**-5
+
+    def test_clips_that_were_skipped_do_not_count(self, small_data):
+        rows = small_data.configuration("a_coat").rows[:3]
+        few = changed(small_data, "a_coat", rows)
+        first = float(Linear().prepare(next(few.clips()).waveform[None], 32_000)[0].sum())
+
+        class Half(Linear):
+            def _run_model(self, features):
+                embeddings = super()._run_model(features)
+                embeddings[np.isclose(features.sum(axis=1), first)] = np.nan
+                return embeddings
+
+        (result,) = run(Half(EncoderOptions(precision="bfloat16")), few, "a_coat", skip_invalid=True)
+        assert result.n == 2
+        assert result.precision_deviation.clips == 11
+
+
+class TestOtherResults:
+    @pytest.mark.parametrize("change", [{"weights_sha256": "1" * 64}, {"front_end_version": 4}])
+    def test_of_other_weights_or_another_front_end_are_not_taken(self, small_data, tmp_path, change):
+        run(Linear(), small_data, "a_coat", out=tmp_path)
+        with pytest.raises(ResultError, match=rf"other are {next(iter(change))}\)"):
+            run(Linear(**change), small_data, "a_coat", out=tmp_path)
+
+    def test_of_a_model_whose_files_have_the_same_name_are_not_taken(self, small_data, tmp_path):
+        run(BandEnergies(id="a/toy"), small_data, "a_coat", out=tmp_path)
+        with pytest.raises(ResultError, match=r"other are id\)"):
+            run(BandEnergies(id="a__toy"), small_data, "a_coat", out=tmp_path)
+
+    def test_of_another_version_of_the_task_are_not_taken(self, small_data, tmp_path, monkeypatch):
+        (task,) = load_tasks(["a_coat"])
+        run(BandEnergies(), small_data, "a_coat", out=tmp_path)
+        monkeypatch.setattr(task, "info", dataclasses.replace(task.info, version=task.info.version + 1))
+        with pytest.raises(ResultError, match=r"other are task_version\)"):
+            run(BandEnergies(), small_data, "a_coat", out=tmp_path)
+
+
+class Refused(StagedEncoder[np.ndarray]):
+    card = ModelCard("refused", "v1", 32_000, 2)
+
+    def _extract_features(self, clips):
+        raise AssertionError("a clip was embedded")
+
+    _run_model = _extract_features
+
+
+class TestBeforeAnythingIsEmbedded:
+    def test_a_label_that_no_training_scene_has_is_found(self, small_data):
+        rows = [
+            {**row, "metadata": [dict(s) for s in row["metadata"]]} for row in small_data.configuration("a_tre").rows
+        ]
+        last = next(row for row in rows if row["split"] == "test")
+        last["metadata"][0]["pitch_label"] = "unheard of"
+        with pytest.raises(TaskError, match=rf"row {last['id']} \(test\) has pitch_label 'unheard of'"):
+            run(Refused(), changed(small_data, "a_tre", rows), "a_tre")
+
+    def test_a_device_that_is_not_there_is_found(self, small_data):
+        with pytest.raises(AudioCompositionalityError, match="cannot use device 'cuda:99'"):
+            evaluate(Refused(), small_data, options=RunOptions(device="cuda:99", progress=False))
+
+    def test_a_split_without_scenes_is_found(self, small_data):
+        rows = [row for row in small_data.configuration("a_tre").rows if row["split"] != "validation"]
+        with pytest.raises(TaskError, match="0 scenes in the split validation; it needs at least 1"):
+            run(Refused(), changed(small_data, "a_tre", rows), "a_tre")
+
+
+@pytest.fixture(scope="module")
+def small_folder(small_data, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("built") / "small"
+    return build_dataset(small_data, folder, progress=False)

@@ -1,0 +1,88 @@
+"""Tasks are found; each is described whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from audio_compositionality.support.discovery import Registry
+from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.tasks.base import TaskError
+from audio_compositionality.tasks.metric_files import describe_metric
+from audio_compositionality.tasks.registry import list_benchmarks, list_tasks, load_benchmark, load_task, load_tasks
+
+
+def test_a_task_by_its_name_and_the_nearest_of_an_unknown_one():
+    assert load_task("a_coat").info.title == "A-COAT"
+    assert [task.info.name for task in load_tasks(["a_tre", "a_coat", "a_tre"])] == ["a_tre", "a_coat"]
+    with pytest.raises(TaskError, match="unknown task 'a_cot'; did you mean 'a_coat'"):
+        load_task("a_cot")
+
+
+def test_benchmarks_are_groups_of_tasks():
+    assert set(list_benchmarks()["coat"]) >= {"a_coat", "a_tre"}
+    assert {task.info.benchmark for task in load_benchmark("coat")} == {"coat"}
+    with pytest.raises(TaskError, match="unknown benchmark 'coats'; did you mean 'coat'"):
+        load_benchmark("coats")
+
+
+@pytest.mark.parametrize("task", list_tasks(), ids=lambda task: task.info.name)
+def test_every_task_describes_its_numbers_whole(task):
+    names = [measure.name for measure in task.info.measures]
+    assert len(set(names)) == len(names)
+    assert len({measure.heading for measure in task.info.measures}) == len(names)
+    assert task.info.ranks_by in names
+    for measure in task.info.measures:
+        assert measure.meaning
+        assert measure.null is None or measure.null in names
+        assert measure.spread is None or (measure.fitted and measure.spread in names)
+        assert measure.range[0] < measure.range[1]
+    assert task.info.score.column is not None
+    for text in (task.info.title, task.info.question, task.info.warning, task.info.samples, task.info.citation):
+        assert text.strip()
+
+
+def test_tasks_are_listed_without_the_libraries_that_compute():
+    code = (
+        "import sys\n"
+        "from audio_compositionality.tasks.registry import list_tasks\n"
+        "assert list_tasks()\n"
+        "heavy = {'torch', 'transformers', 'datasets', 'evaluate', 'matplotlib', 'pandas'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_metric_that_does_not_describe_itself_is_refused(tmp_path):
+    path = tmp_path / "loud.py"
+    path.write_text("VERSION = 1\n_CITATION = ''\n")
+    with pytest.raises(TaskError, match=r"loud\.py lacks MEASURES"):
+        describe_metric(path)
+    path.write_text("VERSION = 1\n_CITATION = ''\nMEASURES = {'loud': dict(heading='x')}\n")
+    other = tmp_path / "other.py"
+    other.write_text(path.read_text())
+    with pytest.raises(TaskError, match=r"other\.py: MEASURES must be a literal"):
+        describe_metric(other)
+
+
+def test_what_an_installed_package_brings_is_found_and_does_not_displace_ours(monkeypatch):
+    points = [SimpleNamespace(name="x", load=lambda: ("mine", 1)), SimpleNamespace(name="y", load=lambda: ("a", 2))]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points if group == "group" else [])
+    registry: Registry[tuple[str, int]] = Registry("email", "absent", "group", lambda thing: thing[0])
+    registry.add(("b", 3))
+    assert registry.all() == {"mine": ("mine", 1), "a": ("a", 2), "b": ("b", 3)}
+
+
+def test_an_entry_point_that_cannot_be_loaded_is_named(monkeypatch):
+    def broken():
+        raise ImportError("no module named nowhere")
+
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [SimpleNamespace(name="x", load=broken)])
+    registry: Registry[object] = Registry("email", "absent", "group", str)
+    with pytest.raises(
+        AudioCompositionalityError, match=r"entry point 'x' of the group group cannot be loaded .*nowhere"
+    ):
+        registry.all()
