@@ -1,75 +1,105 @@
-"""Write a benchmark as a data set: Parquet shards with embedded audio, a card, a manifest."""
+"""Write data as a data set: Parquet shards with embedded audio, a card, a manifest."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import fcntl
 import io
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import soundfile
-from datasets import Audio, Features, List, Value
+from datasets import Features
 from tqdm import tqdm
 
-from .benchmark import AUDIO_COLUMNS, RenderedBenchmark
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import (
+    locked,
+    partial_path,
+    remove_partial_files,
+    sha256_of_file,
+    write_whole,
+)
+from audio_compositionality.support.text import nearest
+
 from .card import dataset_card
-from .manifest import MANIFEST_NAME, Manifest, Shard, sha256_of
-from .messages import DatasetError, nearest
-from .synthesis.config import GENERATOR_VERSION, BenchmarkConfig, preset_config
-from .synthesis.scenes import ATTRIBUTES
+from .columns import AudioColumn, audio_columns
+from .data import DatasetError, Row
+from .manifest import CARD_NAME, FINGERPRINT_KEY, MANIFEST_NAME, RECIPE_NAME, BuiltRecipe, Manifest, Shard
+from .recipes import load_recipe
+from .recipes.base import Recipe, Rendering
+from .rendered import RenderedData, rendered_preset
 
 AudioFormat = Literal["flac", "wav"]
 
+LOCK_NAME = ".build.lock"
+
 CLIPS_PER_SHARD = 400
-"""About 140 MB of FLAC or 256 MB of WAV (`build --preset mini`), well under the Hub's advised 500 MB; what a killed
-build can lose."""
+"""About 140 MB of FLAC or 256 MB of WAV (preset mini, clips of 10 s), well under the Hub's advised 500 MB; what a
+killed build can lose."""
 
 ROWS_PER_GROUP = 16
 """Rows of a Parquet row group: what a streaming reader has to fetch before its first row."""
 
-FINGERPRINT_KEY = b"audio_compositionality_fingerprint"
-"""Name of the fingerprint in the metadata of a shard."""
-
 
 @dataclass(frozen=True)
 class _PlannedShard:
-    task: str
     split: str
     name: str
-    start: int
-    stop: int
+    rows: range
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A configuration that is built."""
+
+    name: str
+    recipe: Recipe[Any]
+    rendering: Rendering
+    features: Features
+    fingerprint: str
+    audio_format: AudioFormat
+    shards: tuple[_PlannedShard, ...]
+
+    @property
+    def columns(self) -> tuple[AudioColumn, ...]:
+        return audio_columns(self.features)
 
 
 def build_dataset(
-    preset: str | BenchmarkConfig = "mini",
+    preset: str | RenderedData = "mini",
     out: str | Path = "audio-compositionality",
     *,
+    recipes: Sequence[str] | None = None,
+    changes: Mapping[str, Any] | None = None,
     audio_format: AudioFormat = "flac",
     workers: int | None = None,
     force: bool = False,
     progress: bool = True,
 ) -> Path:
-    """Write a benchmark to a folder that `datasets.load_dataset` reads.
+    """Write data to a folder that `datasets.load_dataset` reads, one configuration a recipe.
 
-    The bytes depend on the configuration, the format and the versions of the encoding libraries alone, not on
-    ``workers``. A shard appears under its name only when it is whole; a build that was stopped is finished by calling
-    it again, and a finished one is left as it is.
+    The bytes of a shard depend on the recipe, its settings, the format and the versions of the encoding libraries
+    alone, not on ``workers``. A shard appears under its name only when it is whole; a build that was stopped is
+    finished by calling it again, a finished configuration is left as it is, and one more recipe is added to a folder
+    without touching the others.
 
     Args:
-        preset: name of a preset, or a configuration.
+        preset: name of a preset, or rendered data.
         out: the folder; made if it does not exist.
+        recipes: names of recipes; by default all that have the preset.
+        changes: to settings of the preset; see `rendered_preset`.
         audio_format: ``flac`` or ``wav``, both 16-bit: the same samples, FLAC at 55 % of the size (preset mini).
         workers: threads that render and encode; default, the number of cores.
-        force: replace what stands in ``out`` where this data set's files go.
+        force: replace what stands in ``out`` where the files of these recipes go.
         progress: show a progress bar.
 
     Returns:
@@ -77,43 +107,23 @@ def build_dataset(
 
     Raises:
         DatasetError: ``out`` holds something else, or the disk is full.
-        ValueError: an unknown preset or format, or workers below 1.
+        InputError: an unknown preset, setting or format, or workers below 1.
     """
     if audio_format not in get_args(AudioFormat):
-        raise ValueError(f"unknown audio format {audio_format!r}; {nearest(audio_format, get_args(AudioFormat))}")
+        raise InputError(f"unknown audio format {audio_format!r}; {nearest(audio_format, get_args(AudioFormat))}")
     workers = (os.cpu_count() or 1) if workers is None else workers
     if workers < 1:
-        raise ValueError(f"workers is {workers}; it must be 1 or more")
-    config = preset if isinstance(preset, BenchmarkConfig) else preset_config(preset)
-    benchmark = RenderedBenchmark(str(out), config)
+        raise InputError(f"workers is {workers}; it must be 1 or more")
+    data = _chosen_data(preset, recipes, changes)
     folder = Path(out)
-    manifest = Manifest(
-        fingerprint=config.fingerprint,
-        configuration={"generator_version": GENERATOR_VERSION, **config.as_dict()},
-        audio_format=audio_format,
-        amplitude_gains=benchmark.amplitude_gains,
-        shards={},
-    )
-    plan = _plan(config)
     try:
         if folder.exists() and not folder.is_dir():
             raise DatasetError(f"{folder} is a file; give a folder")
         folder.mkdir(parents=True, exist_ok=True)
-        with (
-            _only_build_in(folder),
-            ThreadPoolExecutor(workers) as pool,
-            tqdm(total=sum(shard.stop - shard.start for shard in plan), unit="row", disable=not progress) as bar,
-        ):
-            known = _claim(folder, manifest, force)
-            finished = {}
-            for shard in plan:
-                expected = known.get(shard.name)
-                finished[shard.name] = _write_shard(folder, shard, benchmark, audio_format, expected, pool, bar)
-        splits: dict[str, dict[str, list[str]]] = {}
-        for shard in plan:
-            splits.setdefault(shard.task, {}).setdefault(shard.split, []).append(shard.name)
-        _write(folder / "README.md", dataset_card(config, audio_format, task_features(config), splits, finished))
-        _write(folder / MANIFEST_NAME, Manifest(**{**vars(manifest), "shards": finished}).dumps())
+        with locked(folder / LOCK_NAME) as held:
+            if not held:
+                raise DatasetError(f"another build is running in {folder}; wait for it, or give another folder")
+            _build(data, folder, audio_format, workers, force, progress)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
@@ -123,118 +133,170 @@ def build_dataset(
     return folder
 
 
-def task_features(config: BenchmarkConfig) -> dict[str, Features]:
-    """The columns of each task.
+def _chosen_data(
+    preset: str | RenderedData, recipes: Sequence[str] | None, changes: Mapping[str, Any] | None
+) -> RenderedData:
+    if isinstance(preset, str):
+        return rendered_preset(preset, recipes=recipes, **(changes or {}))
+    if changes:
+        raise InputError("changes are made to a preset; rendered data have their settings already")
+    if recipes is None:
+        return preset
+    return RenderedData(preset.source, {name: preset.configuration(name).settings for name in recipes})
 
-    ``metadata`` is that of the authors' published data; id, onsets (samples) and entropy are ours.
-    """
-    audio = Audio(sampling_rate=config.sample_rate)
-    sources = List({f"{attribute}_label": Value("string") for attribute in ATTRIBUTES})
-    onsets = List(Value("int32"))
-    entropy = {attribute: Value("float64") for attribute in ATTRIBUTES}
-    return {
-        "a_coat": Features(
-            {
-                "id": Value("string"),
-                **dict.fromkeys(AUDIO_COLUMNS["a_coat"], audio),
-                "metadata": {"A": sources, "C": sources, "T": sources},
-                "onsets": {"A": onsets, "C": onsets, "T": onsets},
-                "entropy": entropy,
+
+def _build(
+    data: RenderedData, folder: Path, audio_format: AudioFormat, workers: int, force: bool, progress: bool
+) -> None:
+    manifest = _claim(folder, _entries(data, audio_format), force)
+    jobs = [_job(data, name, audio_format) for name in data.recipes]
+    total = sum(len(shard.rows) for job in jobs for shard in job.shards)
+    with (
+        ThreadPoolExecutor(workers) as pool,
+        tqdm(total=total, unit="row", disable=None if progress else True) as bar,
+    ):
+        for job in jobs:
+            expected = manifest.recipes[job.name].shards
+            (folder / job.name).mkdir(exist_ok=True)
+            remove_partial_files(folder / job.name)
+            shards = {
+                shard.name: _write_shard(folder, job, shard, expected.get(shard.name), pool, bar)
+                for shard in job.shards
             }
-        ),
-        "a_tre": Features(
-            {"id": Value("string"), "audio": audio, "metadata": sources, "onsets": onsets, "entropy": entropy}
-        ),
-    }
+            built = replace(manifest.recipes[job.name], shards=shards)
+            manifest = Manifest({**manifest.recipes, job.name: built})
+            write_whole(folder / MANIFEST_NAME, manifest.dumps())
+    write_whole(folder / CARD_NAME, dataset_card(manifest, _stored_features(folder, manifest)))
 
 
-def _plan(config: BenchmarkConfig) -> list[_PlannedShard]:
-    """All shards in order; start and stop are row numbers of the task."""
-    plan = []
-    splits = {"a_coat": {"test": config.quadruples}, "a_tre": config.split_sizes}
-    for task, sizes in splits.items():
-        per_shard = CLIPS_PER_SHARD // len(AUDIO_COLUMNS[task])
-        first = 0
-        for split, size in sizes.items():
-            count = -(-size // per_shard)
-            for number in range(count):
-                start, stop = number * per_shard, min((number + 1) * per_shard, size)
-                name = f"{task}/{split}-{number:05d}-of-{count:05d}.parquet"
-                plan.append(_PlannedShard(task, split, name, first + start, first + stop))
-            first += size
-    return plan
+def _entries(data: RenderedData, audio_format: str) -> dict[str, BuiltRecipe]:
+    """What the manifest says of the configurations that are to be built, before they are."""
+    entries = {}
+    for name in data.recipes:
+        if not RECIPE_NAME.fullmatch(name):
+            raise DatasetError(f"the recipe {name!r} cannot be built: a name has letters, digits and underscores")
+        configuration, recipe = data.configuration(name), load_recipe(name)
+        entries[name] = BuiltRecipe(
+            version=recipe.version,
+            settings=configuration.settings.values(),
+            fingerprint=configuration.fingerprint,
+            audio_format=audio_format,
+            description=recipe.describe(configuration.settings),
+            shards={},
+        )
+    return entries
 
 
-@contextmanager
-def _only_build_in(folder: Path) -> Iterator[None]:
-    """Hold the folder against a second build at the same time. The lock ends with the process, however it ends."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DatasetError(f"another build is running in {folder}; wait for it, or give another folder") from None
-        yield
-    finally:
-        os.close(descriptor)
+def _claim(folder: Path, entries: Mapping[str, BuiltRecipe], force: bool) -> Manifest:
+    """Make the folder this build's: new, empty, or of this project; what is another's only with ``force``.
 
-
-def _claim(folder: Path, manifest: Manifest, force: bool) -> Mapping[str, Shard]:
-    """Make the folder this build's: new, empty, or begun by the same build; else only with ``force``.
-
-    Returns the shards of a build that had finished there.
+    Returns the manifest with the new entries; what has been built before has its shards.
     """
     if force:
-        for task in AUDIO_COLUMNS:
-            if (folder / task).exists():
-                shutil.rmtree(folder / task)
-        for name in ("README.md", MANIFEST_NAME):
-            (folder / name).unlink(missing_ok=True)
-    elif any(folder.iterdir()):
-        found = Manifest.load(folder / MANIFEST_NAME)
-        if found is None:
+        for name in entries:
+            if (folder / name).exists():
+                shutil.rmtree(folder / name)
+        before = None
+        with contextlib.suppress(DatasetError):
+            before = Manifest.load(folder / MANIFEST_NAME)
+        kept = {name: built for name, built in (before.recipes if before else {}).items() if name not in entries}
+    else:
+        before = Manifest.load(folder / MANIFEST_NAME)
+        if before is None and any(path.name != LOCK_NAME for path in folder.iterdir()):
+            places = "".join(f"{name}/, " for name in entries)
             raise DatasetError(
                 f"{folder} is not empty and holds no data set of this project; give another folder, or --force to "
-                "write into it (a_coat/, a_tre/ and README.md there are replaced)"
+                f"write into it ({places}{CARD_NAME} and {MANIFEST_NAME} there are replaced)"
             )
-        if (found.fingerprint, found.audio_format) != (manifest.fingerprint, manifest.audio_format):
+        kept = dict(before.recipes) if before else {}
+    for name, entry in entries.items():
+        present = kept.get(name)
+        if present is None:
+            kept[name] = entry
+        elif (present.fingerprint, present.audio_format) != (entry.fingerprint, entry.audio_format):
             raise DatasetError(
-                f"{folder} holds another data set (fingerprint {found.fingerprint[:12]}, {found.audio_format}; this "
-                f"build is {manifest.fingerprint[:12]}, {manifest.audio_format}); give another folder, or --force to "
-                "replace it"
+                f"{folder} holds another data set as {name} (fingerprint {present.fingerprint[:12]}, "
+                f"{present.audio_format}; this build is {entry.fingerprint[:12]}, {entry.audio_format}); give another "
+                "folder, or --force to replace it"
             )
-        if found.shards:
-            return found.shards
-    _write(folder / MANIFEST_NAME, manifest.dumps())
-    return {}
+        else:
+            kept[name] = replace(entry, shards=present.shards)
+    manifest = Manifest(kept)
+    write_whole(folder / MANIFEST_NAME, manifest.dumps())
+    return manifest
+
+
+def _job(data: RenderedData, name: str, audio_format: AudioFormat) -> _Job:
+    configuration, recipe = data.configuration(name), load_recipe(name)
+    features = recipe.features(configuration.settings)
+    rendering = configuration.rendering
+    for column in audio_columns(features):
+        if column.sample_rate not in (None, rendering.sample_rate):
+            raise DatasetError(
+                f"recipe {name!r} declares {column.name} at {column.sample_rate} Hz and renders {rendering.sample_rate}"
+            )
+    shards = tuple(_plan(name, recipe, rendering.rows))
+    return _Job(name, recipe, rendering, features, configuration.fingerprint, audio_format, shards)
+
+
+def _plan(name: str, recipe: Recipe[Any], rows: Sequence[Row]) -> Iterator[_PlannedShard]:
+    """All shards in order, each of at most `CLIPS_PER_SHARD` clips, or of one row."""
+    first = 0
+    for split in recipe.splits:
+        starts = [first]
+        clips = 0
+        stop = first
+        while stop < len(rows) and rows[stop]["split"] == split:
+            count = len(recipe.clip_names(rows[stop]))
+            if clips + count > CLIPS_PER_SHARD and stop > starts[-1]:
+                starts.append(stop)
+                clips = 0
+            clips += count
+            stop += 1
+        for number, (start, end) in enumerate(zip(starts, [*starts[1:], stop], strict=True)):
+            if start < end:
+                path = f"{name}/{split}-{number:05d}-of-{len(starts):05d}.parquet"
+                yield _PlannedShard(split, path, range(start, end))
+        first = stop
+    if first < len(rows):
+        raise DatasetError(
+            f"row {rows[first]['id']} is of the split {rows[first]['split']!r}; the rows of {name} come split by "
+            f"split, in the order {', '.join(recipe.splits)}"
+        )
 
 
 def _write_shard(
-    folder: Path,
-    shard: _PlannedShard,
-    benchmark: RenderedBenchmark,
-    audio_format: AudioFormat,
-    expected: Shard | None,
-    pool: ThreadPoolExecutor,
-    bar: tqdm[Any],
+    folder: Path, job: _Job, shard: _PlannedShard, expected: Shard | None, pool: ThreadPoolExecutor, bar: tqdm[Any]
 ) -> Shard:
     """Write one shard unless it is there whole, and as ``expected`` where a finished build has said so."""
     path = folder / shard.name
-    rows = shard.stop - shard.start
-    whole = _is_whole(path, rows, benchmark.fingerprint)
-    if not whole or (expected is not None and sha256_of(path) != expected.sha256):
-        path.parent.mkdir(exist_ok=True)
-        schema = task_features(benchmark.config)[shard.task].arrow_schema
-        schema = schema.with_metadata({**schema.metadata, FINGERPRINT_KEY: benchmark.fingerprint.encode()})
-        partial = path.with_suffix(".partial")
-        with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
-            for group in _encoded_groups(shard, benchmark, audio_format, pool):
+    whole = _is_whole(path, len(shard.rows), job.fingerprint)
+    if not whole or (expected is not None and sha256_of_file(path) != expected.sha256):
+        schema = job.features.arrow_schema
+        schema = schema.with_metadata({**schema.metadata, FINGERPRINT_KEY: job.fingerprint.encode()})
+        with (
+            _appearing_whole(path) as partial,
+            pq.ParquetWriter(partial, schema, compression="zstd") as writer,
+        ):
+            for group in _encoded_groups(job, shard, pool):
                 writer.write_table(pa.Table.from_pylist(group, schema=schema))
                 bar.update(len(group))
-        _commit(partial, path)
     else:
-        bar.update(rows)
-    return Shard(rows=rows, bytes=path.stat().st_size, sha256=sha256_of(path))
+        bar.update(len(shard.rows))
+    return Shard(shard.split, len(shard.rows), path.stat().st_size, sha256_of_file(path))
+
+
+@contextmanager
+def _appearing_whole(path: Path) -> Iterator[Path]:
+    """A path to write to; the file gets its name at the end, after its content has reached the disk."""
+    partial = partial_path(path)
+    try:
+        yield partial
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _is_whole(path: Path, rows: int, fingerprint: str) -> bool:
@@ -247,40 +309,40 @@ def _is_whole(path: Path, rows: int, fingerprint: str) -> bool:
     return metadata.num_rows == rows and (metadata.metadata or {}).get(FINGERPRINT_KEY) == fingerprint.encode()
 
 
-def _encoded_groups(
-    shard: _PlannedShard, benchmark: RenderedBenchmark, audio_format: AudioFormat, pool: ThreadPoolExecutor
-) -> Iterator[list[dict[str, Any]]]:
+def _encoded_groups(job: _Job, shard: _PlannedShard, pool: ThreadPoolExecutor) -> Iterator[list[Row]]:
     """The rows of a shard with their encoded clips, a row group at a time, the next one ahead in the pool."""
-    # The tone bank is rendered by threads of its own: have it before the pool's threads wait for it.
-    _ = benchmark.tone_bank, benchmark.quadruples, benchmark.scenes
 
-    def encode(index: int) -> dict[str, Any]:
-        row = benchmark.row(shard.task, index)
-        del row["split"]
-        for column, samples in zip(AUDIO_COLUMNS[shard.task], benchmark.clips(shard.task, index), strict=True):
-            file = io.BytesIO()
-            soundfile.write(file, samples, benchmark.config.sample_rate, format=audio_format.upper(), subtype="PCM_16")
-            row[column] = {"bytes": file.getvalue(), "path": f"{row['id']}-{column}.{audio_format}"}
-        return row
+    def submit(start: int) -> list[Future[Row]]:
+        return [pool.submit(_encoded_row, job, index) for index in shard.rows[start : start + ROWS_PER_GROUP]]
 
-    def submit(start: int) -> list[Future[dict[str, Any]]]:
-        return [pool.submit(encode, index) for index in range(start, min(start + ROWS_PER_GROUP, shard.stop))]
-
-    first, *others = range(shard.start, shard.stop, ROWS_PER_GROUP)
-    ahead = submit(first)
-    for start in [*others, None]:
-        current, ahead = ahead, submit(start) if start is not None else []
+    ahead = submit(0)
+    for start in range(ROWS_PER_GROUP, len(shard.rows) + ROWS_PER_GROUP, ROWS_PER_GROUP):
+        current, ahead = ahead, submit(start)
         yield [future.result() for future in current]
 
 
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, "utf-8")
-    _commit(partial, path)
+def _encoded_row(job: _Job, index: int) -> Row:
+    row = dict(job.rendering.rows[index])
+    names = job.recipe.clip_names(row)
+    del row["split"]
+    row |= {column.name: [] for column in job.columns if column.is_list}
+    for name, samples in zip(names, job.rendering.clips(index), strict=True):
+        file = io.BytesIO()
+        soundfile.write(file, samples, job.rendering.sample_rate, format=job.audio_format.upper(), subtype="PCM_16")
+        path = f"{row['id']}-{name.replace('/', '-')}.{job.audio_format}"
+        clip = {"bytes": file.getvalue(), "path": path}
+        column, of_list, _ = name.partition("/")
+        if of_list:
+            row[column].append(clip)
+        else:
+            row[column] = clip
+    return row
 
 
-def _commit(partial: Path, path: Path) -> None:
-    """Give a finished file its name, after its content has reached the disk."""
-    with partial.open("rb") as file:
-        os.fsync(file.fileno())
-    partial.replace(path)
+def _stored_features(folder: Path, manifest: Manifest) -> dict[str, Features]:
+    """The columns of each configuration that has been built, also of recipes that this build does not know."""
+    return {
+        name: Features.from_arrow_schema(pq.read_schema(folder / next(iter(built.shards))))
+        for name, built in manifest.recipes.items()
+        if built.shards
+    }

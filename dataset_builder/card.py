@@ -1,48 +1,31 @@
-"""The dataset card: README.md with the YAML that `datasets` and the Hub read, from the configuration."""
+"""The dataset card: README.md with the YAML that `datasets` and the Hub read, put together from the recipes' own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.resources import files
 from string import Template
+from typing import Any
 
 import yaml
 from datasets import Features
 
-from .manifest import Shard
-from .synthesis.config import BenchmarkConfig
+from .columns import audio_columns
+from .manifest import BuiltRecipe, Manifest
 
-_ONSET = {
-    "random": "drawn uniformly within the first period",
-    "locked": "always the first sample: a named variant that makes the waveform a function of the metadata",
-}
-_LEVEL = {
-    "shared": (
-        "The four clips of a quadruple share one gain, and a scene has one of its own, below 1 only where a peak would "
-        "pass full scale."
-    ),
-    "clip": "Each clip has its own gain, below 1 only where its peak would pass full scale: a named variant.",
-}
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
-def dataset_card(
-    config: BenchmarkConfig,
-    audio_format: str,
-    features: Mapping[str, Features],
-    splits: Mapping[str, Mapping[str, list[str]]],
-    shards: Mapping[str, Shard],
-) -> str:
+def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
     """The card of a built folder.
 
     Args:
-        config: what was built.
-        audio_format: ``flac`` or ``wav``.
-        features: the columns of each task.
-        splits: task -> split -> names of its shards.
-        shards: the finished shards by name.
+        manifest: of the folder.
+        features: the columns of each configuration that has been built; others do not appear on the card.
     """
-    rows = sum(shard.rows for shard in shards.values())
+    recipes = {name: built for name, built in manifest.recipes.items() if name in features}
+    first = next(iter(recipes))
+    rows = sum(shard.rows for built in recipes.values() for shard in built.shards.values())
     header = {
         "license": "cc-by-4.0",
         "pretty_name": "Audio compositionality",
@@ -51,54 +34,53 @@ def dataset_card(
         "tags": ["audio", "benchmark", "compositionality", "synthetic", "embeddings"],
         "configs": [
             {
-                "config_name": task,
-                **({"default": True} if task == "a_coat" else {}),
-                "data_files": [{"split": split, "path": f"{task}/{split}-*.parquet"} for split in names],
+                "config_name": name,
+                **({"default": True} if name == first else {}),
+                "data_files": [{"split": split, "path": f"{name}/{split}-*.parquet"} for split in built.splits],
             }
-            for task, names in splits.items()
+            for name, built in recipes.items()
         ],
-        "dataset_info": [_info(task, features[task], names, shards) for task, names in splits.items()],
+        "dataset_info": [_info(name, features[name], built) for name, built in recipes.items()],
     }
-    labels = list(config.labels.values())
-    classes = "\n".join(
-        f"| {number} | {' | '.join(_cell(label) for label in row)} |"
-        for number, row in enumerate(zip(*labels, strict=True))
-    )
+    columns = audio_columns(features[first])
     body = Template(files(__package__).joinpath("card.md").read_text("utf-8")).substitute(
-        {name: f"{value:,}" if isinstance(value, int) else value for name, value in config.as_dict().items()},
-        seed=config.seed,
-        sample_rate=config.sample_rate,
-        duration=f"{config.duration:g}",
-        audio_format=audio_format.upper(),
-        onset=_ONSET[config.onset],
-        level=_LEVEL[config.level],
-        classes=classes,
-        fingerprint=config.fingerprint,
+        contents="\n".join(_contents(name, built) for name, built in recipes.items()),
+        first=first,
+        split=next(iter(recipes[first].splits)),
+        casts="\n".join(
+            f'rows = rows.cast_column("{column.name}", {"List(clip)" if column.is_list else "clip"})'
+            for column in columns
+        ),
+        imports="Audio, List, load_dataset" if any(column.is_list for column in columns) else "Audio, load_dataset",
+        sections="\n\n".join(f"## `{name}`\n\n{built.description.strip()}" for name, built in recipes.items()),
+        fingerprints="\n".join(
+            f"| `{name}` | {built.version} | `{built.fingerprint}` |" for name, built in recipes.items()
+        ),
     )
     return f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---\n\n{body}"
 
 
-def _info(
-    task: str, features: Features, splits: Mapping[str, list[str]], shards: Mapping[str, Shard]
-) -> dict[str, object]:
+def _contents(name: str, built: BuiltRecipe) -> str:
+    sizes = ", ".join(
+        f"{split} {sum(built.shards[shard].rows for shard in shards):,}" for split, shards in built.splits.items()
+    )
+    return f"| `{name}` | {sizes} | {built.audio_format.upper()} |"
+
+
+def _info(name: str, features: Features, built: BuiltRecipe) -> dict[str, Any]:
     sizes = [
         {
             "name": split,
-            "num_bytes": sum(shards[name].bytes for name in names),
-            "num_examples": sum(shards[name].rows for name in names),
+            "num_bytes": sum(built.shards[shard].bytes for shard in shards),
+            "num_examples": sum(built.shards[shard].rows for shard in shards),
         }
-        for split, names in splits.items()
+        for split, shards in built.splits.items()
     ]
-    total = sum(shards[name].bytes for names in splits.values() for name in names)
+    total = sum(shard.bytes for shard in built.shards.values())
     return {
-        "config_name": task,
+        "config_name": name,
         "features": features._to_yaml_list(),
         "splits": sizes,
         "download_size": total,
         "dataset_size": total,
     }
-
-
-def _cell(text: str) -> str:
-    """A label as the text of a Markdown table's cell: voice names come from anybody's bank."""
-    return "".join(f"\\{char}" if char in r"\`*_[]<>|&" else char for char in text)

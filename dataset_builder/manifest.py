@@ -1,28 +1,83 @@
-"""The manifest of a built folder: what it was made from, and the hash of every shard."""
+"""The manifest of a built folder: what each configuration was made from, and the digest of every shard."""
 
 from __future__ import annotations
 
-import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .messages import DatasetError
-from .synthesis.config import fingerprint_of
+from audio_compositionality.support.files import sha256_of, sha256_of_file
 
-MANIFEST_NAME = "benchmark.json"
+from .data import DatasetError
+from .recipes.base import fingerprint_of
+
+MANIFEST_NAME = "manifest.json"
+CARD_NAME = "README.md"
 SCHEMA_VERSION = 1
+
+FINGERPRINT_KEY = b"audio_compositionality_fingerprint"
+"""Name of the fingerprint in the metadata of a shard."""
+
+RECIPE_NAME = re.compile(r"[A-Za-z0-9]\w*", re.ASCII)
+"""What a recipe can be called: its name is that of a folder and of a configuration."""
 
 
 @dataclass(frozen=True)
 class Shard:
     """A finished shard."""
 
+    split: str
     rows: int
     bytes: int
     sha256: str
+
+    def verify(self, name: str, path: Path) -> None:
+        """Refuse a file that is not this shard.
+
+        Raises:
+            DatasetError: the file is another, or there is none.
+        """
+        if not path.is_file():
+            raise DatasetError(
+                f"{name} is not there: the samples would not be those of the fingerprint; build or download it again"
+            )
+        if path.stat().st_size != self.bytes or sha256_of_file(path) != self.sha256:
+            raise DatasetError(
+                f"{name} is not the shard that was built (SHA-256 differs from {MANIFEST_NAME}): the samples would not "
+                "be those of the fingerprint; build or download it again"
+            )
+
+
+@dataclass(frozen=True)
+class BuiltRecipe:
+    """One configuration of a built folder.
+
+    Attributes:
+        version: of the recipe.
+        settings: of the recipe, as JSON values.
+        fingerprint: of the recipe's name, version and settings.
+        audio_format: ``flac`` or ``wav``.
+        description: Markdown of the card.
+        shards: by path below the folder; empty until the configuration has been built.
+    """
+
+    version: int
+    settings: Mapping[str, Any]
+    fingerprint: str
+    audio_format: str
+    description: str
+    shards: Mapping[str, Shard]
+
+    @property
+    def splits(self) -> dict[str, list[str]]:
+        """The shards of each split."""
+        splits: dict[str, list[str]] = {}
+        for name, shard in self.shards.items():
+            splits.setdefault(shard.split, []).append(name)
+        return splits
 
 
 @dataclass(frozen=True)
@@ -30,66 +85,58 @@ class Manifest:
     """What a built folder holds.
 
     Attributes:
-        fingerprint: of the configuration, the voices and the generator's version.
-        configuration: the fields of BenchmarkConfig, and ``generator_version``.
-        audio_format: ``flac`` or ``wav``.
-        amplitude_gains: linear gain of each amplitude label.
-        shards: by path below the folder; empty until the build has finished.
+        recipes: by the name of the recipe, which is that of the configuration; the first is the default.
     """
 
-    fingerprint: str
-    configuration: dict[str, Any]
-    audio_format: str
-    amplitude_gains: Mapping[str, float]
-    shards: Mapping[str, Shard]
+    recipes: Mapping[str, BuiltRecipe]
+
+    @property
+    def shards(self) -> dict[str, Shard]:
+        """The shards of all configurations, by path below the folder."""
+        return {name: shard for recipe in self.recipes.values() for name, shard in recipe.shards.items()}
 
     def dumps(self) -> str:
-        """The manifest as JSON text."""
-        return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(self)}, indent=1) + "\n"
+        """The manifest as JSON text, which states its own digest."""
+        content = {"schema_version": SCHEMA_VERSION, **asdict(self)}
+        return json.dumps({**content, "sha256": _digest(content)}, indent=1) + "\n"
 
     @classmethod
     def load(cls, path: Path) -> Manifest | None:
-        """The manifest in a file; None where there is none. Raises DatasetError where it is damaged."""
+        """The manifest in a file; None where there is none.
+
+        Raises:
+            DatasetError: it is damaged, or of another version.
+        """
         if not path.exists():
             return None
         try:
-            values = json.loads(path.read_text("utf-8"))
-            if values["schema_version"] != SCHEMA_VERSION:
+            content = json.loads(path.read_text("utf-8"))
+            stated = content.pop("sha256")
+            if content["schema_version"] != SCHEMA_VERSION:
                 raise DatasetError(
-                    f"{path.name} has schema version {values['schema_version']}; this version reads {SCHEMA_VERSION}"
+                    f"{path.name} has schema version {content['schema_version']}; this version reads {SCHEMA_VERSION}"
                 )
-            configuration = dict(values["configuration"])
-            if fingerprint_of(configuration) != values["fingerprint"]:
-                raise DatasetError(f"{path.name}: the fingerprint is not that of the configuration beside it")
-            return cls(
-                fingerprint=str(values["fingerprint"]),
-                configuration=configuration,
-                audio_format=str(values["audio_format"]),
-                amplitude_gains={str(key): float(value) for key, value in values["amplitude_gains"].items()},
-                shards={
-                    str(name): Shard(int(shard["rows"]), int(shard["bytes"]), str(shard["sha256"]))
-                    for name, shard in values["shards"].items()
-                },
-            )
+            if _digest(content) != stated:
+                raise DatasetError(f"{path.name} is damaged or was edited: its SHA-256 is not the one that it states")
+            return cls({name: _built_recipe(path.name, name, values) for name, values in content["recipes"].items()})
         except DatasetError:
             raise
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DatasetError(f"{path.name} is no manifest of a built data set: {error!r}") from error
 
-    def verify(self, name: str, path: Path) -> None:
-        """Raise DatasetError unless the file at ``path`` is the shard that was built under ``name``."""
-        expected = self.shards.get(name)
-        if expected is None:
-            why = "the build has not finished; run it again" if not self.shards else "it is not in the manifest"
-            raise DatasetError(f"{name} is no shard of this data set: {why}")
-        if path.stat().st_size != expected.bytes or sha256_of(path) != expected.sha256:
-            raise DatasetError(
-                f"{name} is not the shard that was built (SHA-256 differs from {MANIFEST_NAME}): the samples would not "
-                "be those of the fingerprint; build or download it again"
-            )
+
+def _built_recipe(file: str, name: str, values: Mapping[str, Any]) -> BuiltRecipe:
+    shards = {path: Shard(**shard) for path, shard in values["shards"].items()}
+    built = BuiltRecipe(**{**values, "shards": shards})
+    if fingerprint_of(name, built.version, built.settings) != built.fingerprint:
+        raise DatasetError(f"{file}: the fingerprint of {name} is not that of the settings beside it")
+    for path, shard in shards.items():
+        if not re.fullmatch(rf"{re.escape(name)}/{re.escape(shard.split)}-\d{{5}}-of-\d{{5}}\.parquet", path):
+            raise DatasetError(f"{file} names {path!r}; a shard of {name} is {name}/{shard.split}-….parquet")
+    if not RECIPE_NAME.fullmatch(name):
+        raise DatasetError(f"{file} names a configuration {name!r}; a name has letters, digits and underscores")
+    return built
 
 
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _digest(content: Mapping[str, Any]) -> str:
+    return sha256_of(json.dumps(content, sort_keys=True).encode())

@@ -83,9 +83,7 @@ class RenderedData:
         if not settings:
             raise DatasetError(f"data need at least one recipe; there are {', '.join(list_recipes())}")
         self.source = source
-        self._configurations = {
-            name: RenderedConfiguration(source, name, values) for name, values in settings.items()
-        }
+        self._configurations = {name: RenderedConfiguration(source, name, values) for name, values in settings.items()}
 
     @property
     def recipes(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from ..data import DatasetError, Pcm16, Row
-from ..synthesis.description import describe_sources
+from ..synthesis.description import CITATION, describe_sources
 from ..synthesis.rows import (
     check_sources,
     codes_of,
@@ -195,7 +195,8 @@ step?
 {describe_sources(settings)} {level}
 {settings.quadruple_candidates:,} candidates were drawn (seed {settings.seed}), and those kept that make the entropies
 of every attribute near uniform (Entrofy).
-"""
+
+{CITATION}"""
 
 
 RECIPE = _Quadruples()

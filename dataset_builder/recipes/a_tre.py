@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..data import Pcm16, Row
-from ..synthesis.description import describe_sources
+from ..synthesis.description import CITATION, describe_sources
 from ..synthesis.rows import (
     check_sources,
     codes_of,
@@ -188,7 +188,8 @@ from its attributes?
 {describe_sources(settings)} A clip has a gain below 1 only where its peak would pass full scale.
 {settings.scene_candidates:,} candidates were drawn (seed {settings.seed}), and those kept that make the entropies of
 every attribute near uniform (Entrofy), with the same balance in each split. No scene is in two splits.
-"""
+
+{CITATION}"""
 
 
 RECIPE = _SplitScenes()

@@ -9,6 +9,19 @@ _ONSETS = {
     "locked": "always the first sample: a named variant that makes the waveform a function of the metadata",
 }
 
+CITATION = """\
+```bibtex
+@inproceedings{audio_compositionality_2026,
+  title         = {Evaluating Compositional Structure in Audio Representations},
+  booktitle     = {Proc. ICASSP},
+  year          = {2026},
+  eprint        = {2603.13685},
+  archivePrefix = {arXiv}
+}
+```
+"""
+"""Of the paper that the scenes are after."""
+
 
 def describe_sources(settings: SceneSettings) -> str:
     """The classes of each attribute as a table, and how a source sounds."""

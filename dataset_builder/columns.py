@@ -1,0 +1,37 @@
+"""Columns with sound, as the features of a configuration declare them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from datasets import Audio, Features, LargeList, List
+
+
+@dataclass(frozen=True)
+class AudioColumn:
+    """A column of clips.
+
+    Attributes:
+        name: of the column.
+        is_list: whether a row has a list of clips in it, ``name/0``, ``name/1`` …; else it has one, ``name``.
+        sample_rate: Hz; None where each clip has its own.
+    """
+
+    name: str
+    is_list: bool
+    sample_rate: int | None
+
+    def clip_names(self, count: int) -> tuple[str, ...]:
+        """The names of a row's clips in this column, of which there are so many."""
+        return tuple(f"{self.name}/{number}" for number in range(count)) if self.is_list else (self.name,)
+
+
+def audio_columns(features: Features) -> tuple[AudioColumn, ...]:
+    """The columns with sound, in the order of the features."""
+    columns = []
+    for name, feature in features.items():
+        is_list = isinstance(feature, (List, LargeList))
+        audio = feature.feature if is_list else feature
+        if isinstance(audio, Audio):
+            columns.append(AudioColumn(name, is_list, audio.sampling_rate))
+    return tuple(columns)
