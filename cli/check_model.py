@@ -23,10 +23,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check the model."""
-    from audio_compositionality.encoders.check import check_model, print_checks
-
     how = arguments.encoder_options(options)
-    return 0 if print_checks(check_model(options.model, device=options.device, options=how)) else 1
+    from audio_compositionality.encoders.check import all_passed, check_model, check_table
+    from audio_compositionality.support.table import print_table
+
+    checks = check_model(options.model, device=options.device, options=how)
+    print_table(check_table(checks, options.model))
+    return 0 if all_passed(checks) else 1
 
 
 COMMAND = Command(

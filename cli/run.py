@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Score the baselines, and the models beside their untrained twins, and write the report."""
     how = arguments.run_options(options, options.out)
+    arguments.encoder_options(options)
     tasks = arguments.chosen_tasks(options)
     baselines, networks = _names(options.models)
     # Imported only where the arguments are right: it takes seconds.

@@ -60,16 +60,17 @@ def run(options: argparse.Namespace) -> int:
         device=options.device,
         progress=sys.stderr.isatty(),
     )
-    readable = False
+    told = False
     for outcome in outcomes:
-        if outcome.error is not None:
+        if outcome.table is None:
             print(f"error: {outcome.error}", file=sys.stderr)
             status = 2
             continue
-        readable = True
+        told = True
         print_table(outcome.table)
         status = status or int(not outcome.verified)
-    if readable:
+    # Below an error alone it would read like success.
+    if told:
         print(LEGEND)
     return status
 
