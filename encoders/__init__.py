@@ -1,22 +1,5 @@
-"""Encoders: one protocol, one file a model family, and the embedding of a whole dataset."""
+"""The models that hear: their protocols, their families, and how they are loaded, run and checked.
 
-from .base import ClipError, Encoder, StagedEncoder
-from .model_encoder import Hidden, ModelEncoder
-from .options import EncoderOptions
-from .pipeline import ClipBatch, embed_dataset
-from .loading.registry import EncoderInfo, has_untrained_twin, list_encoders, load_encoder
-
-__all__ = [
-    "ClipBatch",
-    "ClipError",
-    "Encoder",
-    "EncoderInfo",
-    "EncoderOptions",
-    "Hidden",
-    "ModelEncoder",
-    "StagedEncoder",
-    "embed_dataset",
-    "has_untrained_twin",
-    "list_encoders",
-    "load_encoder",
-]
+Nothing here knows a task, a metric or a data set. Importing a module of this folder, or of `families`, imports neither
+torch nor transformers; that happens where a model is loaded.
+"""

@@ -1,403 +1,249 @@
-"""What a newcomer runs before anything else: is an encoder one, and does it do what its author thinks?
+"""What a newcomer runs before anything else: is an encoder one, and does it hear what its author thinks?
 
 Every check gives whether it passed, what was measured, and, where it failed, what that usually means. The faults that
 are looked for are those that wrappers of audio models have had again and again: a wrong sample rate, an embedding that
-changes with the clips beside it, random crops, rows in another order, padding taken for sound.
+changes with the clips beside it, random crops, rows in another order, padding taken for sound, seconds that are not
+heard.
 """
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-import torch
-from rich import box
-from rich.console import Console
-from rich.table import Table
+from audio_compositionality.support.table import Cell, Column, Row, Table
 
-from . import ClipError, Encoder, EncoderOptions, StagedEncoder, load_encoder
+from .base import ModelError
+from .check_findings import (
+    SHORT_SECONDS,
+    Finding,
+    Session,
+    Status,
+    check_alike,
+    check_batch,
+    check_deterministic,
+    check_dtype,
+    check_embeds,
+    check_finite,
+    check_int16,
+    check_level,
+    check_memory,
+    check_order,
+    check_quiet,
+    check_rate,
+    check_seconds,
+    check_sensitive,
+    check_shape,
+    check_short,
+    check_speed,
+    message_of,
+)
+from .check_sounds import memory_growth
+from .loading.registry import load_model
+from .options import DEFAULT_OPTIONS, EncoderOptions
+from .protocols import AudioEncoder
 
-from .check_measures import (TONE_FREQUENCIES, Array, distances, make_tones, memory_growth, relative_difference)
-from audio_compositionality.evaluator.compare.table import PIPED_WIDTH
-
-CLIP_SECONDS = 10
-"""Length of the benchmark's clips."""
-
-SHORT_SECONDS = 2
-"""Length of the clips of most checks, so that these are quick."""
-
-RATES = (16_000, 32_000, 44_100, 48_000)
-"""Rates in Hz at which the same tones must give nearly the same embeddings."""
-
-REPEATED = 1e-6
-"""Largest relative difference between embeddings of the same clip: a few roundings of float32."""
-
-BATCHED = 1e-4
-"""Largest relative difference that other clips in the batch may make; kernels for other sizes round otherwise."""
-
-DIFFERENT = 1e-5
-"""Smallest relative difference between embeddings of different clips; that of an untrained network may be small."""
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
-class CheckResult:
+class Check:
     """The outcome of one check.
 
     Attributes:
         name: what was checked.
-        passed: None where nothing can fail (a measurement), or the check could not be run.
+        status: ``info`` where nothing can fail (a measurement), or the check could not be run; ``warn`` where scores
+            will have to be read with care.
         value: what was measured, or the encoder's own message.
-        hint: what a failure usually means; empty where there is none.
+        hint: what a failure or a warning usually means; empty otherwise.
     """
 
     name: str
-    passed: bool | None
+    status: Status
     value: str
     hint: str = ""
 
 
-Outcome = tuple[bool | None, str]
-
-
-@dataclass
-class _Session:
-    """An encoder under check, and what has been learnt of it so far."""
-
-    encoder: Encoder
-    memory: Callable[[], str]
-    seconds: float = SHORT_SECONDS
-    embeddings: Array = field(default_factory=lambda: np.empty(0))
-
-    def tones(self, rate: int | None = None) -> Array:
-        return make_tones(rate or self.encoder.sample_rate, self.seconds)
-
-    def embed(self, clips: Any, rate: int | None = None) -> Array:
-        return np.asarray(self.encoder.embed(clips, rate or self.encoder.sample_rate))
-
-
 @dataclass(frozen=True)
-class _Check:
+class _Test:
     name: str
     needs: tuple[str, ...]
-    run: Callable[[_Session], Outcome]
+    run: Callable[[Session], Finding]
     hint: str = ""
 
 
-def check_encoder(
-    encoder_id: str, *, device: str | torch.device | None = None, options: EncoderOptions | None = None
-) -> Iterator[CheckResult]:
-    """Load an encoder and check it; results come as they are found.
+def check_model(
+    model: str | AudioEncoder, *, device: str | torch.device | None = None, options: EncoderOptions = DEFAULT_OPTIONS
+) -> list[Check]:
+    """Check an encoder; see `run_checks`."""
+    return list(run_checks(model, device=device, options=options))
+
+
+def run_checks(
+    model: str | AudioEncoder, *, device: str | torch.device | None = None, options: EncoderOptions = DEFAULT_OPTIONS
+) -> Iterator[Check]:
+    """Check an encoder; results come as they are ready.
 
     Args:
-        encoder_id: what `load_encoder` takes.
-        device: torch device; by default CUDA where there is one.
-        options: layer, pooling, precision, compilation.
+        model: what `load_model` takes, or an encoder that is loaded.
+        device: torch device of one that is to be loaded; by default CUDA where there is one.
+        options: layer, pooling, precision, compilation of one that is to be loaded.
 
     Yields:
         the result of every check, in a fixed order.
     """
     memory = memory_growth()
-    try:
-        encoder = load_encoder(encoder_id, device=device, options=options or EncoderOptions())
-    except Exception as error:
-        yield CheckResult("loads", False, _message(error), _LOADS)
-        return
-    yield CheckResult(
-        "loads", True, f"{encoder.id}, {encoder.sample_rate:,} Hz, {encoder.output_dim} values, {encoder.revision}"
-    )
-    yield from check_loaded(encoder, memory)
-
-
-def check_loaded(encoder: Encoder, memory: Callable[[], str] | None = None) -> Iterator[CheckResult]:
-    """Check an encoder that is loaded; see `check_encoder`.
-
-    Args:
-        encoder: any.
-        memory: says how far memory has grown; by default from now on.
-    """
-    session = _Session(encoder, memory or memory_growth())
-    blocked: set[str] = set()
-    for check in _CHECKS:
-        missing = next((name for name in check.needs if name in blocked), None)
-        if missing is not None:
-            blocked.add(check.name)
-            yield CheckResult(check.name, None, f"not run, as '{missing}' did not pass")
-            continue
+    if isinstance(model, str):
         try:
-            passed, value = check.run(session)
+            loaded = load_model(model, device=device, options=options)
+            if not isinstance(loaded, AudioEncoder):
+                raise ModelError(f"'{model}' is a {type(loaded).__name__}; the checks are of audio encoders")
         except Exception as error:
-            passed, value = False, _message(error)
-        if passed is False:
-            blocked.add(check.name)
-        yield CheckResult(check.name, passed, value, check.hint if passed is False else "")
+            yield Check("loads", "fail", message_of(error), _LOADS)
+            return
+        model = loaded
+        card = model.card
+        yield Check("loads", "pass", f"{card.id}, {card.sample_rate:,} Hz, {card.output_dim} values, {card.revision}")
+    session = Session(model, memory)
+    blocked: set[str] = set()
+    for test in _TESTS:
+        missing = next((name for name in test.needs if name in blocked), None)
+        if missing is not None:
+            blocked.add(test.name)
+            yield Check(test.name, "info", f"not run, as '{missing}' did not pass")
+            continue
+        status, value = _run(test, session)
+        if status == "fail":
+            blocked.add(test.name)
+        yield Check(test.name, status, value, test.hint if status in ("fail", "warn") else "")
 
 
-def all_passed(results: Iterable[CheckResult]) -> bool:
-    """Whether no check failed."""
-    return all(result.passed is not False for result in results)
-
-
-def print_checks(results: Iterable[CheckResult], console: Console | None = None) -> bool:
-    """Print results as they come, then what each failure usually means.
-
-    Returns:
-        whether no check failed.
-    """
-    console = console or Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
-    marks = {True: "[green]pass", False: "[bold red]FAIL", None: "[dim]info"}
-    done = []
-    for result in results:
-        done.append(result)
-        row = Table(box=None, show_header=False, padding=(0, 1), pad_edge=False)
-        row.add_column(width=4)
-        row.add_column(width=max(len(check.name) for check in _CHECKS))
-        row.add_column(overflow="fold")
-        row.add_row(marks[result.passed], result.name, _escape(result.value))
-        console.print(row)
-    failed = [result for result in done if result.passed is False]
-    if failed:
-        table = Table("failed", "what it usually means", box=box.SIMPLE_HEAD, pad_edge=False)
-        for result in failed:
-            table.add_row(result.name, _escape(result.hint))
-        console.print(table)
-    return not failed
-
-
-def _escape(text: str) -> str:
-    return text.replace("[", r"\[")
-
-
-def _embeds(session: _Session) -> Outcome:
-    clips = make_tones(session.encoder.sample_rate, CLIP_SECONDS)
+def _run(test: _Test, session: Session) -> Finding:
     try:
-        session.embeddings = session.embed(clips)
-    except ClipError:
-        # It is about a value that is not finite, which the next check reports.
-        session.embeddings = np.full((len(clips), session.encoder.output_dim), np.nan, np.float32)
-    return True, f"{len(clips)} clips of {CLIP_SECONDS} s"
-
-
-def _finite(session: _Session) -> Outcome:
-    silence = np.zeros((1, CLIP_SECONDS * session.encoder.sample_rate), np.float32)
-    try:
-        silent = session.embed(silence)
-    except ClipError as error:
-        return False, f"silence: {error}"
-    for what, embeddings in (("tones", session.embeddings), ("silence", silent)):
-        bad = int((~np.isfinite(embeddings)).sum())
-        if bad:
-            return False, f"{what}: {bad} values are NaN or infinite"
-    return True, "tones and silence"
-
-
-def _shape(session: _Session) -> Outcome:
-    expected = (len(TONE_FREQUENCIES), session.encoder.output_dim)
-    shape = session.embeddings.shape
-    return shape == expected, f"{shape}" if shape == expected else f"{shape}, but must be {expected}"
-
-
-def _dtype(session: _Session) -> Outcome:
-    return session.embeddings.dtype == np.float32, str(session.embeddings.dtype)
-
-
-def _short(session: _Session) -> Outcome:
-    try:
-        session.embed(session.tones())
+        return test.run(session)
     except Exception as error:
-        session.seconds = CLIP_SECONDS
-        return None, f"refused ({_message(error)}); the next checks take clips of {CLIP_SECONDS} s"
-    return None, "accepted; the next checks take them"
+        return "fail", message_of(error)
 
 
-def _deterministic(session: _Session) -> Outcome:
-    tones = session.tones()
-    first = session.embed(tones)
-    session.embed(tones[::-1][:2])
-    difference = relative_difference(session.embed(tones), first)
-    return difference <= REPEATED, f"relative difference {difference:.1e}"
+def all_passed(checks: Iterable[Check]) -> bool:
+    """Whether no check failed."""
+    return all(check.status != "fail" for check in checks)
 
 
-def _sensitive(session: _Session) -> Outcome:
-    tones = session.tones()
-    noise = np.random.default_rng(0).normal(0, 0.1, tones[:1].shape).astype(np.float32)
-    embeddings = session.embed(np.concatenate([tones, noise, np.zeros_like(noise)]))
-    between = distances(embeddings, embeddings)[np.triu_indices(len(embeddings), 1)]
-    norm = float(np.linalg.norm(embeddings, axis=1).mean())
-    smallest = float(between.min()) / norm if norm else 0.0
-    return smallest >= DIFFERENT, f"embeddings of six sounds differ by {smallest:.1e} of their norm at least"
-
-
-def _batch(session: _Session) -> Outcome:
-    tones = session.tones()
-    alone = np.concatenate([session.embed(tone[None]) for tone in tones])
-    # A row is compared with the nearest one: whether it is in its place is another check.
-    worst = _to_nearest(session.embed(tones), alone)
-    value = f"relative difference {worst:.1e} in a batch"
-    if isinstance(session.encoder, StagedEncoder) and session.seconds < CLIP_SECONDS:
-        longer = make_tones(session.encoder.sample_rate, session.seconds + 1)
-        mixed = session.encoder.embed([tones[0], longer[1], longer[2]], session.encoder.sample_rate)
-        padded = relative_difference(mixed[:1], alone[:1])
-        value += f", {padded:.1e} beside longer clips"
-        worst = max(worst, padded)
-    return worst <= BATCHED, value
-
-
-def _to_nearest(rows: Array, reference: Array) -> float:
-    nearest = distances(rows, reference).argmin(axis=1)
-    return relative_difference(rows, reference[nearest])
-
-
-def _order(session: _Session) -> Outcome:
-    tones = session.tones()
-    count = len(tones)
-    plain = session.embed(tones)
-    # A cycle and an exchange generate every permutation, so that no other order of rows agrees with both.
-    for order in (np.roll(np.arange(count), 1), np.array([1, 0, *range(2, count)])):
-        found = distances(session.embed(tones[order]), plain).argmin(axis=1)
-        if not np.array_equal(found, order):
-            return False, f"clips {order.tolist()} gave the embeddings of clips {found.tolist()}"
-    return True, f"{count} clips in three orders"
-
-
-def _rate(session: _Session) -> Outcome:
-    own = session.encoder.sample_rate
-    reference = session.embed(session.tones())
-    others = [rate for rate in RATES if rate != own]
-    worst = 0.0
-    for rate in others:
-        matrix = distances(session.embed(session.tones(rate), rate), reference)
-        for tone, row in enumerate(matrix):
-            if row.argmin() != tone:
-                heard = TONE_FREQUENCIES[int(row.argmin())]
-                return False, (
-                    f"a tone of {TONE_FREQUENCIES[tone]:.0f} Hz in a clip at {rate:,} Hz is closest to {heard:.0f} Hz "
-                    f"at {own:,} Hz"
-                )
-            worst = max(worst, float(row[tone] / np.delete(row, tone).min()))
-    return True, (
-        f"tones at {', '.join(f'{rate:,}' for rate in others)} Hz are closest to themselves, "
-        f"at {worst:.1e} of the distance to the next"
+def check_table(checks: Sequence[Check], name: str) -> Table:
+    """The checks of a model as a table; what failures and warnings usually mean is its legend."""
+    columns = (
+        Column("check", "what was checked", numeric=False),
+        Column("result", "fail, warn and pass; info is a measurement", numeric=False),
+        Column("measured", "what was measured, or the encoder's own message", numeric=False),
     )
-
-
-def _int16(session: _Session) -> Outcome:
-    samples = np.round(session.tones()[:2] * 32_767).astype(np.int16)
-    difference = relative_difference(session.embed(samples), session.embed(samples / np.float32(32_768)))
-    return difference <= REPEATED, f"relative difference {difference:.1e}"
-
-
-def _level(session: _Session) -> Outcome:
-    tones = session.tones()
-    embeddings = session.embed(tones)
-    softer = session.embed(0.5 * tones)
-    between = distances(embeddings, embeddings)[np.triu_indices(len(tones), 1)].mean()
-    moved = np.diag(distances(softer, embeddings)).mean()
-    return None, f"6 dB less moves an embedding by {moved / between:.2g} of the distance between tones"
-
-
-def _speed(session: _Session) -> Outcome:
-    clips = make_tones(session.encoder.sample_rate, CLIP_SECONDS)
-    parts = []
-    for size in (1, 4):
-        session.embed(clips[:size])
-        start = time.perf_counter()
-        session.embed(clips[:size])
-        parts.append(f"{size / (time.perf_counter() - start):.3g} clips/s in batches of {size}")
-    device = getattr(session.encoder, "device", "cpu")
-    return None, f"{', '.join(parts)} ({CLIP_SECONDS} s each, on {device})"
-
-
-def _memory(session: _Session) -> Outcome:
-    return None, session.memory()
-
-
-def _message(error: Exception) -> str:
-    text = (str(error).strip().splitlines() or [""])[0]
-    return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
+    rows = tuple(Row((Cell(check.name), Cell(check.status), Cell(check.value))) for check in checks)
+    return Table(f"Checks of {name}", columns, rows, tuple(f"{c.name}: {c.hint}" for c in checks if c.hint))
 
 
 _LOADS = (
-    "A name that is not known, files that are not there or incomplete, or an error in the class's own __init__. The "
-    "message says which; `audio-compositionality encoders` lists the names."
+    "A name that is not listed, files that are not there or incomplete, or an error in the class's own __init__. The "
+    "message says which; `audio-compositionality models` lists the names."
 )
 _BASIC = ("embeds", "finite", "shape")
 _STEADY = (*_BASIC, "deterministic")
+_HEARING = (*_STEADY, "sensitive")
 
-_CHECKS: Sequence[_Check] = (
-    _Check(
+_TESTS: Sequence[_Test] = (
+    _Test(
         "embeds",
         (),
-        _embeds,
-        "The benchmark consists of clips of 10 s. A model with a shorter window must see them in pieces; one with a "
-        "longer window pads them. If the message is about a shape, embed must return one row a clip: [n, output_dim].",
+        check_embeds,
+        "Clips may last 10 s. A model with a shorter window must see them in pieces; one with a longer window pads "
+        "them. If the message is about a shape, embed must return one row a clip: [n, output_dim].",
     ),
-    _Check(
+    _Test(
         "finite",
         ("embeds",),
-        _finite,
+        check_finite,
         "A logarithm or a division without a floor (log(0), normalisation of silence), or float16 that overflows.",
     ),
-    _Check(
+    _Test(
         "shape",
         ("embeds", "finite"),
-        _shape,
+        check_shape,
         "One row a clip, [n, output_dim]: frames are not pooled, the batch is squeezed or transposed, or output_dim is "
         "that of another layer.",
     ),
-    _Check(
+    _Test(
         "dtype",
         _BASIC,
-        _dtype,
+        check_dtype,
         "Embeddings are stored and scored as float32: cast them (array.astype(numpy.float32)), pooling in float32.",
     ),
-    _Check(f"clips of {SHORT_SECONDS} s", _BASIC, _short),
-    _Check(
+    _Test(f"clips of {SHORT_SECONDS} s", _BASIC, check_short),
+    _Test(
         "deterministic",
         _BASIC,
-        _deterministic,
+        check_deterministic,
         "The same clips gave other embeddings the second time: dropout or batch statistics are on (call eval()), a "
         "long clip is cropped at random, noise is added (dither), or the object keeps something from call to call.",
     ),
-    _Check(
+    _Test(
         "sensitive",
         _STEADY,
-        _sensitive,
+        check_sensitive,
         "Different sounds gave the same embedding: weights that were not loaded, input scaled to nothing (int16 taken "
         "for float), a constant token pooled, or padding that drowns the clip.",
     ),
-    _Check(
+    _Test(
+        "seconds",
+        _HEARING,
+        check_seconds,
+        "A part of the clip is not heard: the model crops to its window, or only the first frames are pooled. Embed "
+        "the clip in pieces and average them.",
+    ),
+    _Test(
+        "quiet",
+        _HEARING,
+        check_quiet,
+        "A quiet sound gave the embedding of silence: a threshold or a voice detector in the front end, or samples "
+        "that were rounded to whole numbers.",
+    ),
+    _Test(
+        "alike",
+        _STEADY,
+        check_alike,
+        "Embeddings of different sounds are nearly one vector, as an untrained network's are. Scores that compare "
+        "whole embeddings will be high whatever the model hears: read the centred ones, and the "
+        "untrained twin's.",
+    ),
+    _Test(
         "batch",
         _STEADY,
-        _batch,
+        check_batch,
         "The embedding of a clip depends on the clips beside it: normalisation over the batch, batch normalisation in "
         "training mode, or padding to the longest clip without a mask.",
     ),
-    _Check(
+    _Test(
         "order",
-        (*_STEADY, "sensitive"),
-        _order,
+        _HEARING,
+        check_order,
         "Row i is not clip i: clips are sorted by length or level and not put back, or shards are joined in another "
         "order.",
     ),
-    _Check(
+    _Test(
         "rate",
-        (*_STEADY, "sensitive"),
-        _rate,
+        _HEARING,
+        check_rate,
         "The sample rate of the input is ignored: clips are not resampled to the model's own, and everything sounds "
         "higher or lower. (The baseline 'random', which only knows whether two clips are the same bits, fails here and "
         "nowhere else.)",
     ),
-    _Check(
+    _Test(
         "int16",
         _STEADY,
-        _int16,
+        check_int16,
         "16-bit samples must be divided by 32,768: the same clip as int16 and as float gave different embeddings.",
     ),
-    _Check("level", (*_STEADY, "sensitive"), _level),
-    _Check("speed", _BASIC, _speed),
-    _Check("memory", _BASIC, _memory),
+    _Test("level", _HEARING, check_level),
+    _Test("speed", _BASIC, check_speed),
+    _Test("memory", _BASIC, check_memory),
 )

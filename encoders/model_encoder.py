@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 
-from .base import Features, FloatArray, StagedEncoder, check_embeddings
+from .base import Features, FloatArray, ModelError, StagedEncoder, check_embeddings
 from .inference import inference
 from .options import EncoderOptions
+from .protocols import ModelCard
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -43,56 +47,50 @@ class ModelEncoder(StagedEncoder[Features]):
         has_embedding: whether `Hidden.embedding` is there for the model's output.
         has_cls: whether `Hidden.cls` is there.
         num_layers: number of blocks; layers are 0 to `num_layers`.
-        num_parameters: weights of the part of the model that is run.
     """
 
     has_embedding = False
     has_cls = False
     num_layers: int
 
-    def __init__(
-        self,
-        id: str,
-        *,
-        sample_rate: int,
-        num_layers: int,
-        options: EncoderOptions,
-        device: torch.device,
-    ) -> None:
-        """Check the options against what the family can do.
-
-        A subclass then builds its model and sets `output_dim`, `revision` and `weights_sha256`.
+    def __init__(self, card: ModelCard, *, num_layers: int, device: torch.device) -> None:
+        """Take the card of the model, which a subclass has built before.
 
         Raises:
-            ValueError: on a layer that the model does not have, or pooling `cls` where there is no class token.
+            ModelError: see `check_options`.
+        """
+        import torch
+
+        self.check_options(card.id, card.options, num_layers)
+        self.card = card
+        self.num_layers = num_layers
+        self.device = str(device)
+        self._run_encode = torch.compile(self._encode) if card.options.compile else self._encode
+
+    @classmethod
+    def check_options(cls, name: str, options: EncoderOptions, num_layers: int) -> None:
+        """Check the options against what the family can do; a subclass does so before it reads weights.
+
+        Raises:
+            ModelError: on a layer that the model does not have, or pooling `cls` where there is no class token.
         """
         if options.layer is not None and not 0 <= options.layer <= num_layers:
-            raise ValueError(f"'{id}' has the layers 0 to {num_layers}, but layer {options.layer} is asked for")
-        if options.pooling == "cls" and not self.has_cls:
-            raise ValueError(f"'{id}' has no class token, so pooling can be mean or max, not cls")
-        self.id = id + options.suffix
-        self.sample_rate = sample_rate
-        self.num_layers = num_layers
-        self.options = options
-        self.device = str(device)
-        self._run_encode = torch.compile(self._encode) if options.compile else self._encode
+            raise ModelError(f"'{name}' has the layers 0 to {num_layers}, but layer {options.layer} is asked for")
+        if options.pooling == "cls" and not cls.has_cls:
+            raise ModelError(f"'{name}' has no class token, so pooling can be mean or max, not cls")
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Features:
         """As `StagedEncoder.prepare`; the front end computes in its own precision, also under a caller's autocast."""
+        import torch
+
         with torch.autocast(torch.device(self.device).type, enabled=False):
             return super().prepare(waveforms, sample_rate)
-
-    @property
-    def num_parameters(self) -> int:
-        """Number of weights of the model that is run."""
-        modules = [value for value in vars(self).values() if isinstance(value, torch.nn.Module)]
-        return sum(parameter.numel() for module in modules for parameter in module.parameters())
 
     def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
         """Embed every frame of clips.
 
         Args:
-            waveforms: [n, samples]; see `Encoder.embed`.
+            waveforms: [n, samples]; see `AudioEncoder.embed`.
             sample_rate: their rate in Hz.
 
         Returns:
@@ -100,7 +98,7 @@ class ModelEncoder(StagedEncoder[Features]):
             (i + 1/2) times that distance.
         """
         features = self.prepare(waveforms, sample_rate)
-        with inference(self.device, self.options.precision):
+        with inference(self.device, self.card.options.precision):
             hidden = self._run_encode(features)
             frames: FloatArray = hidden.frames.float().cpu().numpy()
         return frames, hidden.frame_seconds
@@ -114,7 +112,7 @@ class ModelEncoder(StagedEncoder[Features]):
         """
         features = self.prepare(waveforms, sample_rate)
         exact = self._embed_features(features, "float32").astype(np.float64)
-        error = np.linalg.norm(self._embed_features(features, self.options.precision) - exact, axis=1)
+        error = np.linalg.norm(self._embed_features(features, self.card.options.precision) - exact, axis=1)
         relative = error / np.maximum(np.linalg.norm(exact, axis=1), np.finfo(np.float64).tiny)
         spread = np.linalg.norm(exact - exact.mean(axis=0), axis=1)
         ratio = float(np.sqrt((error**2).mean() / max((spread**2).mean(), np.finfo(np.float64).tiny)))
@@ -124,12 +122,36 @@ class ModelEncoder(StagedEncoder[Features]):
             "spread_ratio": ratio,
         }
 
+    def _on_device(self, clips: FloatArray) -> torch.Tensor:
+        """Clips as a tensor on the model's device."""
+        import torch
+
+        return torch.from_numpy(clips).to(self.device)
+
+    def _refuse_short(self, samples: int, fewest: int | None = None) -> None:
+        """Refuse clips of fewer than `fewest` samples; where it is None, the caller knows them to be too short."""
+        if fewest is None or samples < fewest:
+            need = "" if fewest is None else f" ({fewest} samples)"
+            raise ModelError(
+                f"clips of {samples} samples at {self.card.sample_rate} Hz are shorter than one frame of "
+                f"'{self.card.id}'{need}"
+            )
+
+    def _refuse_long(self, samples: int, most: int) -> None:
+        """Refuse clips of more than `most` samples, instead of cropping them."""
+        rate = self.card.sample_rate
+        if samples > most:
+            raise ModelError(
+                f"clips last {samples / rate:g} s, but '{self.card.id}' takes {most / rate:g} s at most; cut them "
+                "before"
+            )
+
     @abstractmethod
     def _encode(self, features: Features) -> Hidden:
         """Run the model up to `options.layer` on features, which may still have to be moved to the device."""
 
     def _run_model(self, features: Features) -> FloatArray:
-        return self._embed_features(features, self.options.precision)
+        return self._embed_features(features, self.card.options.precision)
 
     def _embed_features(self, features: Features, precision: str) -> FloatArray:
         with inference(self.device, precision):
@@ -137,8 +159,8 @@ class ModelEncoder(StagedEncoder[Features]):
         return check_embeddings(embeddings, self)
 
     def _pool(self, hidden: Hidden) -> torch.Tensor:
-        pooling = self.options.pooling
-        if pooling is None and self.has_embedding and self.options.layer is None:
+        pooling = self.card.options.pooling
+        if pooling is None and self.has_embedding and self.card.options.layer is None:
             assert hidden.embedding is not None
             return hidden.embedding.float()
         if pooling == "cls":

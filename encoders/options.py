@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
 
 POOLINGS = ("mean", "cls", "max")
 PRECISIONS = ("float32", "bfloat16", "float16")
@@ -23,7 +25,7 @@ class EncoderOptions:
         compile: run the model through `torch.compile`. Embeddings change by rounding only.
 
     Raises:
-        ValueError: on a value that is none of these.
+        InputError: on a value that is none of these.
     """
 
     layer: int | None = None
@@ -33,7 +35,7 @@ class EncoderOptions:
 
     def __post_init__(self) -> None:
         if self.layer is not None and (isinstance(self.layer, bool) or not isinstance(self.layer, int)):
-            raise ValueError(f"layer is {self.layer!r}; it must be a whole number, 0 for the input of the first block")
+            raise InputError(f"layer is {self.layer!r}; it must be a whole number, 0 for the input of the first block")
         if self.pooling is not None:
             _check_choice("pooling", self.pooling, POOLINGS)
         _check_choice("precision", self.precision, PRECISIONS)
@@ -53,9 +55,7 @@ class EncoderOptions:
 
 def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
-        close = difflib.get_close_matches(str(value), choices, n=1, cutoff=0.4)
-        hint = f"; did you mean '{close[0]}'?" if close else ""
-        raise ValueError(f"{name} is '{value}', but must be one of {', '.join(choices)}{hint}")
+        raise InputError(f"{name} is '{value}': {nearest(str(value), choices)}")
 
 
 DEFAULT_OPTIONS = EncoderOptions()

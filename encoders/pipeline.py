@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from .base import ClipError, Encoder, FloatArray, StagedEncoder, check_embeddings
+from audio_compositionality.support.errors import InputError
+
+from .base import ClipError, FloatArray, StagedEncoder, check_embeddings, output_dim_of
+from .protocols import AudioEncoder
 
 Result = TypeVar("Result")
 
@@ -22,10 +25,7 @@ AHEAD = 2
 
 
 class ClipBatch(Protocol):
-    """Some clips of a dataset, as any object with these attributes.
-
-    It may have one more, `errors`: by place in the batch, why a clip cannot be used, whatever its waveform is.
-    """
+    """Some clips of a dataset, as any object with these attributes."""
 
     @property
     def ids(self) -> Sequence[str]:
@@ -33,11 +33,15 @@ class ClipBatch(Protocol):
 
     @property
     def waveforms(self) -> NDArray[Any]:
-        """[n, samples]; see `Encoder.embed`."""
+        """[n, samples]; see `AudioEncoder.embed`."""
 
     @property
     def sample_rate(self) -> int:
         """Rate of the waveforms in Hz."""
+
+    @property
+    def errors(self) -> Mapping[int, str]:
+        """By place in the batch, why a clip cannot be used, whatever its waveform is."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ class _End:
 
 
 def embed_dataset(
-    encoder: Encoder,
+    encoder: AudioEncoder,
     batches: Iterable[ClipBatch],
     *,
     total: int | None = None,
@@ -88,7 +92,7 @@ def embed_dataset(
     """Embed all clips of a dataset in their order.
 
     Args:
-        encoder: any `Encoder`; one without stages is given whole batches.
+        encoder: any `AudioEncoder`; one without stages is given whole batches.
         batches: clips, in batches of any sizes; see `ClipBatch`.
         total: number of clips, for the progress bar.
         description: what the progress bar says; by default the encoder's id.
@@ -98,23 +102,23 @@ def embed_dataset(
         float32 [clips, output_dim].
 
     Raises:
-        ValueError: if there is no clip, or as `embed_batches`.
+        InputError: if there is no clip, or as `embed_batches`.
     """
     embeddings = []
     with (
         closing(embed_batches(encoder, batches)) as embedded,
-        tqdm(total=total, desc=description or encoder.id, unit="clip", disable=not progress) as bar,
+        tqdm(total=total, desc=description or encoder.card.id, unit="clip", disable=not progress) as bar,
     ):
         for batch in embedded:
             embeddings.append(batch.embeddings)
             bar.update(len(batch.ids))
     if not embeddings:
-        raise ValueError("the dataset holds no clip; at least one is needed")
+        raise InputError("the dataset holds no clip; at least one is needed")
     return np.concatenate(embeddings)
 
 
 def embed_batches(
-    encoder: Encoder, batches: Iterable[ClipBatch], *, skip_invalid: bool = False
+    encoder: AudioEncoder, batches: Iterable[ClipBatch], *, skip_invalid: bool = False
 ) -> Generator[EmbeddedBatch]:
     """Embed batches of clips, one after the other.
 
@@ -123,14 +127,14 @@ def embed_batches(
     generator does, so close a generator that is not read to its end (`contextlib.closing`).
 
     Args:
-        encoder: any `Encoder`; one without stages is given whole batches.
+        encoder: any `AudioEncoder`; one without stages is given whole batches.
         batches: clips, in batches of any sizes; see `ClipBatch`.
         skip_invalid: leave out clips that cannot be embedded instead of raising an error. The place of such a clip
             in its batch is taken by another clip of it, so that the embeddings of the others do not change by a bit.
 
     Raises:
         ClipError: if a clip is not finite or its embedding is not; the message holds the clip's id.
-        ValueError: if a batch is malformed.
+        InputError: if a batch is malformed.
         Exception: whatever the iterable, or the encoder on a batch, raises; it names the batch where it is known.
     """
     with _Feeder(encoder, batches, skip_invalid) as feeder:
@@ -143,18 +147,18 @@ def embed_batches(
             yield EmbeddedBatch(prepared.ids, embeddings, prepared.errors)
 
 
-def _first_stage(encoder: Encoder, batch: ClipBatch, skip_invalid: bool) -> _Prepared:
+def _first_stage(encoder: AudioEncoder, batch: ClipBatch, skip_invalid: bool) -> _Prepared:
     rows = len(batch.waveforms)
     if len(batch.ids) != rows:
-        raise ValueError(f"a batch has {len(batch.ids)} ids for {rows} waveforms; there must be one each")
+        raise InputError(f"a batch has {len(batch.ids)} ids for {rows} waveforms; there must be one each")
     if not skip_invalid:
         return _Prepared(batch.ids, _prepare(encoder, batch.waveforms, batch.sample_rate), None, {})
-    errors = dict(getattr(batch, "errors", {}))
+    errors = dict(batch.errors)
     features = _leave_out(batch, errors, lambda clips: _prepare(encoder, clips, batch.sample_rate))
     return _Prepared(batch.ids, features, batch, errors)
 
 
-def _second_stage(encoder: Encoder, prepared: _Prepared) -> FloatArray:
+def _second_stage(encoder: AudioEncoder, prepared: _Prepared) -> FloatArray:
     rows = len(prepared.ids)
     if prepared.batch is None:
         return _embed(encoder, prepared.features, rows)
@@ -172,7 +176,7 @@ def _second_stage(encoder: Encoder, prepared: _Prepared) -> FloatArray:
         )
         if embeddings is not None:
             return embeddings
-    return np.full((rows, encoder.output_dim), np.nan, np.float32)
+    return np.full((rows, output_dim_of(encoder)), np.nan, np.float32)
 
 
 def _leave_out(batch: ClipBatch, errors: dict[int, str], work: Callable[[NDArray[Any]], Result]) -> Result | None:
@@ -205,13 +209,13 @@ def _first_valid(errors: Mapping[int, str], rows: int) -> int:
     return next(row for row in range(rows) if row not in errors)
 
 
-def _prepare(encoder: Encoder, waveforms: NDArray[Any], sample_rate: int) -> Any:
+def _prepare(encoder: AudioEncoder, waveforms: NDArray[Any], sample_rate: int) -> Any:
     if isinstance(encoder, StagedEncoder):
         return encoder.prepare(waveforms, sample_rate)
     return waveforms, sample_rate
 
 
-def _embed(encoder: Encoder, features: Any, rows: int) -> FloatArray:
+def _embed(encoder: AudioEncoder, features: Any, rows: int) -> FloatArray:
     embeddings = encoder.forward(features) if isinstance(encoder, StagedEncoder) else encoder.embed(*features)
     return check_embeddings(embeddings, encoder, rows)
 
@@ -234,7 +238,7 @@ def _blame(ids: Sequence[str]) -> Iterator[None]:
 class _Feeder:
     """Prepared batches, made by a thread of its own that ends when the `with` block is left, however it is left."""
 
-    def __init__(self, encoder: Encoder, batches: Iterable[ClipBatch], skip_invalid: bool) -> None:
+    def __init__(self, encoder: AudioEncoder, batches: Iterable[ClipBatch], skip_invalid: bool) -> None:
         self._encoder = encoder
         self._batches = batches
         self._skip_invalid = skip_invalid

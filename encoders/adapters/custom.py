@@ -1,4 +1,4 @@
-"""Encoders of other people: a class in a Python file, or one that an installed package offers.
+"""Models of users: a class in a Python file, or one that an installed package offers.
 
 A class needs `sample_rate` and `embed(waveforms, sample_rate)`, no more; `CustomEncoder` does the rest. Loading one
 runs its code, as importing any Python module does.
@@ -6,27 +6,35 @@ runs its code, as importing any Python module does.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Sequence
-from importlib.metadata import EntryPoint, entry_points
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import torch
 
-from audio_compositionality.encoders.base import FloatArray, StagedEncoder, check_embeddings, check_sample_rate
-from audio_compositionality.encoders.inference import inference
-from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
+from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.text import first_line, nearest
 
-GROUP = "audio_compositionality.encoders"
-"""Entry points of this group are encoders: NAME = "module:Class"."""
+from ..base import FloatArray, ModelError, StagedEncoder, check_embeddings, check_sample_rate
+from ..inference import inference
+from ..loading.user_classes import describe_installed, split_file_spec
+from ..options import DEFAULT_OPTIONS, EncoderOptions
+from ..protocols import AudioLanguageModel, Model, ModelCard
 
-SUFFIX = ".py"
+if TYPE_CHECKING:
+    import torch
+
+
+class ModelCodeError(ModelError):
+    """An error in a user's own code: which, and in which line of which file."""
 
 
 class Embedder(Protocol):
@@ -64,132 +72,141 @@ class CustomEncoder(StagedEncoder[FloatArray]):
             source: the revision where it has none: what code it is.
 
         Raises:
-            ValueError: if it lacks `sample_rate` or `embed`, or `embed` returns no embeddings.
+            ModelError: if it lacks `sample_rate` or `embed`, or `embed` returns no embeddings.
+            ModelCodeError: if `embed` raises an error.
         """
         self._name = name
         self._embedder = embedder
         for attribute in ("sample_rate", "embed"):
             if not hasattr(embedder, attribute):
-                raise ValueError(f"'{name}' has no {attribute}; an encoder needs sample_rate and embed")
+                raise ModelError(f"'{name}' has no {attribute}; an encoder needs sample_rate and embed")
         if not callable(embedder.embed):
-            raise ValueError(f"'{name}': embed is no method; it must be embed(waveforms, sample_rate)")
-        try:
-            self.sample_rate = check_sample_rate(embedder.sample_rate)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"'{name}': sample_rate is {embedder.sample_rate!r}, but must be a positive whole number of Hz"
-            ) from None
-        self.id = str(getattr(embedder, "id", type(embedder).__name__))
+            raise ModelError(f"'{name}': embed is no method; it must be embed(waveforms, sample_rate)")
         self.device = device_of(embedder)
-        self.output_dim = self._find_output_dim()
-        self.weights_sha256 = weights_digest(embedder)
-        self.num_parameters = count_parameters(embedder)
-        self.paradigm = getattr(embedder, "paradigm", None)
-        self.licence = getattr(embedder, "licence", None)
-        self.revision = str(getattr(embedder, "revision", source_revision(source, self.weights_sha256)))
+        self.card = self._read_card(source)
 
-    def _find_output_dim(self) -> int:
-        noise = np.random.default_rng(0).normal(0, 0.1, (1, self.sample_rate)).astype(np.float32)
-        stated = getattr(self._embedder, "output_dim", None)
-        if stated is not None:
-            return int(stated)
-        array = self._embed(noise)
+    def _read_card(self, source: str) -> ModelCard:
+        embedder = self._embedder
+        try:
+            rate = check_sample_rate(embedder.sample_rate)
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"'{self._name}': sample_rate is {embedder.sample_rate!r}, but must be a positive whole number of Hz"
+            ) from None
+        stated_dim = getattr(embedder, "output_dim", None)
+        sha256 = weights_digest(embedder)
+        return ModelCard(
+            id=str(getattr(embedder, "id", type(embedder).__name__)),
+            revision=str(getattr(embedder, "revision", source_revision(source, sha256))),
+            sample_rate=rate,
+            output_dim=self._measure_dim(rate) if stated_dim is None else int(stated_dim),
+            weights_sha256=sha256,
+            parameters=count_parameters(embedder),
+            paradigm=getattr(embedder, "paradigm", None),
+            licence=getattr(embedder, "licence", None),
+        )
+
+    def _measure_dim(self, rate: int) -> int:
+        noise = np.random.default_rng(0).normal(0, 0.1, (1, rate)).astype(np.float32)
+        array = self._embed(noise, rate)
         if array.ndim != 2 or len(array) != 1:
-            raise ValueError(
+            raise ModelError(
                 f"'{self._name}': embed returned shape {array.shape} for one clip, but must return [1, dim]"
             )
         return int(array.shape[1])
 
-    def _embed(self, clips: FloatArray) -> np.ndarray[Any, Any]:
-        with inference(self.device):
-            return to_array(self._embedder.embed(clips, self.sample_rate), self._name)
+    def _embed(self, clips: FloatArray, rate: int) -> np.ndarray[Any, Any]:
+        with inference(self.device), user_code(self._name):
+            return to_array(self._embedder.embed(clips, rate), self._name)
 
     def _extract_features(self, clips: FloatArray) -> FloatArray:
         return clips
 
     def _run_model(self, features: FloatArray) -> FloatArray:
-        return check_embeddings(self._embed(features), self, len(features))
+        return check_embeddings(self._embed(features, self.card.sample_rate), self, len(features))
 
 
-def load_from_file(spec: str, device: str | torch.device | None, options: EncoderOptions) -> StagedEncoder[Any]:
-    """The encoder that the class of ``path/to/file.py:ClassName`` makes; it is called without arguments.
+def load_from_file(spec: str, device: torch.device | None, options: EncoderOptions) -> Model:
+    """The model that the class of ``path/to/file.py:ClassName`` makes; it is called without arguments.
 
-    A `StagedEncoder` is used as it is, any other object through `CustomEncoder`.
+    A `StagedEncoder` or an `AudioLanguageModel` is used as it is, any other object through `CustomEncoder`.
 
     Raises:
-        ValueError: if there is no such file or class, the class needs arguments or is no encoder, or on options.
-        Exception: whatever the file raises when it is run, with a note that says so.
+        ModelError: if there is no such file or class, the class needs arguments or is no model, or on options.
+        ModelCodeError: if the file, or the class, raises an error.
     """
     path, attribute = split_file_spec(spec)
     _refuse_options(spec, options)
     made = call_without_arguments(load_attribute(path, attribute), spec)
-    return _as_encoder(made, spec, source_digest(path), device)
+    return _as_model(made, spec, source_digest(path), device)
 
 
-def installed_encoders() -> dict[str, EntryPoint]:
-    """The entry points of installed packages that are encoders, by name; none of them is imported."""
-    return {point.name: point for point in entry_points(group=GROUP)}
-
-
-def describe_installed(point: EntryPoint) -> str:
-    """Which distribution an entry point belongs to, and its version."""
-    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown distribution"
-
-
-def load_installed(point: EntryPoint, device: str | torch.device | None, options: EncoderOptions) -> StagedEncoder[Any]:
-    """The encoder that an entry point makes; see `load_from_file`.
+def load_installed(point: EntryPoint, device: torch.device | None, options: EncoderOptions) -> Model:
+    """The model that an entry point makes; see `load_from_file`.
 
     Raises:
-        ValueError: if it cannot be imported, needs arguments or is no encoder, or on options.
+        ModelError: if it cannot be imported, needs arguments or is no model, or on options.
     """
     _refuse_options(point.name, options)
     try:
         factory = point.load()
     except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"encoder '{point.name}' of {describe_installed(point)} is '{point.value}', which cannot be imported: "
-            f"{error}"
+        raise ModelError(
+            f"model '{point.name}' of {describe_installed(point)} is '{point.value}', which cannot be imported: {error}"
         ) from error
     version = point.dist.version if point.dist is not None else "unknown"
-    return _as_encoder(call_without_arguments(factory, point.name), point.name, version, device)
+    return _as_model(call_without_arguments(factory, point.name), point.name, version, device)
 
 
-def _as_encoder(made: Any, name: str, source: str, device: str | torch.device | None) -> StagedEncoder[Any]:
+def _as_model(made: Any, name: str, source: str, device: torch.device | None) -> Model:
     if device is not None and callable(getattr(made, "to", None)):
-        made.to(device)
+        with user_code(name):
+            made.to(device)
     if isinstance(made, StagedEncoder):
-        missing = [key for key in ("id", "sample_rate", "output_dim", "revision") if not hasattr(made, key)]
-        if missing:
-            raise ValueError(f"'{name}' has no {', '.join(missing)}; a StagedEncoder sets its attributes itself")
+        if not hasattr(made, "card"):
+            raise ModelError(f"'{name}' has no card; a StagedEncoder sets its ModelCard itself")
+        return made
+    if isinstance(made, AudioLanguageModel):
         return made
     return CustomEncoder(made, name=name, source=source)
 
 
 def _refuse_options(name: str, options: EncoderOptions) -> None:
     if options != DEFAULT_OPTIONS:
-        raise ValueError(
+        raise ModelError(
             f"'{name}' embeds by its own code: it takes no layer, pooling, precision or compilation; set them there"
         )
 
 
-def split_file_spec(spec: str) -> tuple[Path, str]:
-    """Path and class of ``path/to/file.py:ClassName``.
+@contextmanager
+def user_code(name: str) -> Iterator[None]:
+    """Say of an error in a user's code where it is; ours, and those about memory, pass.
 
     Raises:
-        ValueError: if there is no class, or no such file.
+        ModelCodeError: instead of any other error.
     """
-    file, colon, attribute = spec.rpartition(":") if not spec.endswith(SUFFIX) else (spec, "", "")
-    path = Path(file).expanduser()
-    if not path.is_file():
-        raise ValueError(f"'{spec}': there is no file '{file}'")
-    if not colon or not attribute:
-        raise ValueError(f"'{spec}' names no class of the file; give {path.name}:ClassName")
-    return path, attribute
+    try:
+        yield
+    except (AudioCompositionalityError, MemoryError):
+        raise
+    except Exception as error:
+        if "out of memory" in str(error):
+            raise
+        place = next(
+            (f"{Path(frame.filename).name}, line {frame.lineno}" for frame in _user_frames(error)), "a line unknown"
+        )
+        raise ModelCodeError(f"'{name}': {type(error).__name__} in {place}: {first_line(error)}") from error
 
 
-def is_file_spec(spec: str) -> bool:
-    """Whether an encoder's id stands for a class in a file."""
-    return spec.endswith(SUFFIX) or spec.rpartition(":")[0].endswith(SUFFIX)
+def _user_frames(error: BaseException) -> Iterator[traceback.FrameSummary]:
+    """Where an error came from, innermost first, without the files of installed packages and of this one."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        yield traceback.FrameSummary(error.filename, error.lineno, "")
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        parts = Path(frame.filename).parts
+        is_file = not frame.filename.startswith("<") and frame.filename != __file__
+        if is_file and not {"site-packages", "dist-packages", "importlib"} & set(parts):
+            yield frame
 
 
 def load_attribute(path: Path, attribute: str) -> Any:
@@ -198,11 +215,11 @@ def load_attribute(path: Path, attribute: str) -> Any:
     The file's folder is the first place where its imports are looked for, and the last one for all later ones.
 
     Raises:
-        ValueError: if the file has no such attribute; the nearest class is named.
-        Exception: whatever running the file raises.
+        ModelError: if the file has no such attribute; the nearest class is named.
+        ModelCodeError: if running the file raises an error.
     """
     path = path.resolve()
-    name = f"_audio_compositionality_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    name = f"_audio_compositionality_{path.stem}_{sha256_of(str(path).encode())[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -212,10 +229,10 @@ def load_attribute(path: Path, attribute: str) -> Any:
     folder = str(path.parent)
     sys.path.insert(0, folder)
     try:
-        spec.loader.exec_module(module)
-    except BaseException as error:
+        with user_code(path.name):
+            spec.loader.exec_module(module)
+    except BaseException:
         del sys.modules[name]
-        error.add_note(f"while running '{path.name}' to load an encoder")
         raise
     finally:
         sys.path.remove(folder)
@@ -223,9 +240,7 @@ def load_attribute(path: Path, attribute: str) -> Any:
             sys.path.append(folder)
     if not hasattr(module, attribute):
         classes = [key for key, value in vars(module).items() if inspect.isclass(value) and value.__module__ == name]
-        close = difflib.get_close_matches(attribute, classes, n=1, cutoff=0.5)
-        hint = f"did you mean '{close[0]}'?" if close else f"its classes are {', '.join(classes) or 'none'}"
-        raise ValueError(f"'{path.name}' has no class '{attribute}'; {hint}")
+        raise ModelError(f"'{path.name}' has no class '{attribute}': {nearest(attribute, classes)}")
     return getattr(module, attribute)
 
 
@@ -233,11 +248,11 @@ def call_without_arguments(factory: Callable[[], Any], name: str) -> Any:
     """What a class or function makes when it is called without arguments.
 
     Raises:
-        ValueError: if it cannot be called, or needs arguments, which are named.
-        Exception: whatever it raises, with a note that says where.
+        ModelError: if it cannot be called, or needs arguments, which are named.
+        ModelCodeError: if it raises an error.
     """
     if not callable(factory):
-        raise ValueError(f"'{name}' is a {type(factory).__name__}; it must be a class, or a function that makes one")
+        raise ModelError(f"'{name}' is a {type(factory).__name__}; it must be a class, or a function that makes one")
     needed = [
         parameter.name
         for parameter in inspect.signature(factory).parameters.values()
@@ -245,31 +260,30 @@ def call_without_arguments(factory: Callable[[], Any], name: str) -> Any:
         and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
     if needed:
-        raise ValueError(
+        raise ModelError(
             f"'{name}' needs the arguments {', '.join(needed)}, but is called without any: give them defaults, or "
             "write a class that fills them in"
         )
-    try:
+    with user_code(name):
         return factory()
-    except Exception as error:
-        error.add_note(f"while making the encoder '{name}'")
-        raise
 
 
 def check_module(model: Any, attributes: Sequence[str], name: str, suite: str) -> Any:
     """The model, known to be a torch module with some attributes.
 
     Raises:
-        ValueError: if it is none, or lacks one.
+        ModelError: if it is none, or lacks one.
     """
+    import torch
+
     if not isinstance(model, torch.nn.Module):
-        raise ValueError(
+        raise ModelError(
             f"'{name}' makes a {type(model).__name__}; an encoder of {suite} must be a torch.nn.Module here, "
             "so none of TensorFlow"
         )
     for attribute in attributes:
         if not hasattr(model, attribute):
-            raise ValueError(f"the model of '{name}' has no {attribute}, which {suite} asks for")
+            raise ModelError(f"the model of '{name}' has no {attribute}, which {suite} asks for")
     return model
 
 
@@ -277,19 +291,23 @@ def to_array(output: Any, name: str) -> np.ndarray[Any, Any]:
     """What a model returned as a NumPy array; a torch tensor of any device is taken, bfloat16 becomes float32.
 
     Raises:
-        ValueError: if it is neither.
+        ModelError: if it is neither.
     """
+    import torch
+
     if isinstance(output, torch.Tensor):
         tensor = output.detach().cpu()
         array: np.ndarray[Any, Any] = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
         return array
     if isinstance(output, np.ndarray):
         return output
-    raise ValueError(f"'{name}' returned a {type(output).__name__}, but must return a NumPy array or a torch tensor")
+    raise ModelError(f"'{name}' returned a {type(output).__name__}, but must return a NumPy array or a torch tensor")
 
 
 def device_of(embedder: Any) -> str:
     """Where an object computes: its `device`, else that of the first weight of a torch module, else the CPU."""
+    import torch
+
     device = getattr(embedder, "device", None)
     if device is None and isinstance(embedder, torch.nn.Module):
         device = next((parameter.device for parameter in embedder.parameters()), None)
@@ -302,14 +320,16 @@ def weights_digest(embedder: Any) -> str | None:
     Returns:
         hexadecimal digits; None where there is no weight.
     """
-    digest, found = hashlib.sha256(), False
+    import torch
+
+    digest, is_empty = hashlib.sha256(), True
     for prefix, module in sorted(_torch_modules(embedder).items()):
         for key, value in sorted(module.state_dict().items()):
             if isinstance(value, torch.Tensor):
-                found = True
+                is_empty = False
                 digest.update(f"{prefix}.{key} {value.dtype} {tuple(value.shape)}\n".encode())
                 digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest() if found else None
+    return None if is_empty else digest.hexdigest()
 
 
 def count_parameters(embedder: Any) -> int | None:
@@ -325,6 +345,8 @@ def count_parameters(embedder: Any) -> int | None:
 
 def _torch_modules(embedder: Any) -> dict[str, torch.nn.Module]:
     """The object itself if it is a torch module, else those of its attributes that are, by name."""
+    import torch
+
     if isinstance(embedder, torch.nn.Module):
         return {"": embedder}
     attributes = getattr(embedder, "__dict__", {})
@@ -333,7 +355,7 @@ def _torch_modules(embedder: Any) -> dict[str, torch.nn.Module]:
 
 def source_digest(path: Path) -> str:
     """``source-`` and the first 16 hexadecimal digits of the SHA-256 of a file."""
-    return f"source-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
+    return f"source-{sha256_of_file(path)[:16]}"
 
 
 def source_revision(source: str, weights_sha256: str | None) -> str:

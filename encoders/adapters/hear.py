@@ -8,7 +8,7 @@ The common API of HEAR: a module with
 - ``get_timestamp_embeddings(audio, model)``: [n, timestamps, timestamp_embedding_size], and the times [n, timestamps]
   in milliseconds.
 
-This module is such a module itself; its model path is an encoder's id:
+This module is such a module itself; its model path is a model's name:
 
     hear-validator audio_compositionality.encoders.adapters.hear --model whisper-base
 """
@@ -25,13 +25,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from audio_compositionality.encoders.base import FloatArray, StagedEncoder, check_embeddings, check_sample_rate
-from .custom import (check_module, count_parameters, source_digest, source_revision, to_array, weights_digest)
-from audio_compositionality.encoders.inference import inference, resolve_device
-from audio_compositionality.encoders.model_encoder import ModelEncoder
-from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
-from audio_compositionality.encoders.loading.registry import load_encoder
-from audio_compositionality.encoders.loading.weights import file_digest
+from audio_compositionality.support.files import sha256_of_file
+
+from ..base import FloatArray, ModelError, StagedEncoder, check_embeddings, check_sample_rate, output_dim_of
+from ..inference import inference, resolve_device
+from ..loading.listing import Adapter
+from ..loading.registry import load_encoder
+from ..model_encoder import ModelEncoder
+from ..options import DEFAULT_OPTIONS, EncoderOptions
+from ..protocols import ModelCard
+from .custom import (
+    check_module,
+    count_parameters,
+    source_digest,
+    source_revision,
+    to_array,
+    user_code,
+    weights_digest,
+)
 
 RATES = (16_000, 22_050, 44_100, 48_000)
 """Sample rates that HEAR provides audio in."""
@@ -44,7 +55,7 @@ WINDOW_SECONDS = 1.0
 
 WINDOWS_AT_A_TIME = 64
 
-PREFIX = "hear:"
+PREFIX = "hear"
 
 
 class HearEncoder(StagedEncoder[FloatArray]):
@@ -59,66 +70,68 @@ class HearEncoder(StagedEncoder[FloatArray]):
             device: device of the model.
 
         Raises:
-            ValueError: if the module lacks a function, or the model an attribute, or it is no torch module.
+            ModelError: if the module lacks a function, or the model an attribute, or it is no torch module.
         """
         for function in ("load_model", "get_scene_embeddings"):
             if not callable(getattr(module, function, None)):
-                raise ValueError(f"'{module.__name__}' has no {function}(); it is no HEAR module")
-        self.id = PREFIX + module.__name__
+                raise ModelError(f"'{module.__name__}' has no {function}(); it is no HEAR module")
+        self._name = f"{PREFIX}:{module.__name__}"
         model = _load(module, weights)
         self._model = check_module(model, ("sample_rate", "scene_embedding_size"), module.__name__, "HEAR")
         self._model.to(device).eval()
         self._module = module
         self.device = str(device)
-        self.sample_rate = check_sample_rate(self._model.sample_rate)
-        self.output_dim = int(self._model.scene_embedding_size)
-        self.num_parameters = count_parameters(model)
-        digest = weights_digest(model)
-        self.weights_sha256 = file_digest(weights) if digest is None and weights is not None else digest
-        self.revision = source_revision(_module_version(module), self.weights_sha256)
+        sha256 = weights_digest(model)
+        if sha256 is None and weights is not None:
+            sha256 = sha256_of_file(weights)
+        self.card = ModelCard(
+            id=self._name,
+            revision=source_revision(_module_version(module), sha256),
+            sample_rate=check_sample_rate(self._model.sample_rate),
+            output_dim=int(self._model.scene_embedding_size),
+            weights_sha256=sha256,
+            parameters=count_parameters(model),
+        )
 
     def _extract_features(self, clips: FloatArray) -> FloatArray:
         return clips
 
     def _run_model(self, features: FloatArray) -> FloatArray:
-        with inference(self.device):
+        with inference(self.device), user_code(self._name):
             audio = torch.from_numpy(features).to(self.device)
             output = self._module.get_scene_embeddings(audio, self._model)
-        return check_embeddings(to_array(output, self.id), self, len(features))
+        return check_embeddings(to_array(output, self._name), self, len(features))
 
 
-def load_hear_encoder(spec: str, device: str | torch.device | None, options: EncoderOptions) -> HearEncoder:
+def load_hear_encoder(spec: str, device: torch.device | None, options: EncoderOptions) -> HearEncoder:
     """The encoder of ``MODULE`` or ``MODULE:WEIGHTS``, where MODULE can be imported and WEIGHTS is a file.
 
     Raises:
-        ValueError: if there is no such module or file, it is no HEAR module, or on options.
+        ModelError: if there is no such module or file, it is no HEAR module, or on options.
     """
     if options != DEFAULT_OPTIONS:
-        raise ValueError(f"'{PREFIX}{spec}' embeds as its module does: it takes no layer, pooling or precision")
+        raise ModelError(f"'{PREFIX}:{spec}' embeds as its module does: it takes no layer, pooling or precision")
     name, _, path = spec.partition(":")
     weights = Path(path).expanduser() if path else None
     if weights is not None and not weights.is_file():
-        raise ValueError(f"'{PREFIX}{spec}': there is no file '{path}' for load_model()")
+        raise ModelError(f"'{PREFIX}:{spec}': there is no file '{path}' for load_model()")
     try:
         module = import_module(name) if name else None
     except ModuleNotFoundError as error:
         if error.name is None or not (name + ".").startswith(error.name + "."):
-            raise ValueError(f"'{PREFIX}{spec}': '{name}' needs the package {error.name}; install it") from error
+            raise ModelError(f"'{PREFIX}:{spec}': '{name}' needs the package {error.name}; install it") from error
         module = None
     if module is None:
-        raise ValueError(
-            f"'{PREFIX}{spec}': no module '{name}' can be imported; install the package (such as hearbaseline) or set "
+        raise ModelError(
+            f"'{PREFIX}:{spec}': no module '{name}' can be imported; install the package (such as hearbaseline) or set "
             "PYTHONPATH"
         )
     return HearEncoder(module, weights, resolve_device(device))
 
 
 def _load(module: ModuleType, weights: Path | None) -> Any:
-    try:
+    with user_code(module.__name__):
         return module.load_model(str(weights)) if weights is not None else module.load_model()
-    except Exception as error:
-        error.add_note(f"in load_model() of the HEAR module '{module.__name__}'")
-        raise
 
 
 def _module_version(module: ModuleType) -> str:
@@ -146,8 +159,8 @@ class HearModel(torch.nn.Module):
     def __init__(self, encoder: StagedEncoder[Any]) -> None:
         super().__init__()
         self.encoder = encoder
-        self.sample_rate = min((rate for rate in RATES if rate >= encoder.sample_rate), default=RATES[-1])
-        self.scene_embedding_size = encoder.output_dim
+        self.sample_rate = min((rate for rate in RATES if rate >= encoder.card.sample_rate), default=RATES[-1])
+        self.scene_embedding_size = output_dim_of(encoder)
         noise = np.random.default_rng(0).normal(0, 0.1, (1, 2 * self.sample_rate)).astype(np.float32)
         self.timestamp_embedding_size = embed_moments(encoder, noise, self.sample_rate, HOP_SECONDS)[0].shape[2]
 
@@ -156,13 +169,13 @@ def load_model(model_file_path: str = "") -> HearModel:
     """The model of HEAR that an encoder makes.
 
     Args:
-        model_file_path: an encoder's id, as `load_encoder` takes it.
+        model_file_path: a model's name, as `load_model` takes it.
 
     Raises:
-        ValueError: if it is empty, or there is no such encoder.
+        ModelError: if it is empty, or there is no such encoder.
     """
     if not model_file_path:
-        raise ValueError("pass an encoder's id as the model's path, such as --model whisper-base")
+        raise ModelError("pass a model's name as its path, such as --model whisper-base")
     return HearModel(load_encoder(model_file_path))
 
 
@@ -235,3 +248,6 @@ def embed_moments(
 
 def _middles(count: int, distance: float) -> NDArray[np.float64]:
     return (np.arange(count, dtype=np.float64) + 0.5) * distance
+
+
+ADAPTER = Adapter(PREFIX, load_hear_encoder)

@@ -23,13 +23,15 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from audio_compositionality.encoders.base import FloatArray, StagedEncoder, check_embeddings
-from .custom import count_parameters, device_of, to_array, weights_digest
-from audio_compositionality.encoders.inference import inference
-from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
-from audio_compositionality.encoders.loading.registry import load_encoder
+from ..base import FloatArray, ModelError, StagedEncoder, check_embeddings, output_dim_of
+from ..inference import inference
+from ..loading.listing import Adapter
+from ..loading.registry import load_encoder
+from ..options import DEFAULT_OPTIONS, EncoderOptions
+from ..protocols import ModelCard
+from .custom import count_parameters, device_of, to_array, user_code, weights_digest
 
-PREFIX = "mteb:"
+PREFIX = "mteb"
 
 USUAL_RATE = 32_000
 """Rate in Hz at which a model is given clips that does not say its own; it resamples them itself."""
@@ -48,26 +50,30 @@ class MtebEncoder(StagedEncoder[FloatArray]):
             revision: which version of it.
 
         Raises:
-            ValueError: if mteb is not installed, or the model returns no embeddings.
+            ModelError: if mteb is not installed, or the model returns no embeddings.
         """
         self._model = model
         self._metadata = _task_metadata()
-        self.id = PREFIX + name
-        self.sample_rate = int(getattr(model, "sampling_rate", USUAL_RATE))
+        self._name = f"{PREFIX}:{name}"
         self.device = device_of(model)
-        noise = np.random.default_rng(0).normal(0, 0.1, (1, self.sample_rate)).astype(np.float32)
-        shape = self._encode(noise).shape
+        rate = int(getattr(model, "sampling_rate", USUAL_RATE))
+        noise = np.random.default_rng(0).normal(0, 0.1, (1, rate)).astype(np.float32)
+        shape = self._encode(noise, rate).shape
         if len(shape) != 2:
-            raise ValueError(f"'{self.id}' returned shape {shape} for one clip, but must return [1, dim]")
-        self.output_dim = int(shape[1])
-        self.weights_sha256 = weights_digest(model)
-        self.num_parameters = count_parameters(model)
-        self.revision = revision
+            raise ModelError(f"'{self._name}' returned shape {shape} for one clip, but must return [1, dim]")
+        self.card = ModelCard(
+            id=self._name,
+            revision=revision,
+            sample_rate=rate,
+            output_dim=int(shape[1]),
+            weights_sha256=weights_digest(model),
+            parameters=count_parameters(model),
+        )
 
-    def _encode(self, clips: FloatArray) -> np.ndarray[Any, Any]:
+    def _encode(self, clips: FloatArray, rate: int) -> np.ndarray[Any, Any]:
         # One batch: the model must not put clips of the next call beside them, nor a worker in between.
-        loader = DataLoader(_Clips(clips, self.sample_rate), batch_size=len(clips), collate_fn=_collate)
-        with inference(self.device):
+        loader = DataLoader(_Clips(clips, rate), batch_size=len(clips), collate_fn=_collate)
+        with inference(self.device), user_code(self._name):
             output = self._model.encode(
                 loader,
                 task_metadata=self._metadata,
@@ -77,13 +83,13 @@ class MtebEncoder(StagedEncoder[FloatArray]):
                 batch_size=len(clips),
                 show_progress_bar=False,
             )
-        return to_array(output, self.id)
+        return to_array(output, self._name)
 
     def _extract_features(self, clips: FloatArray) -> FloatArray:
         return clips
 
     def _run_model(self, features: FloatArray) -> FloatArray:
-        return check_embeddings(self._encode(features), self, len(features))
+        return check_embeddings(self._encode(features, self.card.sample_rate), self, len(features))
 
 
 class _Clips(Dataset[dict[str, Any]]):
@@ -106,29 +112,29 @@ def _collate(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {"audio": [row["audio"] for row in rows]}
 
 
-def load_mteb_encoder(name: str, device: str | torch.device | None, options: EncoderOptions) -> MtebEncoder:
+def load_mteb_encoder(name: str, device: torch.device | None, options: EncoderOptions) -> MtebEncoder:
     """The encoder of a model that mteb knows by name. mteb's own code loads it, from wherever mteb has it.
 
     Raises:
-        ValueError: if mteb or what it needs for audio is not installed, it knows no such model (with the nearest) or
+        ModelError: if mteb or what it needs for audio is not installed, it knows no such model (with the nearest) or
             cannot get it, the model takes no audio or needs code of its Hub repository, or on options.
     """
     if options != DEFAULT_OPTIONS:
-        raise ValueError(f"'{PREFIX}{name}' embeds as mteb does: it takes no layer, pooling or precision")
+        raise ModelError(f"'{PREFIX}:{name}' embeds as mteb does: it takes no layer, pooling or precision")
     mteb = _import_mteb()
     try:
         meta = mteb.get_model_meta(name, fetch_from_hf=False)
     except KeyError as error:
-        raise ValueError(f"'{PREFIX}{name}': {error.args[0]}") from error
+        raise ModelError(f"'{PREFIX}:{name}': {error.args[0]}") from error
     if "audio" not in meta.modalities:
-        raise ValueError(f"'{PREFIX}{name}' takes {', '.join(meta.modalities)}, but no audio")
+        raise ModelError(f"'{PREFIX}:{name}' takes {', '.join(meta.modalities)}, but no audio")
     if meta.loader_kwargs.get("trust_remote_code"):
-        raise ValueError(f"'{PREFIX}{name}' runs code from its Hub repository, which is not done here")
+        raise ModelError(f"'{PREFIX}:{name}' runs code from its Hub repository, which is not done here")
     try:
         model = meta.load_model(device=None if device is None else str(device))
         return MtebEncoder(model, name, f"{meta.revision}-mteb-{version('mteb')}")
     except (ImportError, OSError) as error:
-        raise ValueError(f"mteb cannot load '{name}': {error}") from error
+        raise ModelError(f"mteb cannot load '{name}': {error}") from error
 
 
 class MtebModel:
@@ -151,35 +157,36 @@ class MtebModel:
         """Load an encoder.
 
         Args:
-            model_name: its id, as `load_encoder` takes it.
+            model_name: its name, as `load_model` takes it.
             revision: the revision that it must have; None for any.
             device: torch device; by default CUDA where there is one.
             options: layer, pooling, precision.
             max_seconds: cut longer clips to this length, for an encoder that refuses them.
 
         Raises:
-            ValueError: if there is no such encoder, or it has another revision.
+            ModelError: if there is no such encoder, or it has another revision.
         """
         self.encoder = load_encoder(model_name, device=device, options=options)
         self.max_seconds = max_seconds
-        if revision is not None and revision != self.encoder.revision:
-            raise ValueError(f"'{model_name}' has the revision {self.encoder.revision}, but {revision} is asked for")
+        if revision is not None and revision != self.encoder.card.revision:
+            raise ModelError(
+                f"'{model_name}' has the revision {self.encoder.card.revision}, but {revision} is asked for"
+            )
 
     @cached_property
     def mteb_model_meta(self) -> Any:
         """The `ModelMeta` that mteb files results under; the organisation is "audio-compositionality"."""
         _import_mteb()
-        parameters = getattr(self.encoder, "num_parameters", None)
         return import_module("mteb.models").ModelMeta(
             loader=None,
-            name="audio-compositionality/" + re.sub(r"[^\w.=@+-]+", "__", self.encoder.id),
-            revision=self.encoder.revision,
+            name="audio-compositionality/" + re.sub(r"[^\w.=@+-]+", "__", self.encoder.card.id),
+            revision=self.encoder.card.revision,
             release_date=None,
             languages=None,
-            n_parameters=parameters,
+            n_parameters=self.encoder.card.parameters,
             memory_usage_mb=None,
             max_tokens=None,
-            embed_dim=self.encoder.output_dim,
+            embed_dim=self.encoder.card.output_dim,
             license=None,
             open_weights=None,
             public_training_code=None,
@@ -215,21 +222,21 @@ class MtebModel:
             float32 [n, dim].
 
         Raises:
-            ValueError: if a batch holds no audio, or the encoder cannot take a clip.
+            ModelError: if a batch holds no audio, or the encoder cannot take a clip.
         """
         embeddings = []
         for batch in inputs:
             if "audio" not in batch:
-                raise ValueError(f"a batch holds {', '.join(batch) or 'nothing'}; encoders of sound need 'audio'")
+                raise ModelError(f"a batch holds {', '.join(batch) or 'nothing'}; encoders of sound need 'audio'")
             embeddings.append(self._embed(batch["audio"]))
         return np.concatenate(embeddings)
 
     def _embed(self, items: list[Mapping[str, Any]]) -> FloatArray:
         rates = [int(item["sampling_rate"]) for item in items]
         clips = [self._clip(item["array"], rate) for item, rate in zip(items, rates, strict=True)]
-        embeddings = np.empty((len(items), self.encoder.output_dim), np.float32)
+        embeddings = np.empty((len(items), output_dim_of(self.encoder)), np.float32)
         for rate in sorted(set(rates)):
-            rows = [row for row, other in enumerate(rates) if other == rate]
+            rows = [row for row, item_rate in enumerate(rates) if item_rate == rate]
             embeddings[rows] = self.encoder.embed([clips[row] for row in rows], rate)
         return embeddings
 
@@ -269,4 +276,7 @@ def _import_mteb() -> Any:
     except ModuleNotFoundError as error:
         if error.name != "mteb":
             raise
-        raise ValueError("models of mteb need the package mteb: pip install 'mteb[audio]>=2.26'") from error
+        raise ModelError("models of mteb need the package mteb: pip install 'mteb[audio]>=2.26'") from error
+
+
+ADAPTER = Adapter(PREFIX, load_mteb_encoder)

@@ -10,15 +10,28 @@ from typing import Any
 
 import torch
 
-from audio_compositionality.encoders.base import FloatArray, check_sample_rate
-from .custom import (call_without_arguments, check_module, device_of, load_attribute, source_digest, source_revision, split_file_spec, weights_digest)
+from ..base import FloatArray, ModelError, check_sample_rate
+from ..inference import resolve_device
+from ..loading.listing import Adapter
+from ..loading.registry import load_encoder
+from ..loading.user_classes import split_file_spec
+from ..model_encoder import Hidden, ModelEncoder
+from ..options import DEFAULT_OPTIONS, EncoderOptions
+from ..protocols import ModelCard
+from .custom import (
+    call_without_arguments,
+    check_module,
+    count_parameters,
+    device_of,
+    load_attribute,
+    source_digest,
+    source_revision,
+    user_code,
+    weights_digest,
+)
 from .hear import embed_moments
-from audio_compositionality.encoders.inference import resolve_device
-from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
-from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
-from audio_compositionality.encoders.loading.registry import load_encoder
 
-PREFIX = "xares:"
+PREFIX = "xares"
 
 HOP_SECONDS = 0.5
 """Distance of the frames of an encoder that has none: windows of a second, half overlapping."""
@@ -37,39 +50,41 @@ class XaresModelEncoder(ModelEncoder[FloatArray]):
             options: pooling and arithmetic.
 
         Raises:
-            ValueError: if it is no torch module, or lacks an attribute; on a layer.
+            ModelError: if it is no torch module, or lacks an attribute; on a layer.
         """
         self._model = check_module(model, ("sampling_rate", "output_dim", "hop_size_in_ms"), name, "X-ARES")
         if options.layer is not None:
-            raise ValueError(f"'{name}' is an X-ARES encoder, which returns one layer: it takes no --layer")
-        super().__init__(
-            PREFIX + name,
-            sample_rate=check_sample_rate(model.sampling_rate),
-            num_layers=0,
-            options=options,
-            device=torch.device(device_of(model)),
-        )
+            raise ModelError(f"'{name}' is an X-ARES encoder, which returns one layer: it takes no --layer")
         self._model.eval()
-        self.output_dim = int(model.output_dim)
-        self.weights_sha256 = weights_digest(model)
-        self.revision = source_revision(source, self.weights_sha256)
+        sha256 = weights_digest(model)
+        card = ModelCard(
+            id=f"{PREFIX}:{name}{options.suffix}",
+            revision=source_revision(source, sha256),
+            sample_rate=check_sample_rate(model.sampling_rate),
+            output_dim=int(model.output_dim),
+            weights_sha256=sha256,
+            parameters=count_parameters(model),
+            options=options,
+        )
+        super().__init__(card, num_layers=0, device=torch.device(device_of(model)))
 
     def _extract_features(self, clips: FloatArray) -> FloatArray:
         return clips
 
     def _encode(self, features: FloatArray) -> Hidden:
-        frames = self._model(torch.from_numpy(features).to(self.device))
+        with user_code(self.card.id):
+            frames = self._model(torch.from_numpy(features).to(self.device))
         shape = tuple(frames.shape) if isinstance(frames, torch.Tensor) else type(frames).__name__
         if not isinstance(frames, torch.Tensor) or frames.ndim != 3 or len(frames) != len(features):
-            raise ValueError(f"'{self.id}' returned {shape}, but must return [{len(features)}, frames, dim]")
+            raise ModelError(f"'{self.card.id}' returned {shape}, but must return [{len(features)}, frames, dim]")
         return Hidden(frames, float(self._model.hop_size_in_ms) / 1000)
 
 
-def load_xares_encoder(spec: str, device: str | torch.device | None, options: EncoderOptions) -> XaresModelEncoder:
+def load_xares_encoder(spec: str, device: torch.device | None, options: EncoderOptions) -> XaresModelEncoder:
     """The encoder of ``path/to/file.py:ClassName``, whose class is one of X-ARES and is made without arguments.
 
     Raises:
-        ValueError: if there is no such file or class, or it is no encoder of X-ARES.
+        ModelError: if there is no such file or class, or it is no encoder of X-ARES.
     """
     path, attribute = split_file_spec(spec)
     model = call_without_arguments(load_attribute(path, attribute), spec)
@@ -83,37 +98,37 @@ class XaresEncoder(torch.nn.Module):
 
     A file for X-ARES holds a subclass, and no other name that ends in "Encoder":
 
-        from audio_compositionality.encoders import xares
+        from audio_compositionality.encoders.adapters import xares
 
 
         class WhisperBaseEncoder(xares.XaresEncoder):
-            encoder_id = "whisper-base"
+            model_name = "whisper-base"
 
     X-ARES keeps embeddings and scores by the name of the class: give every encoder its own. The encoder stays on the
     device that it was loaded on, by default CUDA where there is one.
 
     Attributes:
-        encoder_id: what `load_encoder` takes; set by the subclass.
+        model_name: what `load_model` takes; set by the subclass.
         options: layer and precision; may be set by the subclass.
         sampling_rate: rate in Hz of the audio.
         output_dim: length of a frame.
         hop_size_in_ms: distance of frames in milliseconds.
     """
 
-    encoder_id: str = ""
+    model_name: str = ""
     options: EncoderOptions = DEFAULT_OPTIONS
 
     def __init__(self) -> None:
         """Load the encoder and embed a few seconds of noise, to learn its frames.
 
         Raises:
-            ValueError: if the class names no encoder, or there is no such encoder.
+            ModelError: if the class names no model, or there is no such encoder.
         """
         super().__init__()
-        if not self.encoder_id:
-            raise ValueError(f"{type(self).__name__} names no encoder: set encoder_id, such as 'whisper-base'")
-        self.encoder = load_encoder(self.encoder_id, options=self.options)
-        self.sampling_rate = self.encoder.sample_rate
+        if not self.model_name:
+            raise ModelError(f"{type(self).__name__} names no model: set model_name, such as 'whisper-base'")
+        self.encoder = load_encoder(self.model_name, options=self.options)
+        self.sampling_rate = self.encoder.card.sample_rate
         noise = 0.1 * torch.randn(1, 3 * self.sampling_rate, generator=torch.Generator().manual_seed(0))
         frames, seconds = embed_moments(self.encoder, noise.numpy(), self.sampling_rate, HOP_SECONDS)
         self.output_dim = int(frames.shape[2])
@@ -124,3 +139,6 @@ class XaresEncoder(torch.nn.Module):
         clips = (audio if audio.ndim > 1 else audio[None]).float().cpu().numpy()
         frames, _ = embed_moments(self.encoder, clips, self.sampling_rate, HOP_SECONDS)
         return torch.from_numpy(frames).to(audio.device)
+
+
+ADAPTER = Adapter(PREFIX, load_xares_encoder)

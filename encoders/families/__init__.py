@@ -1,0 +1,4 @@
+"""One file a model family: its class, its listings (`MODELS`), its transformers architectures (`ARCHITECTURES`).
+
+A new family is a new file. It imports torch and transformers inside functions; networks of our own go to `networks`.
+"""

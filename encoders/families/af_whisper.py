@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from transformers import AudioFlamingo3Encoder
-
-from audio_compositionality.encoders.base import FloatArray
-from audio_compositionality.encoders.loading.checkpoints import Checkpoint
-from audio_compositionality.encoders.model_encoder import Hidden
-from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.loading.partial import PartialCheckpoint
+from ..base import FloatArray
+from ..loading.listing import ModelListing
+from ..model_encoder import Hidden
+from ..options import EncoderOptions
 from .whisper import WhisperEncoder, WhisperFeatures
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..loading.checkpoints import Checkpoint
 
 TOWER = "audio_tower."
 
@@ -29,30 +30,36 @@ class AfWhisperEncoder(WhisperEncoder):
     """
 
     whole = "audioflamingo3"
-    tower: Any = AudioFlamingo3Encoder
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         is_whole = checkpoint.config.model_type == self.whole
-        super().__init__(PartialCheckpoint.of(checkpoint, name_in_tower if is_whole else str), device, options)
+        super().__init__(checkpoint.part(name_in_tower if is_whole else str), device, options)
         self._is_pooled = options.layer in (None, self.num_layers)
+
+    def _tower_class(self) -> Any:
+        from transformers import AudioFlamingo3Encoder
+
+        return AudioFlamingo3Encoder
 
     def _encoder_config(self, checkpoint: Checkpoint) -> Any:
         return getattr(checkpoint.config, "audio_config", checkpoint.config)
 
     def _load_encoder(self, checkpoint: Checkpoint) -> Any:
+        from ..loading.partial import PartialCheckpoint
+
         assert isinstance(checkpoint, PartialCheckpoint)
-        return checkpoint.load(self.tower, self._encoder_config(checkpoint))
+        return checkpoint.load_part(self._tower_class(), self._encoder_config(checkpoint))
 
     def _extract_features(self, clips: FloatArray) -> WhisperFeatures:
         features = super()._extract_features(clips)
         if self._is_pooled and features.frames < 2:
-            raise ValueError(
-                f"clips of {clips.shape[1]} samples at {self.sample_rate} Hz are shorter than one frame of '{self.id}'"
-            )
+            self._refuse_short(clips.shape[1])
         return features
 
     def _mask(self, features: WhisperFeatures) -> dict[str, Any]:
         """What keeps the model from attending to padding."""
+        import torch
+
         clips, _, steps = features.log_mel.shape
         # The second convolution has a stride of 2.
         mask = torch.arange(steps, device=features.log_mel.device) < 2 * features.frames
@@ -60,10 +67,10 @@ class AfWhisperEncoder(WhisperEncoder):
 
     def _encode(self, features: WhisperFeatures) -> Hidden:
         output = self._model(features.log_mel, **self._mask(features), output_hidden_states=not self._is_pooled)
-        frame_seconds = 2 * self._log_mel.hop / self.sample_rate
+        frame_seconds = 2 * self._log_mel.hop / self.card.sample_rate
         if self._is_pooled:
             return Hidden(output.last_hidden_state[:, : features.frames // 2], 2 * frame_seconds)
-        return Hidden(output.hidden_states[self.options.layer][:, : features.frames], frame_seconds)
+        return Hidden(output.hidden_states[self.card.options.layer][:, : features.frames], frame_seconds)
 
 
 def name_in_tower(stored: str) -> str | None:
@@ -73,3 +80,18 @@ def name_in_tower(stored: str) -> str | None:
     """
     name = stored.removeprefix("model.")
     return name.removeprefix(TOWER) if name.startswith(TOWER) else None
+
+
+ARCHITECTURES = {"audioflamingo3": AfWhisperEncoder, "audioflamingo3_encoder": AfWhisperEncoder}
+
+MODELS = (
+    ModelListing(
+        "af-whisper",
+        1280,
+        16_000,
+        "audio–language",
+        "NVIDIA OneWay Noncommercial License",
+        "AF-Whisper, the audio encoder of Audio Flamingo 3, mean over the clip's own frames (30-s window)",
+        "nvidia/audio-flamingo-3-hf",
+    ),
+)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from transformers import ViTConfig, ViTModel
+from ..base import FloatArray
+from ..loading.downloads import WeightsFile
+from ..loading.listing import ModelListing
+from ..model_encoder import Hidden, ModelEncoder
+from ..options import EncoderOptions
 
-from audio_compositionality.encoders.base import FloatArray
-from audio_compositionality.encoders.front_ends.kaldi import HOP, SAMPLE_RATE, LogMelWindow, WindowedFilterBank, check_length
-from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
-from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.loading.weights import State, Weights
+if TYPE_CHECKING:
+    import torch
+
+    from ..front_ends.kaldi import LogMelWindow
+    from ..loading.weights import State, Weights
 
 FRAMES = 1_024
 MELS = 128
@@ -37,7 +40,7 @@ RENAMED_IN_BLOCK = {
 }
 
 
-class AudioMaeEncoder(ModelEncoder[LogMelWindow]):
+class AudioMaeEncoder(ModelEncoder["LogMelWindow"]):
     """AudioMAE ViT-B/16, pretrained on AudioSet (Huang et al., 2022, arXiv 2207.06405).
 
     The mean over the patches that begin within the clip, after the final normalisation and without the class token,
@@ -48,33 +51,43 @@ class AudioMaeEncoder(ModelEncoder[LogMelWindow]):
     has_cls = True
 
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
-        super().__init__(weights.encoder_id, sample_rate=SAMPLE_RATE, num_layers=LAYERS, options=options, device=device)
+        from ..front_ends.kaldi import SAMPLE_RATE, WindowedFilterBank
+
+        self.check_options(weights.name, options, LAYERS)
         self._front_end = WindowedFilterBank(mels=MELS, frames=FRAMES, mean=MEAN, std=STD).to(device)
         model = weights.build(make_model, convert)
         if options.layer is not None:
             # The first block is kept for its input.
             del model.layers[max(options.layer, 1) :]
         self._model = model.to(device)
-        self.output_dim = int(model.config.hidden_size)
-        self.revision, self.weights_sha256 = weights.revision, weights.sha256
+        card = weights.card(
+            sample_rate=SAMPLE_RATE, output_dim=int(model.config.hidden_size), options=options, modules=[self._model]
+        )
+        super().__init__(card, num_layers=LAYERS, device=device)
 
     def _extract_features(self, clips: FloatArray) -> LogMelWindow:
-        check_length(clips.shape[1], self.id, most=FRAMES)
-        window: LogMelWindow = self._front_end(torch.from_numpy(clips).to(self.device))
+        from ..front_ends.kaldi import check_length
+
+        check_length(clips.shape[1], self.card.id, most=FRAMES)
+        window: LogMelWindow = self._front_end(self._on_device(clips))
         return window
 
     def _encode(self, features: LogMelWindow) -> Hidden:
-        layer = self.options.layer
+        from ..front_ends.kaldi import HOP
+
+        layer = self.card.options.layer
         output = self._model(features.log_mel[:, None], output_hidden_states=layer is not None)
         hidden = output.last_hidden_state if layer is None else output.hidden_states[layer]
         # The class token comes first, then the eight patches of the first moment, and so on.
         patches = hidden[:, 1:].unflatten(1, (FRAMES // PATCH, -1)).mean(dim=2)
         sounding = -(-features.frames // PATCH)
-        return Hidden(patches[:, :sounding], PATCH * HOP / SAMPLE_RATE, hidden[:, 0])
+        return Hidden(patches[:, :sounding], PATCH * HOP / self.card.sample_rate, hidden[:, 0])
 
 
 def make_model() -> Any:
     """A ViT-B/16 (Dosovitskiy et al., 2021, arXiv 2010.11929) for spectrograms, with fresh weights."""
+    from transformers import ViTConfig, ViTModel
+
     config = ViTConfig(
         image_size=(FRAMES, MELS),
         num_channels=1,
@@ -107,3 +120,19 @@ def convert(state: State) -> State:
         else:
             converted[renamed] = tensor
     return converted
+
+
+MODELS = (
+    ModelListing(
+        "audiomae",
+        768,
+        16_000,
+        "self-supervised",
+        # That of the authors' repository; the card of this port of their weights says CC BY 4.0.
+        "CC-BY-NC-4.0",
+        "AudioMAE ViT-B/16, mean over the patches of the clip (10.2-s window)",
+        # A port by a third party, for which no hash is on record.
+        WeightsFile("pytorch_model.bin", "gaunernst/vit_base_patch16_1024_128.audiomae_as2m", 343_000_000),
+        AudioMaeEncoder,
+    ),
+)

@@ -1,4 +1,4 @@
-"""Encoders without training: the two baselines of the paper, and the statistics of a log-mel spectrogram.
+"""Baselines, which are not trained: the two of the paper, and the statistics of a log-mel spectrogram.
 
 "Downsample" and "Random" are rows of the results in arXiv 2603.13685; both embed a clip in 768 values here. The
 log-mel statistics are the simplest embedding that describes a sound, so that a network can be seen to add to it.
@@ -10,23 +10,23 @@ import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 
-import librosa
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.encoders.base import INT16_SCALE, FloatArray, StagedEncoder
+from ..base import INT16_SCALE, FloatArray, StagedEncoder
+from ..loading.listing import ModelListing
+from ..protocols import ModelCard
 
 BASELINE_DIM = 768
 SAMPLE_RATE = 32_000
 
 
+def _card(name: str, output_dim: int) -> ModelCard:
+    return ModelCard(name, "v1", SAMPLE_RATE, output_dim, paradigm="none (baseline)", licence="Apache-2.0")
+
+
 class _WaveformEncoder(StagedEncoder[FloatArray]):
     """A baseline, whose feature is the waveform itself at 32 kHz."""
-
-    sample_rate = SAMPLE_RATE
-    revision = "v1"
-    paradigm: str = "none (baseline)"
-    licence: str = "Apache-2.0"
 
     def _extract_features(self, clips: FloatArray) -> FloatArray:
         return clips
@@ -38,8 +38,7 @@ class Downsample(_WaveformEncoder):
     It is linear: nothing is normalised by clip.
     """
 
-    id = "downsample"
-    output_dim = BASELINE_DIM
+    card = _card("downsample", BASELINE_DIM)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         return fourier_resample(features, BASELINE_DIM).astype(np.float32)
@@ -52,8 +51,7 @@ class RandomVector(_WaveformEncoder):
     batch, order or process, and clips that differ in one 16-bit sample have independent vectors.
     """
 
-    id = "random"
-    output_dim = BASELINE_DIM
+    card = _card("random", BASELINE_DIM)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         samples = np.clip(np.rint(features * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
@@ -73,9 +71,8 @@ class LogMelStatistics(_WaveformEncoder):
     power of 1); the deviation is that of the population.
     """
 
-    id = "log-mel-statistics"
     mels = 128
-    output_dim = 2 * mels
+    card = _card("log-mel-statistics", 2 * mels)
     window = 1024
     hop = 512
     floor = 1e-10
@@ -93,7 +90,7 @@ class LogMelStatistics(_WaveformEncoder):
 
     def _mel(self, frames: FloatArray) -> FloatArray:
         """Mel spectrogram [frames, mels] of frames [frames, window]."""
-        filters = _mel_filters(self.sample_rate, self.window, self.mels)
+        filters = _mel_filters(self.card.sample_rate, self.window, self.mels)
         spectrum = np.fft.rfft(frames * filters.taper)
         power = spectrum.real**2 + spectrum.imag**2
         # The filters are nearly all zeros; a matrix product would also start BLAS threads for nothing.
@@ -120,6 +117,8 @@ class _MelFilters:
 
 @lru_cache(maxsize=1)
 def _mel_filters(sample_rate: int, window: int, mels: int) -> _MelFilters:
+    import librosa
+
     taper = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)).astype(np.float32)
     matrix = librosa.filters.mel(sr=sample_rate, n_fft=window, n_mels=mels)
     filters, bins = np.nonzero(matrix)
@@ -172,3 +171,19 @@ def _twiddles(samples: int, count: int) -> NDArray[np.complex128]:
     phase = np.outer(np.arange(count), np.arange(samples // short)) / samples
     twiddles: NDArray[np.complex128] = np.exp(-2j * np.pi * phase)
     return twiddles
+
+
+def _listing(encoder: type[_WaveformEncoder], description: str) -> ModelListing:
+    card = encoder.card
+    assert card.paradigm is not None
+    assert card.licence is not None
+    return ModelListing(
+        card.id, card.output_dim, card.sample_rate, card.paradigm, card.licence, description, make=encoder
+    )
+
+
+MODELS = (
+    _listing(Downsample, "the waveform resampled to 768 values; linear, so that sums of sounds are sums of embeddings"),
+    _listing(RandomVector, "768 normal variates seeded by the clip's content; knows nothing"),
+    _listing(LogMelStatistics, "mean and standard deviation over time of a 128-band log-mel spectrogram"),
+)

@@ -5,46 +5,47 @@ A codec's frames follow each other by its hop; the mean over them is the embeddi
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from transformers import DacModel, EncodecModel, MimiEncoderModel
+from ..base import FloatArray, ModelError
+from ..model_encoder import Hidden, ModelEncoder
+from ..options import EncoderOptions
 
-from audio_compositionality.encoders.base import FloatArray
-from audio_compositionality.encoders.loading.checkpoints import Checkpoint, load_feature_extractor, load_model
-from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
-from audio_compositionality.encoders.options import EncoderOptions
+if TYPE_CHECKING:
+    import torch
+
+    from ..loading.checkpoints import Checkpoint
 
 
-class CodecEncoder(ModelEncoder[torch.Tensor]):
+class CodecEncoder(ModelEncoder["torch.Tensor"]):
     """A codec: its features are the waveforms themselves, [n, samples], on the device."""
 
     def __init__(
         self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions, *, num_layers: int = 0
     ) -> None:
-        extractor, self._config = load_feature_extractor(checkpoint), checkpoint.config
+        extractor, self._config = checkpoint.load_feature_extractor(), checkpoint.config
         if extractor.sampling_rate != self._config.sampling_rate:
-            raise ValueError(
-                f"the feature extractor of '{checkpoint.id}' works at {extractor.sampling_rate} Hz, but the model at "
+            raise ModelError(
+                f"the feature extractor of '{checkpoint.name}' works at {extractor.sampling_rate} Hz, but the model at "
                 f"{self._config.sampling_rate} Hz; they do not belong together"
             )
         if options.layer is not None and num_layers == 0:
-            raise ValueError(
-                f"'{checkpoint.id}' is a convolutional codec without layers of one kind to choose from; its frames are "
-                f"the latents before quantisation, so leave the layer out (it is {options.layer})"
+            raise ModelError(
+                f"'{checkpoint.name}' is a convolutional codec without layers of one kind to choose from; its frames "
+                f"are the latents before quantisation, so leave the layer out (it is {options.layer})"
             )
-        super().__init__(
-            checkpoint.encoder_id,
-            sample_rate=int(extractor.sampling_rate),
-            num_layers=num_layers,
-            options=options,
-            device=device,
-        )
+        self.check_options(checkpoint.name, options, num_layers)
         self._model = self._load_encoder(checkpoint).to(device)
-        self.output_dim = int(self._config.hidden_size)
-        self.revision, self.weights_sha256 = checkpoint.revision, checkpoint.weights_sha256
+        card = checkpoint.card(
+            sample_rate=int(extractor.sampling_rate),
+            output_dim=int(self._config.hidden_size),
+            options=options,
+            modules=[self._model],
+        )
+        super().__init__(card, num_layers=num_layers, device=device)
 
     @property
     @abstractmethod
@@ -56,19 +57,15 @@ class CodecEncoder(ModelEncoder[torch.Tensor]):
         """The part of the model in front of the quantiser."""
 
     def _extract_features(self, clips: FloatArray) -> torch.Tensor:
-        if clips.shape[1] < self._hop:
-            raise ValueError(
-                f"clips of {clips.shape[1]} samples at {self.sample_rate} Hz are shorter than one frame of '{self.id}' "
-                f"({self._hop} samples)"
-            )
-        return torch.from_numpy(clips).to(self.device)
+        self._refuse_short(clips.shape[1], self._hop)
+        return self._on_device(clips)
 
     @abstractmethod
     def _latents(self, clips: torch.Tensor) -> torch.Tensor:
         """Latents [n, dim, frames] of clips [n, samples]; every frame begins within the clip."""
 
     def _encode(self, features: torch.Tensor) -> Hidden:
-        return Hidden(self._latents(features).mT, self._hop / self.sample_rate)
+        return Hidden(self._latents(features).mT, self._hop / self.card.sample_rate)
 
 
 class DacEncoder(CodecEncoder):
@@ -82,7 +79,9 @@ class DacEncoder(CodecEncoder):
         return int(self._config.hop_length)
 
     def _load_encoder(self, checkpoint: Checkpoint) -> Any:
-        return load_model(checkpoint, DacModel, parts=("encoder.",)).encoder
+        from transformers import DacModel
+
+        return checkpoint.load_model(DacModel, parts=("encoder.",)).encoder
 
     def _latents(self, clips: torch.Tensor) -> torch.Tensor:
         latents: torch.Tensor = self._model(_pad_end(clips, -clips.shape[1] % self._hop)[:, None])
@@ -102,9 +101,13 @@ class EncodecEncoder(CodecEncoder):
         return int(self._config.hop_length)
 
     def _load_encoder(self, checkpoint: Checkpoint) -> Any:
-        return load_model(checkpoint, EncodecModel, parts=("encoder.",)).encoder
+        from transformers import EncodecModel
+
+        return checkpoint.load_model(EncodecModel, parts=("encoder.",)).encoder
 
     def _latents(self, clips: torch.Tensor) -> torch.Tensor:
+        import torch
+
         samples = clips.shape[1]
         length, stride = self._config.chunk_length, self._config.chunk_stride
         if length is None or stride is None:
@@ -139,18 +142,25 @@ class MimiEncoder(CodecEncoder):
     @property
     def _hop(self) -> int:
         config = self._config
-        hop = torch.tensor(config.upsampling_ratios).prod()
-        return int(hop) if self.options.layer is not None else round(config.sampling_rate / config.frame_rate)
+        hop = math.prod(int(ratio) for ratio in config.upsampling_ratios)
+        return hop if self.card.options.layer is not None else round(config.sampling_rate / config.frame_rate)
 
     def _load_encoder(self, checkpoint: Checkpoint) -> Any:
-        return load_model(replace(checkpoint, config=checkpoint.config.encoder_config), MimiEncoderModel)
+        from transformers import MimiEncoderModel
+
+        return replace(checkpoint, config=checkpoint.config.encoder_config).load_model(MimiEncoderModel)
 
     def _latents(self, clips: torch.Tensor) -> torch.Tensor:
-        layer = self.options.layer
+        layer = self.card.options.layer
         output = self._model(clips[:, None], **({} if layer is None else {"output_hidden_states": [layer]}))
         latents: torch.Tensor = output.latents if layer is None else output.hidden_states[layer].mT
         return latents
 
 
 def _pad_end(clips: torch.Tensor, samples: int) -> torch.Tensor:
+    import torch
+
     return torch.nn.functional.pad(clips, (0, samples))
+
+
+ARCHITECTURES = {"dac": DacEncoder, "encodec": EncodecEncoder, "mimi": MimiEncoder}

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from torch import nn
-from transformers import ClapAudioConfig, ClapAudioModel
+from ..base import FloatArray
+from ..loading.downloads import WeightsFile
+from ..loading.listing import ModelListing
+from ..model_encoder import Hidden, ModelEncoder
+from ..options import EncoderOptions
 
-from audio_compositionality.encoders.base import FloatArray
-from .clap import layer_dims, segments_of_image, unfold_image
-from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
-from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.front_ends.torchlibrosa import HOP, LogMel, convert_front_end
-from audio_compositionality.encoders.loading.weights import State, Weights
+if TYPE_CHECKING:
+    import torch
 
-SAMPLE_RATE = 44_100
-BAND_EDGES = (50, 8000)
-"""Hz; of the mel filters of fresh weights (the package's config_2023.yml). A checkpoint holds its own."""
+    from ..loading.weights import State, Weights
 
-TRAINED_SAMPLES = 7 * SAMPLE_RATE
+TRAINED_SECONDS = 7
 """Length that clips had in training; a shorter one is repeated up to it (the package's load_audio_into_tensor)."""
 
 LONGEST_WINDOW = 1024
@@ -35,8 +32,6 @@ WINDOW = 689
 WINDOW_HOP = 344
 """Frames of the windows, and between them, that a longer spectrogram is averaged over (the package's htsat.py)."""
 
-EMBEDDING_DIM = 1024
-
 HTSAT = "audio_encoder.base.htsat."
 PROJECTION = "audio_encoder.projection."
 COMPUTED = ("relative_position_index", "attn_mask")
@@ -44,38 +39,6 @@ COMPUTED = ("relative_position_index", "attn_mask")
 
 UNUSED = ("caption_encoder.", "logit_scale", "head.", "tscam_conv.")
 """The text encoder, the temperature of the contrastive loss and the classifier of AudioSet."""
-
-
-class Projection(nn.Module):
-    """From HTSAT's output to the space that sound and text share: a residual block and layer normalisation."""
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.linear1 = nn.Linear(inputs, outputs, bias=False)
-        self.linear2 = nn.Linear(outputs, outputs, bias=False)
-        self.layer_norm = nn.LayerNorm(outputs)
-
-    def forward(self, latent: torch.Tensor) -> torch.Tensor:
-        """[n, outputs] of [n, inputs]."""
-        first = self.linear1(latent)
-        projected: torch.Tensor = self.layer_norm(first + self.linear2(nn.functional.gelu(first)))
-        return projected
-
-
-class MsClap(nn.Module):
-    """The audio encoder and its front end."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.config = ClapAudioConfig()
-        self.log_mel = LogMel(SAMPLE_RATE, BAND_EDGES)
-        self.htsat = ClapAudioModel(self.config)
-        self.projection = Projection(self.config.hidden_size, EMBEDDING_DIM)
-        for module in self.htsat.modules():
-            index = getattr(module, "relative_position_index", None)
-            if isinstance(index, torch.Tensor):
-                # Follows from the architecture, so that no checkpoint need hold it.
-                module.register_buffer("relative_position_index", index, persistent=False)
 
 
 @dataclass(frozen=True)
@@ -105,27 +68,28 @@ class MsClapEncoder(ModelEncoder[MsClapFeatures]):
     has_embedding = True
 
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
+        from transformers import ClapAudioConfig
+
+        from ..networks.htsat import EMBEDDING_DIM, SAMPLE_RATE, MsClap, layer_dims
+
         config = ClapAudioConfig()
-        super().__init__(
-            weights.encoder_id,
-            sample_rate=SAMPLE_RATE,
-            num_layers=len(config.depths),
-            options=options,
-            device=device,
-        )
+        self.check_options(weights.name, options, len(config.depths))
         self._model = weights.build(MsClap, convert_ms_clap, unused=UNUSED).to(device)
         if options.layer is None and options.pooling is None:
-            self.output_dim = EMBEDDING_DIM
+            dim = EMBEDDING_DIM
         else:
-            self.output_dim = layer_dims(config)[-1 if options.layer is None else options.layer]
-        self.revision, self.weights_sha256 = weights.revision, weights.sha256
+            dim = layer_dims(config)[-1 if options.layer is None else options.layer]
+        card = weights.card(sample_rate=SAMPLE_RATE, output_dim=dim, options=options, modules=[self._model])
+        super().__init__(card, num_layers=len(config.depths), device=device)
 
     def _extract_features(self, clips: FloatArray) -> MsClapFeatures:
-        samples = clips.shape[1]
-        repetitions = -(-TRAINED_SAMPLES // samples)
-        waveforms = torch.from_numpy(clips).to(self.device)
+        import torch
+
+        samples, trained_samples = clips.shape[1], TRAINED_SECONDS * self.card.sample_rate
+        repetitions = -(-trained_samples // samples)
+        waveforms = self._on_device(clips)
         if repetitions > 1:
-            waveforms = waveforms.repeat(1, repetitions)[:, :TRAINED_SAMPLES]
+            waveforms = waveforms.repeat(1, repetitions)[:, :trained_samples]
         log_mel = self._model.log_mel(waveforms)
         frames = log_mel.shape[1]
         if frames <= LONGEST_WINDOW:
@@ -134,7 +98,10 @@ class MsClapEncoder(ModelEncoder[MsClapFeatures]):
         return MsClapFeatures(torch.stack([log_mel[:, s : s + WINDOW] for s in starts], dim=1), samples)
 
     def _encode(self, features: MsClapFeatures) -> Hidden:
-        layer = self.options.layer
+        from ..front_ends.torchlibrosa import HOP
+        from ..networks.htsat import overlap_mean, segments_of_image, unfold_image
+
+        layer, rate = self.card.options.layer, self.card.sample_rate
         clips, windows, frames, _ = features.windows.shape
         output = self._model.htsat(features.windows.flatten(0, 1)[:, None], output_hidden_states=layer is not None)
         embedding = None
@@ -144,35 +111,21 @@ class MsClapEncoder(ModelEncoder[MsClapFeatures]):
         else:
             hidden = unfold_image(output.hidden_states[layer], segments_of_image(self._model.config))
         count = hidden.shape[1]
-        seconds = frames * HOP / SAMPLE_RATE / count
+        seconds = frames * HOP / rate / count
         whole = overlap_mean(hidden.unflatten(0, (clips, windows)))
-        sounding = -(-features.samples // round(seconds * SAMPLE_RATE)) if features.samples < TRAINED_SAMPLES else None
+        is_repeated = features.samples < TRAINED_SECONDS * rate
+        sounding = -(-features.samples // round(seconds * rate)) if is_repeated else None
         return Hidden(whole[:, :sounding], seconds, embedding=embedding)
-
-
-def overlap_mean(windows: torch.Tensor) -> torch.Tensor:
-    """Frames [n, (windows + 1) / 2 · frames, dim] of a clip, from those of windows that overlap by half.
-
-    Args:
-        windows: [n, windows, frames, dim]; what two windows have of one moment is averaged.
-    """
-    clips, count, frames, dim = windows.shape
-    hop = frames // 2
-    total = windows.new_zeros(clips, (count - 1) * hop + frames, dim)
-    times = windows.new_zeros(total.shape[1], 1)
-    for number in range(count):
-        moment = slice(number * hop, number * hop + frames)
-        total[:, moment] += windows[:, number]
-        times[moment] += 1
-    return total / times
 
 
 def convert_ms_clap(state: State) -> State:
     """The tensors of the official checkpoint by the names of `MsClap`.
 
     Raises:
-        ValueError: if the checkpoint's Fourier transform is not that of the front end.
+        ModelError: if the checkpoint's Fourier transform is not that of the front end.
     """
+    from ..front_ends.torchlibrosa import convert_front_end
+
     converted: State = {}
     for name, tensor in convert_front_end(state, HTSAT).items():
         if name.startswith(PROJECTION):
@@ -205,3 +158,23 @@ def _convert_htsat(name: str, tensor: torch.Tensor) -> State:
         return {name: tensor}
     parts = zip(("query", "key", "value"), tensor.chunk(3), strict=True)
     return {name.replace("qkv", part): values for part, values in parts}
+
+
+MODELS = (
+    ModelListing(
+        "ms-clap-2023",
+        1024,
+        44_100,
+        "audio–text contrastive",
+        # The Hub's card; the code's repository is under MIT.
+        "MS-PL",
+        "MS-CLAP 2023, projected to the space of text; the whole clip, in windows of 5 s",
+        WeightsFile(
+            "CLAP_weights_2023.pth",
+            "microsoft/msclap",
+            689_950_036,
+            "sha256:2cef4016d47d00eb28d153d522f397222057f95000e9bad6b9583c631284a1e6",
+        ),
+        MsClapEncoder,
+    ),
+)

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-from transformers import Qwen2AudioEncoder
-from transformers.masking_utils import create_bidirectional_mask
-
 from .af_whisper import AfWhisperEncoder
 from .whisper import WhisperFeatures
 
@@ -20,9 +16,16 @@ class Qwen2AudioTowerEncoder(AfWhisperEncoder):
     """
 
     whole = "qwen2_audio"
-    tower = Qwen2AudioEncoder
+
+    def _tower_class(self) -> Any:
+        from transformers import Qwen2AudioEncoder
+
+        return Qwen2AudioEncoder
 
     def _mask(self, features: WhisperFeatures) -> dict[str, Any]:
+        import torch
+        from transformers.masking_utils import create_bidirectional_mask
+
         clips, _, steps = features.log_mel.shape
         # The tower itself makes no mask; the full model gives it this one.
         frames = torch.arange((steps - 2) // 2 + 1, device=features.log_mel.device)
@@ -32,3 +35,6 @@ class Qwen2AudioTowerEncoder(AfWhisperEncoder):
             attention_mask=(frames < features.frames).long().expand(clips, -1),
         )
         return {"attention_mask": mask}
+
+
+ARCHITECTURES = {"qwen2_audio": Qwen2AudioTowerEncoder, "qwen2_audio_encoder": Qwen2AudioTowerEncoder}

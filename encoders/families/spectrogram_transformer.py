@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import torch
-from transformers import ASTFeatureExtractor, ASTModel
+from typing import TYPE_CHECKING
 
-from audio_compositionality.encoders.base import FloatArray
-from audio_compositionality.encoders.loading.checkpoints import Checkpoint, load_feature_extractor, load_model
-from audio_compositionality.encoders.front_ends.kaldi import HOP, SAMPLE_RATE, LogMelWindow, WindowedFilterBank, check_length
-from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
-from audio_compositionality.encoders.options import EncoderOptions
+from ..base import FloatArray, ModelError
+from ..model_encoder import Hidden, ModelEncoder
+from ..options import EncoderOptions
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..front_ends.kaldi import LogMelWindow
+    from ..loading.checkpoints import Checkpoint
 
 
-class SpectrogramTransformerEncoder(ModelEncoder[LogMelWindow]):
+class SpectrogramTransformerEncoder(ModelEncoder["LogMelWindow"]):
     """Audio Spectrogram Transformer (Gong et al., 2021, arXiv 2104.01778).
 
     The mean over the patches that begin within the clip, without the two class tokens, of which `cls` is the mean. Its
@@ -23,54 +26,62 @@ class SpectrogramTransformerEncoder(ModelEncoder[LogMelWindow]):
     has_cls = True
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-        extractor, config = load_feature_extractor(checkpoint), checkpoint.config
+        from transformers import ASTFeatureExtractor, ASTModel
+
+        from ..front_ends.kaldi import SAMPLE_RATE, WindowedFilterBank
+
+        extractor, config = checkpoint.load_feature_extractor(), checkpoint.config
         if not isinstance(extractor, ASTFeatureExtractor):
-            raise ValueError(
-                f"'{checkpoint.id}' is a spectrogram transformer with a {type(extractor).__name__}; it needs an "
+            raise ModelError(
+                f"'{checkpoint.name}' is a spectrogram transformer with a {type(extractor).__name__}; it needs an "
                 "ASTFeatureExtractor"
             )
         if extractor.sampling_rate != SAMPLE_RATE:
-            raise ValueError(
-                f"the feature extractor of '{checkpoint.id}' works at {extractor.sampling_rate} Hz, but spectrogram "
+            raise ModelError(
+                f"the feature extractor of '{checkpoint.name}' works at {extractor.sampling_rate} Hz, but spectrogram "
                 f"transformers are supported at {SAMPLE_RATE} Hz only"
             )
         if extractor.max_length != config.max_length or extractor.num_mel_bins != config.num_mel_bins:
-            raise ValueError(
-                f"the feature extractor of '{checkpoint.id}' makes {extractor.max_length} frames of "
+            raise ModelError(
+                f"the feature extractor of '{checkpoint.name}' makes {extractor.max_length} frames of "
                 f"{extractor.num_mel_bins} mel bands, but the model takes {config.max_length} of "
                 f"{config.num_mel_bins}"
             )
-        super().__init__(
-            checkpoint.encoder_id,
-            sample_rate=SAMPLE_RATE,
-            num_layers=int(config.num_hidden_layers),
-            options=options,
-            device=device,
-        )
-        self.output_dim = int(config.hidden_size)
+        num_layers = int(config.num_hidden_layers)
+        self.check_options(checkpoint.name, options, num_layers)
         mean, std = (extractor.mean, extractor.std) if extractor.do_normalize else (0.0, 0.5)
         self._front_end = WindowedFilterBank(
             mels=extractor.num_mel_bins, frames=extractor.max_length, mean=mean, std=std
         ).to(device)
         self._stride = int(config.time_stride)
         self._bands = (config.num_mel_bins - config.patch_size) // config.frequency_stride + 1
-        model = load_model(checkpoint, ASTModel)
+        model = checkpoint.load_model(ASTModel)
         if options.layer is not None:
             # The first block is kept for its input.
             del model.layers[max(options.layer, 1) :]
         self._model = model.to(device)
-        self.revision, self.weights_sha256 = checkpoint.revision, checkpoint.weights_sha256
+        card = checkpoint.card(
+            sample_rate=SAMPLE_RATE, output_dim=int(config.hidden_size), options=options, modules=[self._model]
+        )
+        super().__init__(card, num_layers=num_layers, device=device)
 
     def _extract_features(self, clips: FloatArray) -> LogMelWindow:
-        check_length(clips.shape[1], self.id, most=self._front_end.frames)
-        window: LogMelWindow = self._front_end(torch.from_numpy(clips).to(self.device))
+        from ..front_ends.kaldi import check_length
+
+        check_length(clips.shape[1], self.card.id, most=self._front_end.frames)
+        window: LogMelWindow = self._front_end(self._on_device(clips))
         return window
 
     def _encode(self, features: LogMelWindow) -> Hidden:
-        layer = self.options.layer
+        from ..front_ends.kaldi import HOP
+
+        layer = self.card.options.layer
         output = self._model(features.log_mel, output_hidden_states=layer is not None)
         hidden = output.last_hidden_state if layer is None else output.hidden_states[layer]
         # Class and distillation token come first, then all patches of the lowest band, and so on.
         patches = hidden[:, 2:].unflatten(1, (self._bands, -1)).mean(dim=1)
         sounding = -(-features.frames // self._stride)
-        return Hidden(patches[:, :sounding], self._stride * HOP / SAMPLE_RATE, hidden[:, :2].mean(dim=1))
+        return Hidden(patches[:, :sounding], self._stride * HOP / self.card.sample_rate, hidden[:, :2].mean(dim=1))
+
+
+ARCHITECTURES = {"audio-spectrogram-transformer": SpectrogramTransformerEncoder}

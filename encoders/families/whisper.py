@@ -7,21 +7,17 @@ the mean over the frames of the clip itself, as arXiv 2603.13685 does: 500 of 1,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from transformers import WhisperFeatureExtractor, WhisperModel
+from ..base import FloatArray, ModelError
+from ..loading.listing import ModelListing
+from ..model_encoder import Hidden, ModelEncoder
+from ..options import EncoderOptions
 
-from audio_compositionality.encoders.base import FloatArray
-from audio_compositionality.encoders.loading.checkpoints import Checkpoint, load_feature_extractor, load_model
-from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
-from audio_compositionality.encoders.options import EncoderOptions
+if TYPE_CHECKING:
+    import torch
 
-MEL_FLOOR = 1e-10
-"""Power below which a mel band is silent; log10 of it, -10, fills the padding."""
-
-DYNAMIC_RANGE = 8.0
-"""Decades below a clip's maximum at which its log-mel spectrogram is cut off."""
+    from ..loading.checkpoints import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -45,93 +41,92 @@ class WhisperEncoder(ModelEncoder[WhisperFeatures]):
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-        extractor = load_feature_extractor(checkpoint)
+        from ..front_ends.whisper import WhisperLogMel
+
+        extractor, config = self._checked_extractor(checkpoint), self._encoder_config(checkpoint)
+        num_layers = int(config.encoder_layers)
+        self.check_options(checkpoint.name, options, num_layers)
+        self._log_mel = WhisperLogMel(extractor).to(device)
+        self._model = self._load_encoder(checkpoint).to(device)
+        rate, dim = int(extractor.sampling_rate), int(config.d_model)
+        card = checkpoint.card(sample_rate=rate, output_dim=dim, options=options, modules=[self._model])
+        super().__init__(card, num_layers=num_layers, device=device)
+
+    def _checked_extractor(self, checkpoint: Checkpoint) -> Any:
+        """The checkpoint's feature extractor, which fits the model."""
+        from transformers import WhisperFeatureExtractor
+
+        extractor = checkpoint.load_feature_extractor()
         if not isinstance(extractor, WhisperFeatureExtractor):
-            raise ValueError(
-                f"'{checkpoint.id}' is a Whisper model with a {type(extractor).__name__}; it needs a "
+            raise ModelError(
+                f"'{checkpoint.name}' is a Whisper model with a {type(extractor).__name__}; it needs a "
                 "WhisperFeatureExtractor"
             )
         config = self._encoder_config(checkpoint)
         if extractor.nb_max_frames != 2 * config.max_source_positions:
-            raise ValueError(
-                f"the feature extractor of '{checkpoint.id}' makes {extractor.nb_max_frames} frames, but the model "
+            raise ModelError(
+                f"the feature extractor of '{checkpoint.name}' makes {extractor.nb_max_frames} frames, but the model "
                 f"takes {2 * config.max_source_positions}"
             )
         if extractor.feature_size != config.num_mel_bins:
-            raise ValueError(
-                f"the feature extractor of '{checkpoint.id}' makes {extractor.feature_size} mel bands, but the "
+            raise ModelError(
+                f"the feature extractor of '{checkpoint.name}' makes {extractor.feature_size} mel bands, but the "
                 f"model takes {config.num_mel_bins}"
             )
         if extractor.dither:
-            raise ValueError(f"the feature extractor of '{checkpoint.id}' adds noise (dither {extractor.dither})")
-        super().__init__(
-            checkpoint.encoder_id,
-            sample_rate=int(extractor.sampling_rate),
-            num_layers=int(config.encoder_layers),
-            options=options,
-            device=device,
-        )
-        self.output_dim = int(config.d_model)
-        self._log_mel = LogMel(extractor).to(device)
-        self._model = self._load_encoder(checkpoint).to(device)
-        self.revision, self.weights_sha256 = checkpoint.revision, checkpoint.weights_sha256
+            raise ModelError(f"the feature extractor of '{checkpoint.name}' adds noise (dither {extractor.dither})")
+        return extractor
 
     def _encoder_config(self, checkpoint: Checkpoint) -> Any:
         return checkpoint.config
 
     def _load_encoder(self, checkpoint: Checkpoint) -> Any:
+        from transformers import WhisperModel
+
         # A WhisperEncoder loaded by itself finds none of its weights in a published checkpoint.
-        return load_model(checkpoint, WhisperModel, parts=("encoder.",)).get_encoder()
+        return checkpoint.load_model(WhisperModel, parts=("encoder.",)).get_encoder()
 
     def _extract_features(self, clips: FloatArray) -> WhisperFeatures:
-        samples, window = clips.shape[1], self._log_mel.window_samples
-        if samples > window:
-            raise ValueError(
-                f"clips last {samples / self.sample_rate:g} s, but '{self.id}' takes {window / self.sample_rate:g} s "
-                "at most; cut them before"
-            )
-        log_mel = self._log_mel(torch.from_numpy(clips).to(self.device))
+        samples = clips.shape[1]
+        self._refuse_long(samples, self._log_mel.window_samples)
+        log_mel = self._log_mel(self._on_device(clips))
         # The second convolution has a stride of 2: one encoder frame for two of the spectrogram.
         sounding = -(-samples // self._log_mel.hop)
         return WhisperFeatures(log_mel, frames=(sounding - 1) // 2 + 1)
 
     def _encode(self, features: WhisperFeatures) -> Hidden:
-        layer = self.options.layer
+        layer = self.card.options.layer
         output = self._model(features.log_mel, output_hidden_states=layer is not None)
         hidden = output.last_hidden_state if layer is None else output.hidden_states[layer]
-        return Hidden(hidden[:, : features.frames], 2 * self._log_mel.hop / self.sample_rate)
+        return Hidden(hidden[:, : features.frames], 2 * self._log_mel.hop / self.card.sample_rate)
 
 
-class LogMel(torch.nn.Module):
-    """What `WhisperFeatureExtractor` computes, bit for bit, but only where there is sound.
+ARCHITECTURES = {"whisper": WhisperEncoder}
 
-    A frame that lies in the padding has no power; its bands are at the floor without a transform. For 10 s in a
-    window of 30 s this takes a fifth of the time.
-    """
+DIMS = {
+    "tiny": 384,
+    "tiny.en": 384,
+    "base": 512,
+    "base.en": 512,
+    "small": 768,
+    "small.en": 768,
+    "medium": 1024,
+    "medium.en": 1024,
+    "large-v2": 1280,
+    "large-v3": 1280,
+    "large-v3-turbo": 1280,
+}
 
-    _taper: torch.Tensor
-    _filters: torch.Tensor
-
-    def __init__(self, extractor: WhisperFeatureExtractor) -> None:
-        super().__init__()
-        self.window_samples: int = extractor.n_samples
-        self.hop: int = extractor.hop_length
-        self._frames: int = extractor.nb_max_frames
-        self._size: int = extractor.n_fft
-        self.register_buffer("_taper", torch.hann_window(self._size))
-        self.register_buffer("_filters", torch.from_numpy(extractor.mel_filters).to(torch.float32).T)
-
-    def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Log-mel spectrogram [n, mels, frames] of clips [n, samples] that are no longer than the window."""
-        samples = clips.shape[1]
-        # Frames are centred: frame t sees samples from t·hop - size/2 on.
-        sounding = min(self._frames, (samples + self._size // 2 - 1) // self.hop + 1)
-        padded_length = min(self.window_samples, sounding * self.hop + self._size)
-        padded = torch.nn.functional.pad(clips, (0, padded_length - samples))
-        spectrum = torch.stft(padded, self._size, self.hop, window=self._taper, return_complex=True)
-        power = (spectrum[..., :sounding].abs() ** 2).contiguous()
-        log_mel = torch.clamp(self._filters @ power, min=MEL_FLOOR).log10()
-        window = log_mel.new_full((len(clips), log_mel.shape[1], self._frames), -10.0)
-        window[..., :sounding] = log_mel
-        highest = log_mel.amax(dim=(1, 2), keepdim=True)
-        return (torch.maximum(window, highest - DYNAMIC_RANGE) + 4.0) / 4.0
+MODELS = tuple(
+    ModelListing(
+        f"whisper-{size}",
+        dim,
+        16_000,
+        "speech recognition",
+        # The Hub's cards.
+        "MIT" if size == "large-v3-turbo" else "Apache-2.0",
+        "Whisper's encoder, mean over the clip's own frames (30-s window)",
+        f"openai/whisper-{size}",
+    )
+    for size, dim in DIMS.items()
+)

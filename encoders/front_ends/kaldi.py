@@ -14,6 +14,8 @@ from typing import Literal
 
 import torch
 
+from ..base import ModelError
+
 SAMPLE_RATE = 16_000
 FRAME = 400
 """Samples of a frame: 25 ms."""
@@ -121,18 +123,18 @@ def check_length(samples: int, encoder: str, *, fewest: int = 1, most: int | Non
         most: frames that it takes; None for any number.
 
     Raises:
-        ValueError: if they do.
+        ModelError: if they do.
     """
     shortest = FRAME + (fewest - 1) * HOP
     if samples < shortest:
         unit = "frame" if fewest == 1 else "patch"
-        raise ValueError(
+        raise ModelError(
             f"clips of {samples} samples at {SAMPLE_RATE} Hz are shorter than one {unit} of '{encoder}' "
             f"({shortest} samples)"
         )
     if most is not None and count_frames(samples) > most:
         longest = FRAME + most * HOP - 1
-        raise ValueError(
+        raise ModelError(
             f"clips last {samples / SAMPLE_RATE:g} s, but '{encoder}' takes {longest / SAMPLE_RATE:g} s at most and "
             "would crop the rest; cut them before"
         )

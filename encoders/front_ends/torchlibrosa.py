@@ -9,7 +9,8 @@ import librosa
 import torch
 from torch import nn
 
-from audio_compositionality.encoders.loading.weights import State
+from ..base import ModelError
+from ..loading.weights import State
 
 N_FFT = 1024
 HOP = 320
@@ -23,7 +24,7 @@ FOURIER_TOLERANCE = 1e-4
 single precision, and torchlibrosa's recurrence of powers, stay below 1e-5."""
 
 
-class LogMel(nn.Module):
+class DecibelSpectrogram(nn.Module):
     """Periodic Hann window, centred frames with reflection at both ends, power, Slaney mel filters, decibels.
 
     Attributes:
@@ -59,7 +60,7 @@ class LogMel(nn.Module):
 
 
 def convert_front_end(state: State, prefix: str = "") -> State:
-    """The tensors of a checkpoint with its mel filters by the name of a `LogMel` called "log_mel".
+    """The tensors of a checkpoint with its mel filters by the name of a `DecibelSpectrogram` called "log_mel".
 
     Its Fourier matrices, each times the window and stored as a convolution [513, 1, 1024], are taken out: they must
     be those of the transform used here.
@@ -69,7 +70,7 @@ def convert_front_end(state: State, prefix: str = "") -> State:
         prefix: of the names of the front end's constants.
 
     Raises:
-        ValueError: if a Fourier matrix is missing or another.
+        ModelError: if a Fourier matrix is missing or another.
     """
     converted = dict(state)
     bins, samples = torch.arange(N_FFT // 2 + 1).double(), torch.arange(N_FFT).double()
@@ -79,14 +80,14 @@ def convert_front_end(state: State, prefix: str = "") -> State:
         name = f"{prefix}spectrogram_extractor.stft.conv_{part}.weight"
         stored, shape = converted.pop(name, None), (len(bins), 1, N_FFT)
         if stored is None or stored.shape != shape:
-            found = "are missing" if stored is None else f"have the shape {tuple(stored.shape)}"
-            raise ValueError(
-                f"the weights '{name}' {found}, but must be there in the shape {shape}: the checkpoint is of another "
+            fault = "are missing" if stored is None else f"have the shape {tuple(stored.shape)}"
+            raise ModelError(
+                f"the weights '{name}' {fault}, but must be there in the shape {shape}: the checkpoint is of another "
                 "model, or has another front end"
             )
         difference = float((stored[:, 0].double() - expected).abs().max())
         if not difference <= FOURIER_TOLERANCE:
-            raise ValueError(
+            raise ModelError(
                 f"the weights '{name}' differ by {difference:.1g} from a Fourier transform of {N_FFT} samples with a "
                 "periodic Hann window: the checkpoint was trained with another front end"
             )

@@ -7,24 +7,33 @@ transformers would fill the gaps with random weights and carry on.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from huggingface_hub import hf_hub_download, try_to_load_from_cache
+from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 from transformers import AutoConfig, AutoFeatureExtractor
 from transformers.utils import logging as transformers_logging
 
-from audio_compositionality.support.text import first_line, shown, weight_problems
-from .weights import PICKLES, file_digest
+from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.text import first_line, shown
+
+from ..base import ModelError
+from ..options import EncoderOptions
+from ..protocols import ModelCard
+from .cards import make_card, model_id
+from .downloads import download_from_hub
+from .weights import PICKLES, weight_problems
+
+if TYPE_CHECKING:
+    from .partial import PartialCheckpoint
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -40,7 +49,7 @@ UNUSED_BUFFERS = ("position_ids",)
 
 HOW_TO_WRAP = (
     "to embed with it anyway, write a class with `sample_rate` (Hz) and `embed(waveforms, sample_rate)`, which returns "
-    "[clips, dim], and pass --encoder path/to/file.py:ClassName"
+    "[clips, dim], and pass path/to/file.py:ClassName"
 )
 """What an error about a model that is not supported ends with."""
 
@@ -50,33 +59,50 @@ class Checkpoint:
     """A model on disk or on the Hub, of which only the configuration has been read so far.
 
     Attributes:
-        id: Hub id, or the name of the local folder.
+        name: listed name, Hub id, or the name of the local folder.
         source: what transformers loads from: a Hub id or a folder.
         commit: commit of the Hub repository; None for a folder.
         config: the transformers configuration.
         seed: None for the stored weights, else the seed of fresh ones.
+        paradigm: how the weights were trained; None where it is not known.
+        licence: of the weights; None where it is not known.
     """
 
-    id: str
+    name: str
     source: str
     commit: str | None
     config: Any
     seed: int | None = None
+    paradigm: str | None = None
+    licence: str | None = None
 
     @property
-    def encoder_id(self) -> str:
-        """The id of an encoder made of it: that of an untrained one says so."""
-        return self.id if self.seed is None else f"untrained:{self.id}"
+    def id(self) -> str:
+        """The id of a model made of it, without its options."""
+        return model_id(self.name, self.seed)
 
     @property
     def revision(self) -> str:
-        """What exactly is run: see `Encoder.revision`."""
+        """What exactly is run: see `ModelCard`."""
         if self.commit is not None:
             return self.commit if self.seed is None else f"seed-{self.seed}-{self.commit[:12]}"
         settings = [path for name in SETTINGS if (path := Path(self.source) / name).is_file()]
         if self.seed is not None:
             return f"seed-{self.seed}-{files_digest(settings)[:12]}"
         return f"sha256-{files_digest([*self.files, *settings])}"
+
+    def card(
+        self, *, sample_rate: int, output_dim: int | None, options: EncoderOptions, modules: Sequence[torch.nn.Module]
+    ) -> ModelCard:
+        """The card of a model made of it: see `make_card`."""
+        return make_card(self, sample_rate=sample_rate, output_dim=output_dim, options=options, modules=modules)
+
+    def part(self, rename: Callable[[str], str | None]) -> PartialCheckpoint:
+        """The part of which `rename` gives the names that stored tensors have in it, and None for all others."""
+        from .partial import PartialCheckpoint
+
+        facts = {field.name: getattr(self, field.name) for field in fields(Checkpoint)}
+        return PartialCheckpoint(**facts, rename=rename)
 
     @cached_property
     def weights_sha256(self) -> str | None:
@@ -88,7 +114,7 @@ class Checkpoint:
         """The files that hold the weights, in the order of names, fetched from the Hub where they are not there yet.
 
         Raises:
-            ValueError: if there are none, one is missing or cannot be had.
+            ModelError: if there are none, one is missing or cannot be had.
         """
         if (single := self.find(WEIGHTS)) is not None:
             return (single,)
@@ -100,7 +126,7 @@ class Checkpoint:
         """Local path of a file of the checkpoint, None if it has no such file.
 
         Raises:
-            ValueError: if it cannot be had.
+            ModelError: if it cannot be had.
         """
         if self.commit is None:
             path = Path(self.source) / name
@@ -110,15 +136,71 @@ class Checkpoint:
         if cached is not None:
             return Path(cached) if isinstance(cached, str) else None
         try:
-            return Path(hf_hub_download(self.source, name, revision=self.commit))
+            return download_from_hub(self.source, name, self.commit)
         except Exception as error:
             if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
                 return None
-            reason = first_line(error)
-            raise ValueError(
-                f"cannot get {name} of '{self.source}' from the Hugging Face Hub: {reason} Without network, pass a "
-                "local folder that holds the configurations and the weights"
+            raise ModelError(
+                f"cannot get {name} of '{self.source}' from the Hugging Face Hub: {first_line(error).rstrip('.')}. "
+                "Without network, pass a local folder that holds the configurations and the weights"
             ) from error
+
+    def load_feature_extractor(self) -> Any:
+        """The checkpoint's audio feature extractor.
+
+        Raises:
+            ModelError: if it has none: the model does not take sound, or its preprocessor_config.json is missing.
+        """
+        try:
+            with quiet(self.source):
+                extractor = AutoFeatureExtractor.from_pretrained(  # type: ignore[no-untyped-call]
+                    self.source, revision=self.commit, trust_remote_code=False
+                )
+        except Exception as error:
+            raise ModelError(
+                f"'{self.name}' (model type '{self.config.model_type}') has no feature extractor: an audio "
+                f"encoder needs preprocessor_config.json beside config.json ({error}); {HOW_TO_WRAP}"
+            ) from error
+        rate = getattr(extractor, "sampling_rate", None)
+        if not isinstance(rate, int) or rate <= 0:
+            stated = "no sampling_rate" if rate is None else f"the sampling_rate {rate!r}"
+            raise ModelError(
+                f"'{self.name}' (model type '{self.config.model_type}') is no audio model: its "
+                f"{type(extractor).__name__} has {stated}; {HOW_TO_WRAP}"
+            )
+        return extractor
+
+    def load_model(self, model_class: Any, parts: tuple[str, ...] = ("",)) -> Any:
+        """The model in float32 and evaluation mode, with its stored weights or with fresh ones.
+
+        Args:
+            model_class: `AutoModel` or a class of model; of the full model, where only a part of it is used.
+            parts: prefixes of the weights that are used, for which the checkpoint must account.
+
+        Raises:
+            ModelError: if there are no safetensors weights, if weights are missing, of another shape or left over, or
+                if the configuration describes no model.
+        """
+        if self.seed is not None:
+            return _fresh_model(self, model_class).eval()
+        # Asked for here, since transformers' own message would be about its options.
+        _ = self.files
+        try:
+            with quiet(self.source):
+                model, info = model_class.from_pretrained(
+                    self.source,
+                    config=self.config,
+                    revision=self.commit,
+                    dtype=torch.float32,
+                    use_safetensors=True,
+                    trust_remote_code=False,
+                    ignore_mismatched_sizes=True,
+                    output_loading_info=True,
+                )
+        except Exception as error:
+            raise ModelError(f"cannot load the weights of '{self.name}': {error}") from error
+        _check_loaded(self, model, info, parts)
+        return model.eval()
 
     def _is_used(self, name: str) -> bool:
         """Whether a stored tensor is of the part that embeds."""
@@ -130,124 +212,73 @@ class Checkpoint:
             names = sorted({file for name, file in weight_map.items() if self._is_used(name)})
             strange = [name for name in names if Path(name).name != name or not name.endswith(".safetensors")]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"cannot read {index}, the index of the weights of '{self.id}': {error!r}") from error
+            raise ModelError(f"cannot read {index}, the index of the weights of '{self.name}': {error!r}") from error
         if strange:
-            raise ValueError(f"{index} lists {shown(strange)}, but must list .safetensors files beside it")
+            raise ModelError(f"{index} lists {shown(strange)}, but must list .safetensors files beside it")
         if not names:
-            raise ValueError(f"{index} lists no weights of the part of '{self.id}' that embeds")
+            raise ModelError(f"{index} lists no weights of the part of '{self.name}' that embeds")
         return names
 
     def _find_shard(self, name: str) -> Path:
         path = self.find(name)
         if path is None:
-            raise ValueError(f"'{self.id}' has no {name}, which holds weights of the part that embeds")
+            raise ModelError(f"'{self.name}' has no {name}, which holds weights of the part that embeds")
         return path
 
     def _find_other(self) -> Path:
         """The file of weights of a checkpoint without safetensors.
 
         Raises:
-            ValueError: always here, with what to do.
+            ModelError: always here, with what to do.
         """
         if self.commit is not None:
             where, model = f"'{self.source}' on the Hugging Face Hub", f"'{self.source}'"
-            found = "; files of PyTorch are pickles, which can run code when read, and are refused"
+            reason = "; files of PyTorch are pickles, which can run code when read, and are refused"
         else:
             where, model = f"folder '{Path(self.source).name}'", "FOLDER"
             names = sorted(path.name for path in Path(self.source).iterdir())
-            others = [name for name in names if name.endswith(".safetensors")]
-            if others:
-                raise ValueError(f"'{self.id}' holds {shown(others)}, but neither {WEIGHTS} nor {INDEX}")
+            misnamed = [name for name in names if name.endswith(".safetensors")]
+            if misnamed:
+                raise ModelError(f"'{self.name}' holds {shown(misnamed)}, but neither {WEIGHTS} nor {INDEX}")
             pickles = [name for name in names if name.endswith((*PICKLES, ".pkl"))]
-            found = f"; {shown(pickles)} is a pickle, which can run code when read, and is refused" if pickles else ""
-        raise ValueError(
-            f"{where} holds no safetensors weights{found}. Where you trust them, save them once, with "
+            reason = f"; {shown(pickles)} is a pickle, which can run code when read, and is refused" if pickles else ""
+        raise ModelError(
+            f"{where} holds no safetensors weights{reason}. Where you trust them, save them once, with "
             f"AutoModel.from_pretrained({model}).save_pretrained(NEW) and its AutoFeatureExtractor likewise, and pass "
             "the folder NEW"
         )
 
 
-def open_checkpoint(source: str | Path, seed: int | None = None, name: str | None = None) -> Checkpoint:
+def open_checkpoint(
+    source: str | Path,
+    *,
+    name: str | None = None,
+    seed: int | None = None,
+    paradigm: str | None = None,
+    licence: str | None = None,
+) -> Checkpoint:
     """Read the configuration of a checkpoint.
 
     Args:
         source: a folder (`Path`) that holds config.json, or a Hub id (`str`).
+        name: where it is not the Hub id or the folder's name: a listed name.
         seed: see `Checkpoint`.
-        name: the id, where it is not that of the Hub or the folder's name: a registered name.
+        paradigm: likewise.
+        licence: likewise.
 
     Raises:
-        ValueError: if there is no such repository, it cannot be reached, or its configuration cannot be read.
+        ModelError: if there is no such repository, it cannot be reached, or its configuration cannot be read.
     """
     if isinstance(source, Path):
         identifier, commit = source.resolve().name, None
     else:
-        identifier, commit = source, _hub_commit(source)
+        identifier, commit = source, _hub_commit(source, name)
     try:
         with quiet(source):
             config = AutoConfig.from_pretrained(source, revision=commit, trust_remote_code=False)
     except Exception as error:
-        raise ValueError(f"cannot read the configuration of '{identifier}': {error}; {HOW_TO_WRAP}") from error
-    return Checkpoint(name or identifier, str(source), commit, config, seed)
-
-
-def load_feature_extractor(checkpoint: Checkpoint) -> Any:
-    """The checkpoint's audio feature extractor.
-
-    Raises:
-        ValueError: if it has none: the model does not take sound, or its preprocessor_config.json is missing.
-    """
-    try:
-        with quiet(checkpoint.source):
-            extractor = AutoFeatureExtractor.from_pretrained(  # type: ignore[no-untyped-call]
-                checkpoint.source, revision=checkpoint.commit, trust_remote_code=False
-            )
-    except Exception as error:
-        raise ValueError(
-            f"'{checkpoint.id}' (model type '{checkpoint.config.model_type}') has no feature extractor: an audio "
-            f"encoder needs preprocessor_config.json beside config.json ({error}); {HOW_TO_WRAP}"
-        ) from error
-    rate = getattr(extractor, "sampling_rate", None)
-    if not isinstance(rate, int) or rate <= 0:
-        found = "no sampling_rate" if rate is None else f"the sampling_rate {rate!r}"
-        raise ValueError(
-            f"'{checkpoint.id}' (model type '{checkpoint.config.model_type}') is no audio model: its "
-            f"{type(extractor).__name__} has {found}; {HOW_TO_WRAP}"
-        )
-    return extractor
-
-
-def load_model(checkpoint: Checkpoint, model_class: Any, parts: tuple[str, ...] = ("",)) -> Any:
-    """The model in float32 and evaluation mode, with its stored weights or with fresh ones.
-
-    Args:
-        checkpoint: where from.
-        model_class: `AutoModel` or a class of model; of the full model, where only a part of it is used.
-        parts: prefixes of the weights that are used, for which the checkpoint must account.
-
-    Raises:
-        ValueError: if there are no safetensors weights, if weights are missing, of another shape or left over, or
-            if the configuration describes no model.
-    """
-    if checkpoint.seed is not None:
-        return _fresh_model(checkpoint, model_class).eval()
-    # Asked for here, since transformers' own message would be about its options.
-    _ = checkpoint.files
-    try:
-        with quiet(checkpoint.source):
-            model, info = model_class.from_pretrained(
-                checkpoint.source,
-                config=checkpoint.config,
-                revision=checkpoint.commit,
-                dtype=torch.float32,
-                use_safetensors=True,
-                trust_remote_code=False,
-                ignore_mismatched_sizes=True,
-                output_loading_info=True,
-            )
-    except Exception as error:
-        raise ValueError(f"cannot load the weights of '{checkpoint.id}': {error}") from error
-    _check_loaded(checkpoint, model, info, parts)
-    return model.eval()
+        raise ModelError(f"cannot read the configuration of '{identifier}': {error}; {HOW_TO_WRAP}") from error
+    return Checkpoint(name or identifier, str(source), commit, config, seed, paradigm, licence)
 
 
 @contextmanager
@@ -276,7 +307,7 @@ def _fresh_model(checkpoint: Checkpoint, model_class: Any) -> Any:
         try:
             return build(checkpoint.config, dtype=torch.float32)
         except Exception as error:
-            raise ValueError(f"the configuration of '{checkpoint.id}' describes no model: {error}") from error
+            raise ModelError(f"the configuration of '{checkpoint.name}' describes no model: {error}") from error
 
 
 def _check_loaded(checkpoint: Checkpoint, model: Any, info: dict[str, Any], parts: tuple[str, ...]) -> None:
@@ -298,29 +329,28 @@ def _check_loaded(checkpoint: Checkpoint, model: Any, info: dict[str, Any], part
     problems = weight_problems(missing, reshaped, unexpected)
     if problems or info.get("error_msgs"):
         details = "; ".join([*problems, *info.get("error_msgs", [])])
-        raise ValueError(
-            f"the weights of '{checkpoint.id}' are not those of a {type(model).__name__}: {details}. Weights and "
+        raise ModelError(
+            f"the weights of '{checkpoint.name}' are not those of a {type(model).__name__}: {details}. Weights and "
             "config.json must come from the same model"
         )
 
 
-def _hub_commit(repository: str) -> str:
+def _hub_commit(repository: str, name: str | None) -> str:
     """The commit that the Hub (or, without network, its cache) has of a repository."""
     try:
-        path = Path(hf_hub_download(repository, "config.json"))
+        path = download_from_hub(repository, "config.json")
     except Exception as error:
-        reason = first_line(error)
-        raise ValueError(
-            f"cannot get '{repository}' from the Hugging Face Hub: {reason} "
-            "Without network, pass a local folder that holds config.json, preprocessor_config.json and "
-            "safetensors weights"
+        folder = "a local folder" if name is None else f"{name}=FOLDER, a local folder"
+        raise ModelError(
+            f"cannot get '{repository}' from the Hugging Face Hub: {first_line(error).rstrip('.')}. Without network, "
+            f"pass {folder} that holds config.json, preprocessor_config.json and safetensors weights"
         ) from error
     return path.parent.name
 
 
 def files_digest(files: Sequence[Path]) -> str:
     """SHA-256 of a file, of several that of their digests one after the other."""
-    digests = [file_digest(file) for file in files]
+    digests = [sha256_of_file(file) for file in files]
     if len(digests) == 1:
         return digests[0]
-    return hashlib.sha256("".join(digests).encode()).hexdigest()
+    return sha256_of("".join(digests).encode())

@@ -11,8 +11,12 @@ import torch
 from safetensors import SafetensorError, safe_open
 from transformers import initialization
 
-from .checkpoints import Checkpoint, load_model, quiet
-from .weights import State, WeightsFile, check_digest, file_digest, load_exactly, read_tensors
+from audio_compositionality.support.files import sha256_of_file
+
+from ..base import ModelError
+from .checkpoints import Checkpoint, quiet
+from .downloads import WeightsFile, check_digest
+from .weights import State, load_exactly, read_tensors
 
 PUBLISHED_PICKLES = {
     "laion/clap-htsat-unfused": WeightsFile(
@@ -36,12 +40,7 @@ class PartialCheckpoint(Checkpoint):
 
     rename: Callable[[str], str | None] = str
 
-    @classmethod
-    def of(cls, checkpoint: Checkpoint, rename: Callable[[str], str | None]) -> PartialCheckpoint:
-        """The part of a checkpoint."""
-        return cls(checkpoint.id, checkpoint.source, checkpoint.commit, checkpoint.config, checkpoint.seed, rename)
-
-    def load(self, model_class: Any, config: Any) -> Any:
+    def load_part(self, model_class: Any, config: Any) -> Any:
         """The part in float32 and evaluation mode, with its stored weights or with fresh ones.
 
         Args:
@@ -49,13 +48,13 @@ class PartialCheckpoint(Checkpoint):
             config: its configuration.
 
         Raises:
-            ValueError: if the weights cannot be had or read, or are not exactly those of the part: each is named.
+            ModelError: if the weights cannot be had or read, or are not exactly those of the part: each is named.
         """
         if self.seed is not None:
-            return load_model(replace(self, config=config), model_class)
+            return replace(self, config=config).load_model(model_class)
         with quiet(self.source), initialization.no_init_weights():
             module = model_class._from_config(config, dtype=torch.float32)
-        load_exactly(module, self._read(), f"'{self.id}'")
+        load_exactly(module, self._read(), f"'{self.name}'")
         return module.eval().requires_grad_(False)
 
     def _read(self) -> State:
@@ -71,7 +70,7 @@ class PartialCheckpoint(Checkpoint):
                     names = {name: self.rename(name) for name in tensors.keys()}  # noqa: SIM118 (no mapping)
                     state |= {new: tensors.get_tensor(name) for name, new in names.items() if new is not None}
             except (OSError, SafetensorError) as error:
-                raise ValueError(f"cannot read the weights of '{self.id}' in {file}: {error}") from error
+                raise ModelError(f"cannot read the weights of '{self.name}' in {file}: {error}") from error
         return state
 
     def _is_used(self, name: str) -> bool:
@@ -83,7 +82,7 @@ class PartialCheckpoint(Checkpoint):
             if self.commit is not None and self.source != repository:
                 continue
             path = self.find(published.name)
-            if path is None or (self.commit is None and f"sha256:{file_digest(path)}" != published.digest):
+            if path is None or (self.commit is None and f"sha256:{sha256_of_file(path)}" != published.digest):
                 continue
             check_digest(path, published.digest)
             return path

@@ -1,269 +1,79 @@
-"""From a name to an encoder: registered names, files and installed packages, local folders, Hub ids."""
+"""From a name to a model: listed names, files and installed packages, adapters, local folders, Hub ids."""
 
 from __future__ import annotations
 
 import difflib
 import re
 import warnings
-from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from audio_compositionality.encoders.families.baselines import Downsample, LogMelStatistics, RandomVector
-from audio_compositionality.encoders.adapters.custom import (describe_installed, installed_encoders, is_file_spec, load_from_file, load_installed)
-from audio_compositionality.encoders.inference import resolve_device
-from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
-from .weights import PICKLES, Weights, WeightsFile, check_digest
+from ..base import ModelError, StagedEncoder
+from ..inference import resolve_device
+from ..options import DEFAULT_OPTIONS, EncoderOptions
+from ..protocols import Model
+from .cards import UNTRAINED
+from .downloads import WeightsFile, check_digest
+from .listing import ANY_OTHER, ModelListing, adapters, architectures, named_models
+from .user_classes import describe_installed, installed_classes, is_file_spec
 
 if TYPE_CHECKING:
     import torch
 
-    from audio_compositionality.encoders.base import StagedEncoder
-
-UNTRAINED = "untrained:"
-SUITES = {"hear:": "load_hear_encoder", "xares:": "load_xares_encoder", "mteb:": "load_mteb_encoder"}
-"""Prefix of an encoder in the form of another suite, and the function of the module of that name that loads it."""
-
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+"""What an id of a repository of the Hugging Face Hub looks like."""
 
 
-@dataclass(frozen=True)
-class EncoderInfo:
-    """What is known of an encoder before it is loaded.
+def list_models() -> list[ModelListing]:
+    """The models that are known by name: baselines, pretrained models, and classes of installed packages.
 
-    Attributes:
-        name: what `load_encoder` takes.
-        output_dim: length of an embedding; None where only loading it would tell.
-        sample_rate: rate in Hz that it works at; None likewise.
-        paradigm: how it was trained.
-        licence: of the weights, as their publisher states it.
-        weights: where they come from: a Hub repository, or the file's name and the site; empty for none.
-        description: one line.
+    `load_model` takes others too: see there.
     """
-
-    name: str
-    output_dim: int | None
-    sample_rate: int | None
-    paradigm: str
-    licence: str
-    weights: str
-    description: str
-
-
-@dataclass(frozen=True)
-class _Named:
-    """An encoder with a name: `source` is a Hub repository in transformers' format, or the weights for `loader`."""
-
-    info: EncoderInfo
-    source: str | WeightsFile
-    loader: str = ""
-
-
-_BASELINES: dict[type[Downsample | RandomVector | LogMelStatistics], str] = {
-    Downsample: "the waveform resampled to 768 values; linear, scores A-COAT 1 by construction",
-    RandomVector: "768 normal variates seeded by the clip's content; knows nothing",
-    LogMelStatistics: "mean and standard deviation over time of a 128-band log-mel spectrogram",
-}
-
-_WHISPER_DIMS = {
-    "tiny": 384,
-    "tiny.en": 384,
-    "base": 512,
-    "base.en": 512,
-    "small": 768,
-    "small.en": 768,
-    "medium": 1024,
-    "medium.en": 1024,
-    "large-v2": 1280,
-    "large-v3": 1280,
-    "large-v3-turbo": 1280,
-}
-
-
-@cache
-def _named() -> dict[str, _Named]:
-    entries = [*_official(), *_whispers()]
-    return {entry.info.name: entry for entry in entries}
-
-
-def _official() -> list[_Named]:
-    return [
-        _Named(
-            EncoderInfo(
-                "panns-cnn14",
-                2048,
-                32_000,
-                "supervised",
-                "CC-BY-4.0",
-                "Cnn14_mAP=0.431.pth, Zenodo 3987831",
-                "PANNs Cnn14, the embedding before its classifier",
-            ),
-            WeightsFile(
-                "Cnn14_mAP=0.431.pth",
-                "https://zenodo.org/records/3987831/files/Cnn14_mAP%3D0.431.pth?download=1",
-                327_428_481,
-                "md5:541141fa2ee191a88f24a3219fff024e",
-            ),
-            "panns:PannsEncoder",
-        ),
-        _Named(
-            EncoderInfo(
-                "passt-s",
-                768,
-                32_000,
-                "supervised",
-                "Apache-2.0",
-                "passt-s-f128-p16-s10-ap.476-swa.pt, GitHub kkoutini/PaSST v0.0.1-audioset",
-                "PaSST-S with structured patchout, mean of class and distillation token (10-s window)",
-            ),
-            WeightsFile(
-                "passt-s-f128-p16-s10-ap.476-swa.pt",
-                "https://github.com/kkoutini/PaSST/releases/download/v0.0.1-audioset/passt-s-f128-p16-s10-ap.476-swa.pt",
-                344_665_734,
-                # The release has no hash; this is what others who downloaded the file recorded.
-                "sha256:302903fa8c4aee817b11dc982da0b29aaf8d11a3e722420476d0a12c9db70c2c",
-            ),
-            "passt:PasstEncoder",
-        ),
-        _Named(
-            EncoderInfo(
-                "laion-clap",
-                512,
-                48_000,
-                "audio–text contrastive",
-                "Apache-2.0",
-                "laion/clap-htsat-unfused",
-                "LAION CLAP without fusion (630k-audioset-best), projected to the space of text (10-s window)",
-            ),
-            "laion/clap-htsat-unfused",
-        ),
-        _Named(
-            EncoderInfo(
-                "ms-clap-2023",
-                1024,
-                44_100,
-                "audio–text contrastive",
-                # The Hub's card; the code's repository is under MIT.
-                "MS-PL",
-                "CLAP_weights_2023.pth, microsoft/msclap",
-                "MS-CLAP 2023, projected to the space of text; the whole clip, in windows of 5 s",
-            ),
-            WeightsFile(
-                "CLAP_weights_2023.pth",
-                "microsoft/msclap",
-                689_950_036,
-                "sha256:2cef4016d47d00eb28d153d522f397222057f95000e9bad6b9583c631284a1e6",
-            ),
-            "ms_clap:MsClapEncoder",
-        ),
-        _Named(
-            EncoderInfo(
-                "af-whisper",
-                1280,
-                16_000,
-                "audio–language",
-                "NVIDIA OneWay Noncommercial License",
-                "nvidia/audio-flamingo-3-hf",
-                "AF-Whisper, the audio encoder of Audio Flamingo 3, mean over the clip's own frames (30-s window)",
-            ),
-            "nvidia/audio-flamingo-3-hf",
-        ),
-        _Named(
-            EncoderInfo(
-                "audiomae",
-                768,
-                16_000,
-                "self-supervised",
-                # That of the authors' repository; the card of this port of their weights says CC BY 4.0.
-                "CC-BY-NC-4.0",
-                "gaunernst/vit_base_patch16_1024_128.audiomae_as2m",
-                "AudioMAE ViT-B/16, mean over the patches of the clip (10.2-s window)",
-            ),
-            WeightsFile("pytorch_model.bin", "gaunernst/vit_base_patch16_1024_128.audiomae_as2m", 343_000_000),
-            "audiomae:AudioMaeEncoder",
-        ),
-        _Named(
-            EncoderInfo(
-                "beats-iter3",
-                768,
-                16_000,
-                "self-supervised",
-                "MIT",
-                "BEATs_iter3_plus_AS2M.pt, lpepino/beats_ckpts",
-                "BEATs iter3+ pretrained on AudioSet, mean over patches",
-            ),
-            WeightsFile(
-                "BEATs_iter3_plus_AS2M.pt",
-                # A copy, since the authors' OneDrive link asks for a browser; no hash is published, but those who
-                # downloaded the file from there and from other copies recorded this one.
-                "lpepino/beats_ckpts",
-                361_499_833,
-                "sha256:d43cbfad4d7b56381c061d7a24774f908d4d94c72961f6eb1d9090ff18cd8d34",
-            ),
-            "beats:BeatsEncoder",
-        ),
-    ]
-
-
-def _whispers() -> list[_Named]:
-    named = []
-    for size, dim in _WHISPER_DIMS.items():
-        # The Hub's cards: MIT for large-v3-turbo, Apache-2.0 for the others.
-        licence = "MIT" if size == "large-v3-turbo" else "Apache-2.0"
-        source = f"openai/whisper-{size}"
-        description = "Whisper's encoder, mean over the clip's own frames (30-s window)"
-        info = EncoderInfo(f"whisper-{size}", dim, 16_000, "speech recognition", licence, source, description)
-        named.append(_Named(info, source))
-    return named
-
-
-def list_encoders() -> list[EncoderInfo]:
-    """The encoders that are known by name: the baselines, pretrained models, and those of installed packages.
-
-    `load_encoder` takes others too: see there.
-    """
-    baselines = [
-        EncoderInfo(c.id, c.output_dim, c.sample_rate, c.paradigm, c.licence, "", description)
-        for c, description in _BASELINES.items()
-    ]
-    known = baselines + [named.info for named in _named().values()]
-    names = {info.name for info in known}
+    listed = named_models()
     installed = [
-        EncoderInfo(name, None, None, "not stated", "not stated", "", f"installed by {describe_installed(point)}")
-        for name, point in sorted(installed_encoders().items())
-        if name not in names
+        ModelListing(name, None, None, "not stated", "not stated", f"installed by {describe_installed(point)}")
+        for name, point in sorted(installed_classes().items())
+        if name not in listed
     ]
-    return known + installed
+    return [*listed.values(), *installed]
 
 
-def has_untrained_twin(id: str) -> bool:
-    """Whether `untrained:` may stand in front of an encoder's id: not of a baseline, nor of other people's code."""
-    name = id.removeprefix(UNTRAINED)
-    if name in {baseline.id for baseline in _BASELINES}:
-        return False
-    if name.partition("=")[0] in _named():
-        return True
-    return not (name.startswith(tuple(SUITES)) or is_file_spec(name) or name in installed_encoders())
+def has_untrained_twin(name: str) -> bool:
+    """Whether `untrained:` may stand in front of a name: not of a baseline, nor of other people's code."""
+    plain_name = name.removeprefix(UNTRAINED)
+    listing = named_models().get(plain_name.partition("=")[0])
+    if listing is not None:
+        return listing.source is not None
+    prefix = plain_name.partition(":")[0]
+    return not (
+        is_file_spec(plain_name) or plain_name in installed_classes() or prefix in _adapter_prefixes(plain_name)
+    )
 
 
-def load_encoder(
-    id: str,
+def hub_id_of(name: str) -> str | None:
+    """The Hub repository of the model that a name stands for; None where there is none."""
+    listing = named_models().get(name)
+    if listing is not None:
+        return listing.source if isinstance(listing.source, str) else None
+    return name if HUB_ID.fullmatch(name) and not name.startswith(UNTRAINED) else None
+
+
+def load_model(
+    name: str,
     *,
     device: str | torch.device | None = None,
     options: EncoderOptions = DEFAULT_OPTIONS,
     seed: int = 0,
-) -> StagedEncoder[Any]:
-    """Load an encoder.
+) -> Model:
+    """Load a model.
 
-    `id` is, in this order:
+    The name is, in this order:
 
-    - a registered name (`list_encoders`), or `NAME=PATH` for its weights in a local file or folder;
-    - `path/to/file.py:ClassName`: a class of one's own (`custom.Embedder` says what it needs), or the name of the
-      entry point of an installed package in the group `audio_compositionality.encoders`; both run that code;
-    - `hear:MODULE`, `hear:MODULE:WEIGHTS`, `xares:path/to/file.py:ClassName` or `mteb:NAME`: an encoder in the form
-      of another suite, whose code is run too;
+    - a listed name (`list_models`), or `NAME=PATH` for its weights in a local file or folder;
+    - `hear:MODULE`, `hear:MODULE:WEIGHTS`, `xares:path/to/file.py:ClassName` or `mteb:NAME`: a model in the form of
+      another suite, whose code is run;
+    - `path/to/file.py:ClassName`: a class of one's own (`adapters.custom.Embedder` says what it needs), or the name of
+      the entry point of an installed package in the group `audio_compositionality.encoders`; both run that code;
     - a local folder with config.json, preprocessor_config.json and safetensors weights;
     - a Hub id (`org/name`) of a transformers audio model.
 
@@ -271,106 +81,131 @@ def load_encoder(
     for which a folder needs no weights.
 
     Args:
-        id: which encoder.
+        name: which model.
         device: torch device of the model; by default CUDA where there is one, else the CPU.
         options: layer, pooling, precision, compilation.
-        seed: seed of the weights of an `untrained:` encoder; every other encoder is fixed and ignores it.
+        seed: seed of the weights of an `untrained:` model; every other model is fixed and ignores it.
 
     Raises:
-        ValueError: if there is no such encoder (with the nearest known name), its files cannot be had or are
-            incomplete, the model is of a kind that cannot be embedded with, or cannot be run with the options.
+        ModelError: if there is no such model (with the nearest listed name), its files cannot be had or are
+            incomplete, the model is of a kind that cannot be run here, or cannot be run with the options.
     """
-    name = id.removeprefix(UNTRAINED)
-    untrained = name != id
-    for baseline in _BASELINES:
-        if name == baseline.id:
-            if untrained:
-                raise ValueError(f"'{id}': '{name}' is a baseline without weights, there is nothing to untrain")
-            if options != DEFAULT_OPTIONS:
-                raise ValueError(f"'{name}' is a baseline without a model: it takes no layer, pooling or precision")
-            return baseline()
-    chosen_seed = seed if untrained else None
-    resolved = resolve_device(device)
-    official, _, path = name.partition("=")
-    if official in _named() and (path or name == official):
-        if not path and Path(name, "config.json").is_file():
-            warnings.warn(f"'{name}' is the registered encoder; the folder here is './{name}'", stacklevel=2)
-        named = _named()[official]
-        return _describe(_load_named(named, path, chosen_seed, resolved, options), named.info, untrained)
-    if untrained and name and not has_untrained_twin(name):
-        raise ValueError(f"'{id}': '{name}' is made by code of its own, so nothing here can give it fresh weights")
-    foreign = _load_foreign(name, None if device is None else resolved, options)
+    plain_name = name.removeprefix(UNTRAINED)
+    fresh_seed = None if plain_name == name else seed
+    listed_name, _, path = plain_name.partition("=")
+    listing = named_models().get(listed_name)
+    if listing is not None and (path or plain_name == listed_name):
+        if not path and Path(plain_name, "config.json").is_file():
+            warnings.warn(f"'{plain_name}' is the listed model; the folder here is './{plain_name}'", stacklevel=2)
+        return _load_listed(listing, path, fresh_seed, device, options)
+    if fresh_seed is not None and plain_name and not has_untrained_twin(plain_name):
+        raise ModelError(
+            f"'{name}': '{plain_name}' is made by code of its own, so nothing here can give it fresh weights"
+        )
+    foreign = _load_foreign(plain_name, device, options)
     if foreign is not None:
         return foreign
-    source = _locate(name)
+    source = _locate(plain_name)
     if source is None:
-        raise ValueError(_unknown(id, name))
-    info = next((named.info for named in _named().values() if named.source == source), None)
-    return _describe(_load_transformers(source, None, chosen_seed, resolved, options), info, untrained)
+        raise ModelError(_unknown(name, plain_name))
+    listing = next((entry for entry in named_models().values() if entry.source == source), None)
+    return _load_checkpoint(source, None, listing, fresh_seed, device, options)
 
 
-def hub_id_of(id: str) -> str | None:
-    """The Hub repository of the model that an encoder's id stands for; None where there is none."""
-    named = _named().get(id)
-    if named is not None:
-        return named.source if isinstance(named.source, str) else None
-    return id if HUB_ID.fullmatch(id) and not id.startswith(UNTRAINED) else None
-
-
-def _describe(encoder: StagedEncoder[Any], info: EncoderInfo | None, untrained: bool) -> StagedEncoder[Any]:
-    """The encoder, which now says how it was trained and the licence of its weights, as far as that is known."""
-    if untrained:
-        encoder.paradigm = "untrained"
-    elif info is not None:
-        encoder.paradigm, encoder.licence = info.paradigm, info.licence
-    return encoder
-
-
-def _load_foreign(name: str, device: torch.device | None, options: EncoderOptions) -> StagedEncoder[Any] | None:
-    """An encoder that other people's code makes; None if the name does not stand for one."""
-    for prefix, function in SUITES.items():
-        if name.startswith(prefix):
-            module = import_module(f".{prefix[:-1]}", __package__)
-            encoder: StagedEncoder[Any] = getattr(module, function)(name.removeprefix(prefix), device, options)
-            return encoder
-    if is_file_spec(name):
-        return load_from_file(name, device, options)
-    point = installed_encoders().get(name)
-    return None if point is None else load_installed(point, device, options)
-
-
-def _load_named(
-    named: _Named, path: str, seed: int | None, device: torch.device, options: EncoderOptions
+def load_encoder(
+    name: str,
+    *,
+    device: str | torch.device | None = None,
+    options: EncoderOptions = DEFAULT_OPTIONS,
+    seed: int = 0,
 ) -> StagedEncoder[Any]:
-    name = named.info.name
+    """As `load_model`, where only an audio encoder will do.
+
+    Raises:
+        ModelError: as `load_model`, or if the model embeds no sound.
+    """
+    model = load_model(name, device=device, options=options, seed=seed)
+    if not isinstance(model, StagedEncoder):
+        raise ModelError(
+            f"'{name}' is a {type(model).__name__}, which embeds no sound; an audio encoder is needed here"
+        )
+    return model
+
+
+def _load_listed(
+    listing: ModelListing, path: str, seed: int | None, device: str | torch.device | None, options: EncoderOptions
+) -> Model:
+    name, source = listing.name, listing.source
     local = Path(path).expanduser() if path else None
-    if isinstance(named.source, str):
+    if source is None:
+        if seed is not None or local is not None:
+            raise ModelError(f"'{name}' is a baseline without weights: there is nothing to untrain or to replace")
+        if options != DEFAULT_OPTIONS:
+            raise ModelError(f"'{name}' is a baseline without a model: it takes no layer, pooling or precision")
+        assert listing.make is not None
+        return listing.make()
+    if isinstance(source, str):
         if local is not None and not (local / "config.json").is_file():
-            raise ValueError(f"'{name}={path}': it must be a folder with config.json and safetensors weights")
-        return _load_transformers(local or named.source, name, seed, device, options)
-    if seed is not None:
-        local = None
-    elif local is None:
-        local = named.source.fetch(name)
-    elif not local.is_file():
-        raise ValueError(f"'{name}={path}': there is no such file; it must be {named.source.name} or safetensors")
-    elif local.suffix in PICKLES:
-        check_digest(local, named.source.digest)
-    module, _, attribute = named.loader.partition(":")
-    encoder: StagedEncoder[Any] = getattr(import_module(f".{module}", __package__), attribute)(
-        Weights(name, local, seed), device, options
-    )
-    return encoder
+            raise ModelError(f"'{name}={path}': it must be a folder with config.json and safetensors weights")
+        return _load_checkpoint(local or source, name, listing, seed, device, options)
+    from .weights import Weights
+
+    assert listing.make is not None
+    file = None if seed is not None else _weights_path(name, path, source)
+    weights = Weights(name, file, seed, listing.paradigm, listing.licence)
+    return listing.make(weights, resolve_device(device), options)
 
 
-def _load_transformers(
-    source: Path | str, name: str | None, seed: int | None, device: torch.device, options: EncoderOptions
-) -> StagedEncoder[Any]:
-    # A baseline need not wait for transformers to be imported.
+def _weights_path(name: str, path: str, source: WeightsFile) -> Path:
+    if not path:
+        return source.fetch(name)
+    from .weights import PICKLES
+
+    local = Path(path).expanduser()
+    if not local.is_file():
+        raise ModelError(f"'{name}={path}': there is no such file; it must be {source.name} or safetensors")
+    if local.suffix in PICKLES:
+        check_digest(local, source.digest)
+    return local
+
+
+def _load_checkpoint(
+    source: Path | str,
+    name: str | None,
+    listing: ModelListing | None,
+    seed: int | None,
+    device: str | torch.device | None,
+    options: EncoderOptions,
+) -> Model:
     from .checkpoints import open_checkpoint
-    from audio_compositionality.encoders.families.transformers_audio import load_transformers_encoder
 
-    return load_transformers_encoder(open_checkpoint(source, seed, name), device, options)
+    torch_device = resolve_device(device)
+    paradigm, licence = (listing.paradigm, listing.licence) if listing is not None else (None, None)
+    checkpoint = open_checkpoint(source, name=name, seed=seed, paradigm=paradigm, licence=licence)
+    makers = architectures()
+    make = makers.get(checkpoint.config.model_type, makers[ANY_OTHER])
+    return make(checkpoint, torch_device, options)
+
+
+def _load_foreign(name: str, device: str | torch.device | None, options: EncoderOptions) -> Model | None:
+    """A model that other people's code makes; None if the name does not stand for one."""
+    named_device = None if device is None else resolve_device(device)
+    prefix, colon, spec = name.partition(":")
+    if colon and prefix in _adapter_prefixes(name):
+        return adapters()[prefix].load(spec, named_device, options)
+    point = None if is_file_spec(name) else installed_classes().get(name)
+    if point is None and not is_file_spec(name):
+        return None
+    from ..adapters.custom import load_from_file, load_installed
+
+    return (
+        load_from_file(name, named_device, options) if point is None else load_installed(point, named_device, options)
+    )
+
+
+def _adapter_prefixes(name: str) -> set[str]:
+    """The adapters' prefixes; none, without importing them, where a name has no colon."""
+    return set(adapters()) if ":" in name else set()
 
 
 def _locate(name: str) -> Path | str | None:
@@ -378,7 +213,7 @@ def _locate(name: str) -> Path | str | None:
     folder = Path(name).expanduser()
     if name and folder.is_dir():
         if not (folder / "config.json").is_file():
-            raise ValueError(
+            raise ModelError(
                 f"folder '{name}' holds no config.json; pass a folder that a transformers model was saved to with "
                 "save_pretrained()"
             )
@@ -386,20 +221,20 @@ def _locate(name: str) -> Path | str | None:
     if HUB_ID.fullmatch(name):
         return name
     if "/" in name:
-        raise ValueError(f"there is no folder '{name}', and it is no Hub id (org/name) either")
+        raise ModelError(f"there is no folder '{name}', and it is no Hub id (org/name) either")
     return None
 
 
-def _unknown(id: str, name: str) -> str:
-    known = [info.name for info in list_encoders()]
-    close = difflib.get_close_matches(name.partition("=")[0], known, n=3, cutoff=0.6)
-    close = close or [c for c in known if name and c.startswith(name)][:3]
-    prefix = id[: len(id) - len(name)]
+def _unknown(name: str, plain_name: str) -> str:
+    valid = [listing.name for listing in list_models()]
+    close = difflib.get_close_matches(plain_name.partition("=")[0], valid, n=3, cutoff=0.6)
+    close = close or [candidate for candidate in valid if plain_name and candidate.startswith(plain_name)][:3]
+    prefix = name[: len(name) - len(plain_name)]
     if close:
         quoted = " or ".join(f"'{prefix}{suggestion}'" for suggestion in close)
-        return f"unknown encoder '{id}'; did you mean {quoted}?"
+        return f"unknown model '{name}'; did you mean {quoted}?"
     return (
-        f"unknown encoder '{id}'; pass one of {', '.join(known)}, a Hub id (org/name), an existing folder with "
+        f"unknown model '{name}'; pass one of {', '.join(valid)}, a Hub id (org/name), an existing folder with "
         "config.json, preprocessor_config.json and safetensors weights, or a class of your own as "
         "path/to/file.py:ClassName"
     )

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -33,6 +32,33 @@ def make_tones(sample_rate: int, seconds: float) -> Array:
     return np.stack(tones).astype(np.float32)
 
 
+def make_bursts(sample_rate: int, seconds: int) -> Array:
+    """A soft noise, and the same with a loud burst of noise in each of its seconds: float32 [1 + seconds, samples].
+
+    The noise has a standard deviation of 0.003, the burst of 0.1. It is the same in every second and lasts 0.8 s, with
+    50 ms of raised cosine at both ends.
+    """
+    generator = np.random.default_rng(0)
+    clips = np.tile(generator.normal(0, 0.003, seconds * sample_rate), (1 + seconds, 1))
+    length = round(0.8 * sample_rate)
+    times = np.arange(length) / sample_rate
+    edge = np.clip(np.minimum(times, 0.8 - times) / 0.05, 0, 1)
+    burst = generator.normal(0, 0.1, length) * (0.5 - 0.5 * np.cos(np.pi * edge))
+    for second in range(seconds):
+        start = round((second + 0.1) * sample_rate)
+        clips[1 + second, start : start + length] += burst
+    return clips.astype(np.float32)
+
+
+def cosines(embeddings: Array) -> NDArray[np.float64]:
+    """Cosines of all pairs of rows: [n, dim] -> [n, n]; 0 beside a row of zeros."""
+    rows = np.asarray(embeddings, np.float64)
+    norm = np.linalg.norm(rows, axis=1, keepdims=True)
+    directions = np.divide(rows, norm, out=np.zeros_like(rows), where=norm > 0)
+    matrix: NDArray[np.float64] = directions @ directions.T
+    return matrix
+
+
 def relative_difference(ours: Array, reference: Array) -> float:
     """The largest |a - b| / |b| of corresponding rows [n, dim]; infinite where b is 0 and a is not."""
     difference = np.linalg.norm(np.asarray(ours, np.float64) - reference, axis=-1)
@@ -49,6 +75,8 @@ def distances(a: Array, b: Array) -> NDArray[np.float64]:
 
 def memory_growth() -> Callable[[], str]:
     """A function that says how far the peak memory has grown since now."""
+    import torch
+
     before = _peak_bytes()
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()

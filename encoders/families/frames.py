@@ -1,34 +1,29 @@
-"""Audio models of transformers, from a Hub id or a local folder.
+"""Models of transformers whose output is a sequence of frames: wav2vec 2.0, HuBERT, WavLM, w2v-BERT and their like.
 
-`FrameEncoder` takes any model whose output is a sequence of frames. A family that works otherwise has a class of its
-own, listed in `FAMILIES`.
+It takes every architecture that no other family names, or says why it cannot.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from transformers import AutoModel
 
-from .af_whisper import AfWhisperEncoder
-from audio_compositionality.encoders.base import ClipError, FloatArray
-from audio_compositionality.encoders.loading.checkpoints import HOW_TO_WRAP, Checkpoint, load_feature_extractor, load_model
-from .clap import ClapEncoder
-from .codecs import DacEncoder, EncodecEncoder, MimiEncoder
-from audio_compositionality.encoders.inference import inference
-from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
-from audio_compositionality.encoders.options import EncoderOptions
-from .perception_encoder import PerceptionEncoder
-from .qwen2_audio import Qwen2AudioTowerEncoder
-from .spectrogram_transformer import SpectrogramTransformerEncoder
-from .whisper import WhisperEncoder
+from ..base import ClipError, FloatArray, ModelError
+from ..inference import inference
+from ..loading.listing import ANY_OTHER
+from ..model_encoder import Hidden, ModelEncoder
+from ..options import EncoderOptions
 
-Tensors = dict[str, torch.Tensor]
+if TYPE_CHECKING:
+    import torch
+
+    from ..loading.checkpoints import Checkpoint
+
+    Tensors = dict[str, torch.Tensor]
 
 MANY_STEPS = 10_000_000
 """Input length at which the frames a model returns, less those lost at the edges, give its stride."""
@@ -62,30 +57,33 @@ class FrameEncoder(ModelEncoder[FrameFeatures]):
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
+        from transformers import AutoModel
+
         _refuse_several_parts(checkpoint)
         self._config = checkpoint.config
-        self._extractor = load_feature_extractor(checkpoint)
-        super().__init__(
-            checkpoint.encoder_id,
-            sample_rate=int(self._extractor.sampling_rate),
-            num_layers=_count_layers(self._config),
-            options=options,
-            device=device,
-        )
-        model = load_model(checkpoint, AutoModel)
+        self._extractor = checkpoint.load_feature_extractor()
+        num_layers = _count_layers(self._config)
+        self.check_options(checkpoint.name, options, num_layers)
+        model = checkpoint.load_model(AutoModel)
         if self._config.is_encoder_decoder:
             model = model.get_encoder()
-        self._model = _drop_later_blocks(model, self.num_layers, options.layer).to(device)
+        self._model = _drop_later_blocks(model, num_layers, options.layer).to(device)
         self._inputs = set(inspect.signature(model.forward).parameters)
         self._main_input: str = model.main_input_name
         self._lengths = _output_lengths(model, self._config, options.layer)
-        self._probe()
-        self.revision, self.weights_sha256 = checkpoint.revision, checkpoint.weights_sha256
+        rate = int(self._extractor.sampling_rate)
+        card = checkpoint.card(sample_rate=rate, output_dim=None, options=options, modules=[self._model])
+        super().__init__(card, num_layers=num_layers, device=device)
+        self.card = replace(card, output_dim=self._probe())
 
-    def _probe(self) -> None:
-        """Run the model on a second of noise, to learn its output and to refuse what cannot be pooled."""
-        noise = np.random.default_rng(0).normal(0, 0.1, (1, 2 * self.sample_rate)).astype(np.float32)
-        inputs = self._run_extractor(noise[:, : self.sample_rate])
+    def _probe(self) -> int:
+        """Run the model on a second of noise, to refuse what cannot be pooled.
+
+        Returns:
+            the dimension of its frames.
+        """
+        noise = np.random.default_rng(0).normal(0, 0.1, (1, 2 * self.card.sample_rate)).astype(np.float32)
+        inputs = self._run_extractor(noise[:, : self.card.sample_rate])
         steps, steps_of_two = self._sounding_steps(inputs), self._sounding_steps(self._run_extractor(noise))
         if steps == steps_of_two:
             raise self._unfit(
@@ -99,7 +97,7 @@ class FrameEncoder(ModelEncoder[FrameFeatures]):
             raise self._unfit(
                 f"a {type(self._model).__name__} cannot run on what its {type(self._extractor).__name__} makes: {error}"
             ) from error
-        frames, self.output_dim = hidden.shape[1:]
+        frames, dim = hidden.shape[1:]
         if self._lengths is None:
             if frames != inputs[self._main_input].shape[1]:
                 raise self._unfit(
@@ -109,19 +107,20 @@ class FrameEncoder(ModelEncoder[FrameFeatures]):
             self._lengths = int
         stride = round(MANY_STEPS / self._lengths(MANY_STEPS))
         self._frame_seconds = stride / (steps_of_two - steps)
+        return int(dim)
 
     def _run_extractor(self, clips: FloatArray) -> Tensors:
         try:
-            features = dict(self._extractor(list(clips), sampling_rate=self.sample_rate, return_tensors="pt"))
+            features = dict(self._extractor(list(clips), sampling_rate=self.card.sample_rate, return_tensors="pt"))
         except Exception as error:
-            raise ValueError(
-                f"the {type(self._extractor).__name__} of '{self.id}' cannot take clips of {clips.shape[1]} samples at "
-                f"{self.sample_rate} Hz: {error}"
+            raise ModelError(
+                f"the {type(self._extractor).__name__} of '{self.card.id}' cannot take clips of {clips.shape[1]} "
+                f"samples at {self.card.sample_rate} Hz: {error}"
             ) from error
         if self._main_input not in features:
-            raise ValueError(
-                f"'{self.id}': the model takes '{self._main_input}', but its {type(self._extractor).__name__} makes "
-                f"{', '.join(sorted(features))}: they do not belong together, or the model does not take sound"
+            raise ModelError(
+                f"'{self.card.id}': the model takes '{self._main_input}', but its {type(self._extractor).__name__} "
+                f"makes {', '.join(sorted(features))}: they do not belong together, or the model does not take sound"
             )
         return {name: values for name, values in features.items() if name in self._inputs}
 
@@ -135,22 +134,22 @@ class FrameEncoder(ModelEncoder[FrameFeatures]):
         assert self._lengths is not None
         frames = self._lengths(self._sounding_steps(inputs))
         if frames < 1:
-            raise ValueError(
-                f"clips of {clips.shape[1]} samples at {self.sample_rate} Hz are shorter than one frame of '{self.id}'"
-            )
+            self._refuse_short(clips.shape[1])
+        import torch
+
         finite = torch.isfinite(inputs[self._main_input].flatten(1)).all(dim=1)
         if not finite.all():
             row = int(finite.int().argmin())
             raise ClipError(
-                f"the {type(self._extractor).__name__} of '{self.id}' cannot normalise a clip of {clips.shape[1]} "
-                f"samples at {self.sample_rate} Hz: its frames do not vary, or there is only one",
+                f"the {type(self._extractor).__name__} of '{self.card.id}' cannot normalise a clip of {clips.shape[1]} "
+                f"samples at {self.card.sample_rate} Hz: its frames do not vary, or there is only one",
                 row,
             )
         return FrameFeatures(inputs, frames)
 
     def _hidden_state(self, inputs: Tensors) -> torch.Tensor:
         """Output of the model at the layer that is asked for: [n, frames, dim]."""
-        layer = self.options.layer
+        layer = self.card.options.layer
         on_device = {name: values.to(self.device) for name, values in inputs.items()}
         output = self._model(**on_device, **({} if layer is None else {"output_hidden_states": [layer]}))
         if layer is None:
@@ -159,16 +158,20 @@ class FrameEncoder(ModelEncoder[FrameFeatures]):
             hidden = (getattr(output, "hidden_states", None) or {layer: None})[layer]
         if hidden is None or hidden.ndim != 3:
             name = "last_hidden_state" if layer is None else f"hidden_states[{layer}]"
-            found = f"no {name}" if hidden is None else f"a {name} of {tuple(hidden.shape)}"
-            raise self._unfit(f"a {type(self._model).__name__} returns {found}, where [clips, frames, dim] is needed")
+            output_text = f"no {name}" if hidden is None else f"a {name} of {tuple(hidden.shape)}"
+            raise self._unfit(
+                f"a {type(self._model).__name__} returns {output_text}, where [clips, frames, dim] is needed"
+            )
         states: torch.Tensor = hidden
         return states
 
     def _encode(self, features: FrameFeatures) -> Hidden:
         return Hidden(self._hidden_state(features.inputs)[:, : features.frames], self._frame_seconds)
 
-    def _unfit(self, reason: str) -> ValueError:
-        return ValueError(f"'{self.id}' (model type '{self._config.model_type}'): {reason}; {HOW_TO_WRAP}")
+    def _unfit(self, reason: str) -> ModelError:
+        from ..loading.checkpoints import HOW_TO_WRAP
+
+        return ModelError(f"'{self.card.id}' (model type '{self._config.model_type}'): {reason}; {HOW_TO_WRAP}")
 
 
 def _count_layers(config: Any) -> int:
@@ -181,6 +184,8 @@ def _drop_later_blocks(model: Any, num_layers: int, layer: int | None) -> Any:
 
     One more is kept than is needed, since transformers puts the normalised output in the place of the last state.
     """
+    import torch
+
     lists = [
         module
         for name, module in model.named_modules()
@@ -193,6 +198,8 @@ def _drop_later_blocks(model: Any, num_layers: int, layer: int | None) -> Any:
 
 def _output_lengths(model: Any, config: Any, layer: int | None) -> Callable[[int], int] | None:
     """Frames of sound that a model returns for so many steps of input; None where its class does not say so."""
+    import torch
+
     of_model = getattr(model, "_get_feat_extract_output_lengths", None)
     if of_model is None:
         return None
@@ -210,39 +217,15 @@ def _output_lengths(model: Any, config: Any, layer: int | None) -> Callable[[int
     return lengths
 
 
-FAMILIES: dict[str, Callable[[Checkpoint, torch.device, EncoderOptions], ModelEncoder[Any]]] = {
-    "whisper": WhisperEncoder,
-    "audio-spectrogram-transformer": SpectrogramTransformerEncoder,
-    "clap": ClapEncoder,
-    "encodec": EncodecEncoder,
-    "dac": DacEncoder,
-    "mimi": MimiEncoder,
-    "pe_audio": PerceptionEncoder,
-    "pe_audio_encoder": PerceptionEncoder,
-    "pe_audio_video": PerceptionEncoder,
-    "qwen2_audio": Qwen2AudioTowerEncoder,
-    "qwen2_audio_encoder": Qwen2AudioTowerEncoder,
-    "audioflamingo3": AfWhisperEncoder,
-    "audioflamingo3_encoder": AfWhisperEncoder,
-}
-"""Model types that are not a sequence of frames; any other is taken by `FrameEncoder` or refused by it."""
-
-
-def load_transformers_encoder(
-    checkpoint: Checkpoint, device: torch.device, options: EncoderOptions
-) -> ModelEncoder[Any]:
-    """The encoder of the checkpoint's family.
-
-    Raises:
-        ValueError: if the model is none that can be embedded with, saying what is missing.
-    """
-    return FAMILIES.get(checkpoint.config.model_type, FrameEncoder)(checkpoint, device, options)
-
-
 def _refuse_several_parts(checkpoint: Checkpoint) -> None:
     """Refuse a model that is put together of others before gigabytes of it are read."""
+    from ..loading.checkpoints import HOW_TO_WRAP
+
     if checkpoint.config.sub_configs:
-        raise ValueError(
-            f"'{checkpoint.id}' (model type '{checkpoint.config.model_type}') is not an audio encoder but a model of "
+        raise ModelError(
+            f"'{checkpoint.name}' (model type '{checkpoint.config.model_type}') is not an audio encoder but a model of "
             f"several parts ({', '.join(sorted(checkpoint.config.sub_configs))}); {HOW_TO_WRAP}"
         )
+
+
+ARCHITECTURES = {ANY_OTHER: FrameEncoder}

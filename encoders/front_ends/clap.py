@@ -1,0 +1,67 @@
+"""The front end of CLAP in transformers' format."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import ClapFeatureExtractor
+
+from ..base import ModelError
+
+POWER_FLOOR = 1e-10
+"""Power below which a mel band is silent: -100 dB (`transformers.audio_utils.power_to_db`)."""
+
+
+class ClapLogMel(nn.Module):
+    """What `ClapFeatureExtractor` computes of clips that are no longer than its window, but batched and faster.
+
+    Like the extractor it transforms in double precision. In single precision the rounding of a loud tone would be
+    above the floor of silent bands: -85 dB for a tone of full scale, where the floor is -100 dB.
+    """
+
+    _taper: torch.Tensor
+    _filters: torch.Tensor
+
+    def __init__(self, extractor: ClapFeatureExtractor, name: str) -> None:
+        """Read the settings.
+
+        Raises:
+            ModelError: on a setting that is not covered.
+        """
+        super().__init__()
+        for setting, value, covered in (
+            ("truncation", extractor.truncation, ("fusion", "rand_trunc")),
+            ("padding", extractor.padding, ("repeatpad", "repeat", "pad")),
+        ):
+            if value not in covered:
+                raise ModelError(
+                    f"the feature extractor of '{name}' has {setting} '{value}', but must have one "
+                    f"of {', '.join(covered)}"
+                )
+        self.window_samples: int = int(extractor.nb_max_samples)
+        self.frames: int = self.window_samples // extractor.hop_length + 1
+        self._hop: int = extractor.hop_length
+        self._size: int = extractor.fft_window_size
+        self._padding: str = extractor.padding
+        filters = extractor.mel_filters if extractor.truncation == "fusion" else extractor.mel_filters_slaney
+        self.register_buffer("_taper", torch.hann_window(self._size, dtype=torch.float64))
+        self.register_buffer("_filters", torch.from_numpy(np.asarray(filters, np.float32)).T)
+
+    def forward(self, clips: torch.Tensor) -> torch.Tensor:
+        """Log-mel spectrograms in decibels, float32 [n, frames, bands], of clips [n, samples]."""
+        # The spectrum of one clip fits into the cache; that of sixteen at once takes three times as long a clip.
+        return torch.stack([self._transform(clip) for clip in self._pad(clips)])
+
+    def _pad(self, clips: torch.Tensor) -> torch.Tensor:
+        samples = clips.shape[1]
+        if self._padding != "pad":
+            whole, rest = divmod(self.window_samples, samples)
+            cut = rest if self._padding == "repeat" else 0
+            clips = torch.cat([clips.repeat(1, whole), clips[:, :cut]], dim=1)
+        return nn.functional.pad(clips, (0, self.window_samples - clips.shape[1]))
+
+    def _transform(self, clip: torch.Tensor) -> torch.Tensor:
+        spectrum = torch.stft(clip.double(), self._size, self._hop, window=self._taper, return_complex=True)
+        power = (spectrum.real.square() + spectrum.imag.square()).float()
+        return 10 * (self._filters @ power).mT.clamp(min=POWER_FLOOR).log10()

@@ -1,0 +1,159 @@
+"""Files of weights that are fetched: what is known of them, their hashes, and whether a host can be reached at all."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import sys
+import urllib.request
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from audio_compositionality.support.cache import cache_folder
+from audio_compositionality.support.text import first_line
+
+from ..base import ModelError
+
+CONNECT_SECONDS = 5
+"""How long a host is given to answer, before it is taken to be out of reach."""
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """Where the weights of a model are.
+
+    Attributes:
+        name: file name.
+        source: an https address, or the id of a Hub repository that holds the file; empty where only a person with a
+            browser can get it.
+        size: bytes, about.
+        digest: hash of the file, ``md5:...`` or ``sha256:...``; None where none is on record.
+        page: where a person gets it, of a file without a source.
+    """
+
+    name: str
+    source: str
+    size: int
+    digest: str | None = None
+    page: str = ""
+
+    def __str__(self) -> str:
+        """The file's name and the site or repository that has it."""
+        place = self.source or self.page
+        return f"{self.name}, {urlsplit(place).netloc or place}"
+
+    @property
+    def is_hub(self) -> bool:
+        """Whether the file is in a repository of the Hugging Face Hub."""
+        return bool(self.source) and "://" not in self.source
+
+    def fetch(self, model: str) -> Path:
+        """Local path of the file, downloaded first where it is not there; its size and a progress bar are shown.
+
+        Args:
+            model: the model's name, for the message.
+
+        Raises:
+            ModelError: if it cannot be had, or what comes has another hash than is on record.
+        """
+        if not self.source:
+            raise ModelError(
+                f"'{model}' cannot be fetched by a program: get {self.name} from {self.page} and pass "
+                f"{model}=/path/to/{self.name}"
+            )
+        try:
+            return self._fetch_from_hub() if self.is_hub else self._fetch_from_site()
+        except Exception as error:
+            raise ModelError(
+                f"cannot get {self.name} from {self.source}: {first_line(error).rstrip('.')}. Without network, get it "
+                f"elsewhere and pass {model}=/path/to/{self.name}"
+            ) from error
+
+    def _fetch_from_site(self) -> Path:
+        import pooch
+
+        folder = cache_folder() / "weights"
+        if not (folder / self.name).exists():
+            check_reachable(self.source)
+            print(f"downloading {self.name} ({self.size / 1e6:,.0f} MB) from {self.source}", file=sys.stderr)
+        # It would say the same again.
+        pooch.get_logger().setLevel("WARNING")
+        bar = pooch.HTTPDownloader(progressbar=True, timeout=30)
+        return Path(pooch.retrieve(self.source, self.digest, fname=self.name, path=folder, downloader=bar))
+
+    def _fetch_from_hub(self) -> Path:
+        from huggingface_hub.errors import EntryNotFoundError
+
+        if self.digest is None:
+            # A file that cannot be checked is better one that cannot hold code, where the repository has both.
+            # Without network, the other may be in the cache.
+            with suppress(EntryNotFoundError, HubUnreachableError):
+                return download_from_hub(self.source, "model.safetensors")
+        path = download_from_hub(self.source, self.name)
+        check_digest(path, self.digest)
+        return path
+
+
+class HubUnreachableError(ModelError):
+    """The Hub does not answer, and its cache does not have the file."""
+
+
+def download_from_hub(repository: str, name: str, revision: str | None = None) -> Path:
+    """A file of a Hub repository; what the cache has of it where the Hub cannot be reached.
+
+    Raises:
+        HubUnreachableError: at once, without the client's retries.
+        Exception: whatever the client raises otherwise.
+    """
+    from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
+
+    if not constants.HF_HUB_OFFLINE:
+        try:
+            check_reachable(constants.ENDPOINT)
+        except ModelError as error:
+            cached = try_to_load_from_cache(repository, name, revision=revision)
+            if not isinstance(cached, str):
+                raise HubUnreachableError(str(error)) from error
+            return Path(cached)
+    return Path(hf_hub_download(repository, name, revision=revision))
+
+
+def check_reachable(address: str) -> None:
+    """Find out at once whether there is a network.
+
+    Raises:
+        ModelError: if no connection to the address's host can be opened. Nothing is tried where a proxy is set.
+    """
+    parts = urlsplit(address)
+    if parts.hostname is None or parts.scheme in urllib.request.getproxies():
+        return
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        socket.create_connection((parts.hostname, port), timeout=CONNECT_SECONDS).close()
+    except OSError as error:
+        raise ModelError(f"{parts.hostname} cannot be reached ({first_line(error)})") from error
+
+
+def file_digest(path: Path, algorithm: str = "sha256") -> str:
+    """Hash of a file in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, algorithm).hexdigest()
+
+
+def check_digest(path: Path, digest: str | None) -> None:
+    """Compare a file with the hash on record, ``md5:...`` or ``sha256:...``.
+
+    Raises:
+        ModelError: if they differ.
+    """
+    if digest is None:
+        return
+    algorithm, expected = digest.split(":")
+    actual = file_digest(path, algorithm)
+    if actual != expected:
+        raise ModelError(
+            f"{path} has the {algorithm} {actual}, but the published file has {expected}: it is damaged, or another. "
+            "To run weights of your own in this architecture, save them as .safetensors"
+        )

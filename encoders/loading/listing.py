@@ -1,0 +1,98 @@
+"""What is known of a model before it is loaded, and where families, architectures and adapters are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from audio_compositionality.support.discovery import Registry
+
+from ..options import EncoderOptions
+from ..protocols import Model
+from .downloads import WeightsFile
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..model_encoder import ModelEncoder
+    from .checkpoints import Checkpoint
+
+    ArchitectureClass = Callable[[Checkpoint, torch.device, EncoderOptions], ModelEncoder[Any]]
+
+
+@dataclass(frozen=True)
+class ModelListing:
+    """A model that has a name here. A family's module lists its own as `MODELS`, a tuple.
+
+    Attributes:
+        name: what `load_model` takes.
+        output_dim: length of an embedding; None where only loading it would tell.
+        sample_rate: rate in Hz that it works at; None likewise.
+        paradigm: how it was trained.
+        licence: of the weights, as their publisher states it.
+        description: one line.
+        source: a Hub repository in transformers' format, or a file of weights; None for a model without weights.
+        make: makes the model; None of a Hub repository, whose architecture says what does. Of a file of weights it is
+            called with `Weights`, the torch device and `EncoderOptions`; of a model without weights, without arguments.
+    """
+
+    name: str
+    output_dim: int | None
+    sample_rate: int | None
+    paradigm: str
+    licence: str
+    description: str
+    source: str | WeightsFile | None = None
+    make: Callable[..., Model] | None = None
+
+    @property
+    def weights(self) -> str:
+        """Where the weights come from: a Hub repository, or a file and its place; empty where there are none."""
+        return str(self.source or "")
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """How models in the form of another suite are loaded. A module of `adapters` has its own as `ADAPTER`.
+
+    Attributes:
+        prefix: what their names begin with, up to the colon.
+        load: from the rest of the name, the device (None where the user named none) and the options to the model.
+    """
+
+    prefix: str
+    load: Callable[[str, torch.device | None, EncoderOptions], Model]
+
+
+ANY_OTHER = "*"
+"""The architecture that stands for every `model_type` that no family names."""
+
+_FAMILIES = f"{__package__.rpartition('.')[0]}.families"
+_ADAPTERS = f"{__package__.rpartition('.')[0]}.adapters"
+
+_models: Registry[tuple[ModelListing, ...]] = Registry(
+    _FAMILIES, "MODELS", "audio_compositionality.models", lambda models: models[0].name
+)
+_architectures: Registry[Mapping[str, ArchitectureClass]] = Registry(
+    _FAMILIES, "ARCHITECTURES", "audio_compositionality.architectures", lambda classes: next(iter(classes))
+)
+_adapters: Registry[Adapter] = Registry(
+    _ADAPTERS, "ADAPTER", "audio_compositionality.adapters", lambda adapter: adapter.prefix
+)
+
+
+def named_models() -> dict[str, ModelListing]:
+    """All listings by name: those without weights first, then in the order of the files."""
+    listings = [listing for models in _models.all().values() for listing in models]
+    return {listing.name: listing for listing in sorted(listings, key=lambda listing: listing.source is not None)}
+
+
+def architectures() -> dict[str, ArchitectureClass]:
+    """The encoder of each of transformers' model types, by name; `ANY_OTHER` for the others."""
+    return {name: make for classes in _architectures.all().values() for name, make in classes.items()}
+
+
+def adapters() -> dict[str, Adapter]:
+    """The adapters by prefix."""
+    return _adapters.all()

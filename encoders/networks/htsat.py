@@ -1,0 +1,92 @@
+"""What the CLAP models need of HTSAT (Chen et al., 2022, arXiv 2202.00874), and MS-CLAP's audio encoder.
+
+HTSAT is a Swin transformer of four stages. Its input is a square image that a spectrogram of 64 bands and 1,024 frames
+is folded into: four segments of 256 frames, one below the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import ClapAudioConfig, ClapAudioModel
+
+from ..front_ends.torchlibrosa import DecibelSpectrogram
+
+SAMPLE_RATE = 44_100
+BAND_EDGES = (50, 8000)
+"""Hz; of the mel filters of fresh weights (the package's config_2023.yml). A checkpoint holds its own."""
+
+EMBEDDING_DIM = 1024
+
+
+def unfold_image(hidden: torch.Tensor, segments: int) -> torch.Tensor:
+    """Frames [n, segments · columns, dim] of patches of the folded image, averaged over frequency.
+
+    Args:
+        hidden: [n, dim, rows, columns]; the first rows / `segments` rows are the bands of the first segment.
+        segments: number of segments of time that lie below each other.
+    """
+    clips, dim, rows, columns = hidden.shape
+    return hidden.reshape(clips, dim, segments, rows // segments, columns).mean(dim=3).flatten(2).mT
+
+
+def segments_of_image(config: Any) -> int:
+    """Number of segments that HTSAT folds a spectrogram into."""
+    return int(config.spec_size // config.num_mel_bins)
+
+
+def layer_dims(config: Any) -> list[int]:
+    """Dimension of HTSAT's frames at layer 0 (the patches) and after each stage."""
+    dims = [config.patch_embeds_hidden_size * 2**stage for stage in range(len(config.depths))]
+    return [*dims, dims[-1]]
+
+
+def overlap_mean(windows: torch.Tensor) -> torch.Tensor:
+    """Frames [n, (windows + 1) / 2 · frames, dim] of a clip, from those of windows that overlap by half.
+
+    Args:
+        windows: [n, windows, frames, dim]; what two windows have of one moment is averaged.
+    """
+    clips, count, frames, dim = windows.shape
+    hop = frames // 2
+    total = windows.new_zeros(clips, (count - 1) * hop + frames, dim)
+    times = windows.new_zeros(total.shape[1], 1)
+    for number in range(count):
+        moment = slice(number * hop, number * hop + frames)
+        total[:, moment] += windows[:, number]
+        times[moment] += 1
+    return total / times
+
+
+class Projection(nn.Module):
+    """From HTSAT's output to the space that sound and text share: a residual block and layer normalisation."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(inputs, outputs, bias=False)
+        self.linear2 = nn.Linear(outputs, outputs, bias=False)
+        self.layer_norm = nn.LayerNorm(outputs)
+
+    def forward(self, latent: torch.Tensor) -> torch.Tensor:
+        """[n, outputs] of [n, inputs]."""
+        first = self.linear1(latent)
+        projected: torch.Tensor = self.layer_norm(first + self.linear2(nn.functional.gelu(first)))
+        return projected
+
+
+class MsClap(nn.Module):
+    """The audio encoder of MS-CLAP 2023 and its front end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config = ClapAudioConfig()
+        self.log_mel = DecibelSpectrogram(SAMPLE_RATE, BAND_EDGES)
+        self.htsat = ClapAudioModel(self.config)
+        self.projection = Projection(self.config.hidden_size, EMBEDDING_DIM)
+        for module in self.htsat.modules():
+            index = getattr(module, "relative_position_index", None)
+            if isinstance(index, torch.Tensor):
+                # Follows from the architecture, so that no checkpoint need hold it.
+                module.register_buffer("relative_position_index", index, persistent=False)
