@@ -1,0 +1,116 @@
+"""Hooks of mkdocs: tables that stand in the code are made from it, so that no page says otherwise.
+
+A line of a page with the name of one of `TABLES`, such as `<!-- tasks -->`, becomes the table.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+
+
+def tasks() -> str:
+    """All tasks, and the question of each."""
+    from audio_compositionality.tasks.registry import list_tasks
+
+    rows = [
+        (f"`{task.info.name}`", task.info.title, f"`{task.info.benchmark}`", str(task.info.version), task.info.question)
+        for task in list_tasks()
+    ]
+    return markdown(("name", "title", "benchmark", "version", "question"), rows)
+
+
+def measures() -> str:
+    """What the numbers of each task are, a table a task."""
+    from audio_compositionality.tasks.registry import list_tasks
+
+    parts = []
+    for task in list_tasks():
+        rows = [
+            (f"`{measure.name}`", measure.heading, f"{measure.meaning}{null_of(measure.null)}")
+            for measure in task.info.measures
+        ]
+        parts.append(f"### {task.info.title}\n\n{task.info.question}\n\n{markdown(('key', 'heading', 'meaning'), rows)}")
+    return "\n\n".join(parts)
+
+
+def null_of(name: str | None) -> str:
+    """The end of a measure's meaning."""
+    return f"; read it beside `{name}`" if name else ""
+
+
+def models() -> str:
+    """The models that have a name."""
+    from audio_compositionality.encoders.loading.registry import list_models
+
+    rows = [
+        (
+            f"`{model.name}`",
+            str(model.output_dim or "–"),
+            f"{model.sample_rate:,}" if model.sample_rate else "–",
+            model.paradigm,
+            model.licence,
+            model.description,
+        )
+        for model in list_models()
+    ]
+    return markdown(("name", "dim", "rate (Hz)", "trained by", "licence of the weights", "what it is"), rows)
+
+
+def commands() -> str:
+    """The commands of the command line."""
+    from audio_compositionality.cli.main import load_commands
+
+    rows = [(f"`audio-compositionality {name}`", command.summary) for name, command in load_commands().items()]
+    return markdown(("command", "what it does"), rows)
+
+
+def folders() -> str:
+    """What each folder holds: the first paragraph of its package's docstring."""
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    rows = []
+    for package in sorted(setuptools["packages"]):
+        top, *inner = package.split(".")[1:] or ["api"]
+        path = ROOT.joinpath(top, *inner, "__init__.py")
+        if path.is_file():
+            first = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split("\n\n")[0]
+            rows.append((f"`{'/'.join((top, *inner))}/`", " ".join(first.split())))
+    return markdown(("folder", "what belongs there"), rows)
+
+
+def markdown(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [headings, tuple("---" for _ in headings), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "tasks": tasks,
+    "measures": measures,
+    "models": models,
+    "commands": commands,
+    "folders": folders,
+}
+
+
+def on_startup(**_: Any) -> None:
+    """Lay the package out as it is installed, in `build/docs`: mkdocstrings reads the source in one folder."""
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    laid_out = ROOT / "build" / "docs"
+    shutil.rmtree(laid_out, ignore_errors=True)
+    for package, folder in sorted(setuptools["package-dir"].items()):
+        target = laid_out.joinpath(*package.split("."))
+        shutil.copytree(ROOT / folder, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+
+
+def on_page_markdown(text: str, **_: Any) -> str:
+    """Put the tables in their places."""
+    pattern = rf"^<!-- ({'|'.join(TABLES)}) -->$"
+    return re.sub(pattern, lambda match: TABLES[match[1]](), text, flags=re.MULTILINE)
