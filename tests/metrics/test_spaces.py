@@ -1,9 +1,10 @@
-"""The metrics' folders as Spaces: complete, described as they are, and used in a real browser."""
+"""The Spaces of the metrics: complete, described as they are, and used in a real browser."""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import json
 import re
 import shutil
@@ -16,18 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-import numpy as np
 import pytest
 import yaml
 from huggingface_hub import SpaceCard
 from packaging.requirements import Requirement
 
 from audio_compositionality import metrics
-from audio_compositionality.metrics import METRICS
-from audio_compositionality.metrics.a_coat import app as a_coat_app
-from audio_compositionality.metrics.a_coat.a_coat import a_coat
-from audio_compositionality.metrics.a_tre import app as a_tre_app
-from audio_compositionality.metrics.a_tre.a_tre import a_tre
+from audio_compositionality.metrics import app, list_metrics
+from audio_compositionality.metrics.app import Box, Form
 
 from ..hub.clients import process_environment
 
@@ -35,6 +32,7 @@ FOLDER = Path(metrics.__file__).parent
 ROOT = Path(__file__).parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 HOSTILE = "<img src=x onerror=document.title='broken'>"
+FEW_STEPS = {"max_steps": 2, "progress": False}
 
 # https://huggingface.co/docs/hub/spaces-config-reference
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
@@ -56,39 +54,36 @@ def card(name: str) -> tuple[dict[str, Any], str]:
     return yaml.safe_load(settings), text
 
 
-def result_with_everything(name: str) -> dict[str, Any]:
-    """A result of every key that the metric can return."""
-    rng = np.random.default_rng(0)
-    if name == "a_coat":
-        return a_coat(*rng.normal(size=(4, 6, 3)), t_size=[1] * 6, t_level=np.arange(6), return_scores=True)
-    scenes = [[{"pitch": str(label)}] for label in rng.integers(2, size=20)]
-    splits = ["train"] * 10 + ["validation"] * 5 + ["test"] * 5
-    return a_tre(
-        rng.normal(size=(20, 3)), scenes, splits, seeds=(0, 1), max_steps=2, progress=False, return_scores=True
-    )
+def module_of(name: str) -> Any:
+    return importlib.import_module(f"audio_compositionality.metrics.{name}.{name}")
 
 
-def test_what_the_forms_share_is_the_same() -> None:
-    # Each folder is pushed alone, so that it has to hold all that it needs.
-    def parts(name: str) -> dict[str, str]:
-        found = {}
-        for node in ast.parse((FOLDER / name / "app.py").read_text("utf-8")).body:
-            if isinstance(node, ast.FunctionDef):
-                found[node.name] = ast.dump(node)
-            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                found[node.targets[0].id] = ast.dump(node.value)
-        return found
-
-    one, other = parts("a_coat"), parts("a_tre")
-    for name in ("CSS", "ELSE", "MAX_CHARACTERS", "MAX_MESSAGE", "MAX_ROWS", "as_text", "check_size", "clear"):
-        assert one[name] == other[name], name
+def imported(path: Path) -> set[str]:
+    """Packages that a file imports, without Python's own."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        found |= {module.partition(".")[0] for module in modules}
+    return found - set(sys.stdlib_module_names)
 
 
-@pytest.mark.parametrize("name", METRICS)
+def make_space(name: str, folder: Path) -> Path:
+    """The files of a Space, as they are pushed."""
+    folder.mkdir(parents=True)
+    for path in (
+        FOLDER / "app.py",
+        *(FOLDER / name / file for file in ("README.md", "requirements.txt", f"{name}.py")),
+    ):
+        shutil.copy(path, folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", list_metrics())
 class TestFolder:
-    def test_is_exactly_what_a_space_holds(self, name: str) -> None:
-        found = {path.name for path in (FOLDER / name).iterdir()} - {"__pycache__"}
-        assert found == {"README.md", "app.py", "requirements.txt", f"{name}.py"}
+    def test_has_what_a_space_holds_beside_the_page(self, name: str) -> None:
+        files = {path.name for path in (FOLDER / name).iterdir()} - {"__pycache__"}
+        assert files == {"README.md", "requirements.txt", f"{name}.py"}
 
     def test_card_has_what_a_space_needs(self, name: str) -> None:
         settings, _ = card(name)
@@ -99,7 +94,7 @@ class TestFolder:
         assert settings["license"] == "apache-2.0"
         assert {"evaluate", "metric"} <= set(settings["tags"])
         assert {settings["colorFrom"], settings["colorTo"]} <= COLOURS
-        assert settings["title"] == {"a_coat": "A-COAT", "a_tre": "A-TRE"}[name]
+        assert settings["title"] == module_of(name).MEASURES[name]["heading"]
         assert settings["description"]
         assert len(settings["emoji"]) == 1
         SpaceCard.load(FOLDER / name / "README.md")
@@ -113,17 +108,18 @@ class TestFolder:
             rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
             return {key for row in rows for key in re.findall("`([a-z_0-9]+)`", row)}
 
-        function = {"a_coat": a_coat, "a_tre": a_tre}[name]
-        arguments = set(
-            function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
-        )
-        assert named(inputs) == arguments
-        assert named(outputs) == set(result_with_everything(name))
+        module = module_of(name)
+        function = getattr(module, name)
+        arguments = inspect.signature(function).parameters
+        few = {key: value for key, value in FEW_STEPS.items() if key in arguments}
+        result = function(**module.example(), **few, return_scores=True)
+        assert named(inputs) == set(arguments)
+        assert named(outputs) == set(result)
 
     def test_card_s_example_runs(self, name: str, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
         _, text = card(name)
         usage, cure = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-        module = importlib.import_module(f"audio_compositionality.metrics.{name}.{name}")
+        module = module_of(name)
         metric = {"a_coat": "ACoat", "a_tre": "ATre"}[name]
         asked = []
 
@@ -140,38 +136,22 @@ class TestFolder:
         assert (score, constant_or_null, control) == pytest.approx(expected, abs=0.1)
 
     def test_requirements_are_what_is_imported(self, name: str) -> None:
-        found = set()
-        for file in (f"{name}.py", "app.py"):
-            for node in ast.walk(ast.parse((FOLDER / name / file).read_text("utf-8"))):
-                modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-                modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                found |= {module.partition(".")[0] for module in modules}
+        found = imported(FOLDER / name / f"{name}.py") | imported(FOLDER / "app.py")
         # Gradio comes with the version of the SDK.
-        assert found - set(sys.stdlib_module_names) == set(requirements(name)) | {"gradio"}
+        assert found == set(requirements(name)) | {"gradio"}
         versions = constraints()
         for package, requirement in requirements(name).items():
             assert requirement.specifier.contains(versions[package])
 
-    def test_form_s_importing_asks_and_writes_nothing(self, name: str, tmp_path: Path) -> None:
-        log = tmp_path / "attempts.txt"
-        code = f"from audio_compositionality.metrics.{name} import app; app.demo.get_config_file()"
-        environment = process_environment("http://127.0.0.1:1", tmp_path / "home", log) | {"TMPDIR": str(tmp_path)}
-        subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True, timeout=120)
-        # Gradio makes a folder for temporary files, which stays empty.
-        assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+# ----- the form
 
 
-class Metric:
-    """The module's function, as `evaluate.load` would give it, without a copy in the user's cache."""
-
-    def __init__(self, function: Any) -> None:
-        self.compute = function
-
-
-@pytest.fixture
-def forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(a_coat_app, "load_metric", lambda: Metric(a_coat))
-    monkeypatch.setattr(a_tre_app, "load_metric", lambda: Metric(a_tre))
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Form]:
+    """The form of each metric, from its Space."""
+    root = tmp_path_factory.mktemp("spaces")
+    return {name: Form(app.metric_beside(make_space(name, root / name))) for name in list_metrics()}
 
 
 def values(table: str) -> dict[str, str]:
@@ -180,126 +160,174 @@ def values(table: str) -> dict[str, str]:
     return {name.strip("`"): value for name, value, _ in rows}
 
 
-def scene(label: Any = "low", split: Any = "train", **more: Any) -> str:
-    return json.dumps({"split": split, "sources": [{"pitch": label}], **more})
+def least(form: Form) -> list[int]:
+    """The lowest value of each option."""
+    return [option["least"] for option in form.options.values()]
 
 
-@pytest.mark.usefixtures("forms")
-class TestACoatForm:
-    def test_by_hand(self) -> None:
-        # Steps (1, 0) and (1, 1), then (0, 2) and (0, 1): cosines √½ and 1.
-        table = a_coat_app.compute("0 0\n0,0", "1, 0\n0, 2", "5 5\n\n6\t6", "6 6\n6 7")
-        found = values(table)
-        assert found["a_coat"] == f"{(0.5**0.5 + 1) / 2:.6f}"
-        assert found["n"] == "2"
-        assert "matched_null" not in found
-        assert values(a_coat_app.compute("0 0", "1 0", "5 5", "6 6"))["null"] == "–"
-
-    def test_every_key_has_a_meaning(self) -> None:
-        assert set(values(a_coat_app.compute(*a_coat_app.example()))) == set(a_coat_app.MEANINGS)
-        assert set(a_coat_app.MEANINGS) == set(result_with_everything("a_coat")) - {"scores", "scores_centred"}
-
-    @pytest.mark.parametrize(
-        ("texts", "message"),
-        [
-            (("", "1", "1", "1"), "A is empty. Paste the embeddings"),
-            (("1", "1", " \n ", "1"), "C is empty"),
-            (("1\nx", "1", "1", "1"), "A, line 2: &#x27;x&#x27; is no number. Give numbers separated by"),
-            (("1", f"\n{HOSTILE}", "1", "1"), "B, line 2: &#x27;&lt;img&#x27; is no number"),
-            (("1 2\n1", "1", "1", "1"), "A, line 2 has 1 numbers, but the first row 2."),
-            (("1", "1", "1", "1 2"), r"a, b, c and d must have one shape \[n, dim\]; got a \(1, 1\)"),
-            (("nan", "1", "1", "1"), "a must be finite .* the first is row 0 with nan"),
-            (("1\n" * 2_001, "1", "1", "1"), "A has more than 2,000 rows: run evaluate.load on your own machine"),
-            (("1" * 5_000_001, "", "", ""), "There are 5,000,001 characters, but this form takes 5,000,000 at most"),
-            (("1", "1", "1", "1", "2"), "T has 1 numbers a line, but needs 2"),
-            (("1", "1", "1", "1", "0 -3"), "t_size counts sources, an integer ≥ 1; row 0 is 0"),
-            (("\ud800", "1", "1", "1"), r"A, line 1: &#x27;\\ud800&#x27; is no number"),
-            (("x" * 10_000, "1", "1", "1"), "^A, line 1: &#x27;x+…$"),
-        ],
-    )
-    def test_what_it_refuses(self, texts: tuple[str, ...], message: str) -> None:
-        with pytest.raises(gr.Error) as caught:
-            a_coat_app.compute(*texts)
-        assert re.search(message, caught.value.message)
-        assert len(caught.value.message) < 600
-        assert caught.value.message.encode()
+def refusal(form: Form, *given: Any) -> str:
+    """The message with which a form refuses."""
+    with pytest.raises(gr.Error) as caught:
+        form.compute(*given)
+    message = str(caught.value.message)
+    assert "<" not in message
+    assert len(message) < 600
+    assert message.encode()
+    return message
 
 
-@pytest.mark.usefixtures("forms")
-class TestATreForm:
-    def test_every_key_has_a_meaning(self) -> None:
-        found = values(a_tre_app.compute(*a_tre_app.example(), 2))
-        assert set(found) == set(a_tre_app.MEANINGS)
-        spread = {"seed_std", "a_tre_centred_seed_std"}
-        assert set(a_tre_app.MEANINGS) == set(result_with_everything("a_tre")) - {"scores", "scores_centred"} - spread
-        assert (found["n"], found["steps"], found["collapsed"]) == ("30", "2", "no")
+@pytest.mark.parametrize("name", list_metrics())
+class TestForm:
+    def test_example_s_numbers_are_the_function_s_with_their_meanings(self, name: str, forms: dict[str, Form]) -> None:
+        form, module = forms[name], module_of(name)
+        table = form.compute(*form.example(), *least(form))
+        options = dict(zip(form.options, least(form), strict=True))
+        expected = getattr(module, name)(**module.example(), **options)
+        assert values(table) == {key: app.value_text(expected[key]) for key in module.MEASURES}
+        for measure in module.MEASURES.values():
+            assert measure["meaning"] in table
+        assert form.title == module.MEASURES[name]["heading"]
 
-    @pytest.mark.parametrize(
-        ("scenes", "message"),
-        [
-            ("", "There are no scenes. Paste them, or fill in the example."),
-            ("{", "Scenes, line 1 is no JSON: Expecting property name"),
-            ("[" * 100_000, "Scenes, line 1 is no JSON: maximum recursion depth"),
-            (f"\n{HOSTILE}", "Scenes, line 2 is no JSON"),
-            ("7", r"Scenes, line 1: a scene is \{&quot;split&quot;: &quot;train&quot;"),
-            (scene(more=1), "Scenes, line 1: a scene is"),
-            (scene(split=["train"]), "Scenes, line 1: a scene is"),
-            ('{"split": "train", "sources": "all"}', "Scenes, line 1: a scene is"),
-            (json.dumps({"split": "train", "sources": [{}] * 9}), "Scenes, line 1 has 9 sources, more than 8"),
-            (
-                "\n".join(scene(str(label)) for label in range(257)),
-                "The scenes have 257 different labels, more than 256",
-            ),
-            ("\n".join([scene()] * 2_001), "There are 2,001 scenes, more than 2,000"),
-            ("\n".join([scene(split="dev")] * 5), r"splits\[0\] is &#x27;dev&#x27;, not one of"),
-            ("\n".join([scene()] * 5), "The validation split has 0 scenes; it needs at least 1"),
-            (scene(), "splits must have one entry for each of the 5 embeddings; got 1"),
-            (
-                "\n".join([*[scene(split=s) for s in ("train", "train", "val", "val")], scene(HOSTILE, "test")]),
-                r"scenes\[4\] \(test\) has pitch &quot;&lt;img src=x onerror=document.title=&#x27;broken&#x27;&gt;",
-            ),
-            (
-                "\n".join([*[scene(split=s) for s in ("train", "train", "val", "val")], scene(7, "test")]),
-                "has pitch 7; a label must be a string",
-            ),
-            (
-                "\n".join(
-                    [scene(split=s) for s in ("train", "train", "val")] + ['{"split": "test", "sources": []}'] * 2
-                ),
-                r"scenes\[3\] must be a list of one or more sources",
-            ),
-            (
-                "\n".join(
-                    [scene(split=s) for s in ("train", "train", "val")] + ['{"split": "test", "sources": [3]}'] * 2
-                ),
-                r"scenes\[3\]\[0\] must map attributes to labels; got 3",
-            ),
-        ],
-    )
-    def test_what_it_refuses(self, scenes: str, message: str) -> None:
-        with pytest.raises(gr.Error) as caught:
-            a_tre_app.compute("1 0\n0 1\n1 0\n0 1\n1 1", scenes, 2)
-        assert re.search(message, caught.value.message), caught.value.message
-        assert "<" not in caught.value.message
+    def test_every_feature_and_argument_of_the_example_has_a_box(self, name: str, forms: dict[str, Form]) -> None:
+        form, module = forms[name], module_of(name)
+        assert {box.name for box in form.boxes} == set(module.example())
+        assert {box.name for box in form.boxes if not box.optional} == set(form.metric.features)
+        assert {box.name for box in form.boxes} | set(form.options) <= set(
+            inspect.signature(getattr(module, name)).parameters
+        )
 
-    @pytest.mark.parametrize(
-        ("embeddings", "steps", "message"),
-        [
-            (" ", 2, "There are no embeddings"),
-            ("1 2\n1 b", 2, "Embeddings, line 2: &#x27;b&#x27; is no number"),
-            ("1 2\n1", 2, "Embeddings, line 2 has 1 numbers, but the first row 2."),
-            ("1 " * 257, 2, "The embeddings have 257 dimensions, more than 256"),
-            ("1\n" * 2_001, 2, "There are 2,001 embeddings, more than 2,000"),
-            ("1\n" * 2_500_001, 2, "There are 5,000,002 characters"),
-            ("1", 0, "There must be 1 to 1,000 training steps; got 0"),
-            ("1", 1_001, "There must be 1 to 1,000 training steps; got 1001"),
-            ("inf", 2, "embeddings must be finite"),
-        ],
-    )
-    def test_embeddings_and_steps_that_it_refuses(self, embeddings: str, steps: int, message: str) -> None:
-        with pytest.raises(gr.Error) as caught:
-            a_tre_app.compute(embeddings, scene() if len(embeddings) < 5_000_000 else "", steps)
-        assert re.search(message, caught.value.message), caught.value.message
+    def test_page_s_interface_names_the_arguments(self, name: str, forms: dict[str, Form]) -> None:
+        interface = app.build_page(forms[name]).get_api_info()["named_endpoints"]
+        assert list(interface) == ["/compute"]
+        arguments = [argument["parameter_name"] for argument in interface["/compute"]["parameters"]]
+        assert arguments == [*(box.name for box in forms[name].boxes), *forms[name].options]
+
+    def test_every_box_is_checked(self, name: str, forms: dict[str, Form]) -> None:
+        form = forms[name]
+        example = form.example()
+        rows = len(example[0].splitlines())
+        for place, box in enumerate(form.boxes):
+            for text, message in (
+                ("", f"{box.name} is empty. Paste it, or fill in the example."),
+                ("1\n" * 2_001, f"{box.name} has 2,001 rows, more than 2,000: run evaluate.load on your own machine"),
+                ("1" * 5_000_001, "characters, but this form takes 5,000,000 at most"),
+                (f"{HOSTILE}\n" * rows, "&lt;img|no JSON"),
+                ("\ud800\n" * rows, r"\\ud800|no JSON"),
+                (f"{'x' * 10_000}\n" * rows, "…$|no JSON"),
+            ):
+                if text or not box.optional:
+                    given = [*example[:place], text, *example[place + 1 :], *least(form)]
+                    assert re.search(message, refusal(form, *given)), (box.name, text[:10])
+
+    def test_optional_boxes_may_be_empty(self, name: str, forms: dict[str, Form]) -> None:
+        form = forms[name]
+        texts = ["" if box.optional else text for box, text in zip(form.boxes, form.example(), strict=True)]
+        assert list(values(form.compute(*texts, *least(form)))) == list(form.measures)
+
+    def test_options_out_of_range_are_refused(self, name: str, forms: dict[str, Form]) -> None:
+        form = forms[name]
+        for place, (option, limits) in enumerate(form.options.items()):
+            for value in (limits["least"] - 1, limits["most"] + 1):
+                given = [*least(form)[:place], value, *least(form)[place + 1 :]]
+                assert refusal(form, *form.example(), *given).startswith(f"{option} must be {limits['least']:,} to")
+
+    @pytest.mark.slow
+    def test_a_space_s_page_writes_only_the_metric_s_copy(self, name: str, tmp_path: Path) -> None:
+        space, log = make_space(name, tmp_path / "space"), tmp_path / "attempts.txt"
+        (tmp_path / "tmp").mkdir()
+        code = "import app, pathlib; app.build_page(app.Form(app.metric_beside(pathlib.Path.cwd()))).get_config_file()"
+        environment = process_environment("http://127.0.0.1:1", tmp_path / "home", log)
+        environment |= {"TMPDIR": str(tmp_path / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
+        subprocess.run([sys.executable, "-c", code], cwd=space, env=environment, check=True, timeout=120)
+        written = {path.name for path in tmp_path.rglob("*") if path.is_file() and not path.is_relative_to(space)}
+        # `evaluate` copies the module, and gradio makes a folder for temporary files, which stays empty.
+        assert {name for name in written if not name.endswith(".lock")} == {"__init__.py", f"{name}.py", f"{name}.json"}
+
+
+def test_a_coat_by_hand(forms: dict[str, Form]) -> None:
+    # Steps (1, 0) and (1, 1), then (0, 2) and (0, 1): cosines √½ and 1.
+    numbers = values(forms["a_coat"].compute("0 0\n0,0", "1, 0\n0, 2", "5 5\n\n6\t6", "6 6\n6 7", "", ""))
+    assert numbers["a_coat"] == f"{(0.5**0.5 + 1) / 2:.6f}"
+    assert (numbers["n"], numbers["matched_null"]) == ("2", "–")
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (("1\nx", "1", "1", "1"), "a, line 2: &#x27;x&#x27; is no number. Give numbers separated by commas or spaces."),
+        (("1 2\n1", "1", "1", "1"), "a, line 2 has 1 numbers, but the first row 2."),
+        (("1", "1", "1", "1 2"), r"a, b, c and d must have one shape \[n, dim\]; got a \(1, 1\)"),
+        (("nan", "1", "1", "1"), "a must be finite .* the first is row 0 with nan"),
+        (("1", "1", "1", "1", "2"), "t_size is given without t_level"),
+        (("1", "1", "1", "1", "2 3", "0"), "t_size, line 1: there are 2 numbers, but 1 is needed"),
+        (("1", "1", "1", "1", "0", "-3"), "t_size counts sources, an integer ≥ 1; row 0 is 0"),
+    ],
+)
+def test_what_a_coat_s_form_refuses(texts: tuple[str, ...], message: str, forms: dict[str, Form]) -> None:
+    assert re.search(message, refusal(forms["a_coat"], *texts, *[""] * (6 - len(texts))))
+
+
+SCENE = json.dumps([{"pitch": "low"}])
+SPLITS = "train\ntrain\nval\nval\ntest"
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "scenes", "splits", "message"),
+    [
+        ("1 0 " * 130, SCENE, "train", "embeddings has 260 columns, more than 256"),
+        ("1", "{", "train", "scenes, line 1: this is no JSON: Expecting property name"),
+        ("1", "[" * 100_000, "train", "scenes, line 1: this is no JSON: maximum recursion depth"),
+        ("1", "7", "train", r"scenes, line 1: the JSON must be a list \[...\]"),
+        ("1", json.dumps([{}] * 9), "train", "scenes has 9 items in line 1, more than 8"),
+        (
+            "1",
+            "\n".join(json.dumps([{"pitch": str(label)}]) for label in range(257)),
+            "train",
+            "scenes has 257 different texts, more than 256",
+        ),
+        (None, "\n".join([SCENE] * 5), "dev\n" * 5, r"splits\[0\] is &#x27;dev&#x27;, not one of"),
+        (None, "\n".join([SCENE] * 5), "train\n" * 5, "The validation split has 0 scenes; it needs at least 1"),
+        (None, SCENE, SPLITS, "scenes must have one entry for each of the 5 embeddings; got 1"),
+        (None, "\n".join([SCENE] * 4 + ["[]"]), SPLITS, r"scenes\[4\] must be a list of one or more sources"),
+        (None, "\n".join([SCENE] * 4 + ["{}"]), SPLITS, r"scenes\[4\] must be a list of one or more sources"),
+        (None, "\n".join([SCENE] * 4 + ['{"a": 1}']), SPLITS, r"scenes\[4\]"),
+        (None, "\n".join([SCENE] * 4 + ["[3]"]), SPLITS, r"scenes\[4\]\[0\] must map attributes to labels; got 3"),
+        (
+            None,
+            "\n".join([SCENE] * 4 + [json.dumps([{"pitch": HOSTILE}])]),
+            SPLITS,
+            r"scenes\[4\] \(test\) has pitch &quot;&lt;img src=x onerror=document.title=&#x27;broken&#x27;&gt;",
+        ),
+        (
+            None,
+            "\n".join([SCENE] * 4 + [json.dumps([{"pitch": 7}])]),
+            SPLITS,
+            "has pitch 7; a label must be a string",
+        ),
+    ],
+)
+def test_what_a_tre_s_form_refuses(
+    embeddings: str | None, scenes: str, splits: str, message: str, forms: dict[str, Form]
+) -> None:
+    matrix = "1 0\n0 1\n1 0\n0 1\n1 1" if embeddings is None else embeddings
+    assert re.search(message, refusal(forms["a_tre"], matrix, scenes, splits, 100))
+
+
+def test_boxes_of_other_features() -> None:
+    import datasets
+
+    whole = Box.of("labels", "", datasets.Value("int32"))
+    assert whole.values("3\n4", {}) == [3, 4]
+    words = Box.of("answers", "", datasets.Value("string"))
+    assert words.values(" a dog \n\ntwo cats", {}) == ["a dog", "two cats"]
+    assert words.text(["a dog", "two cats"]) == "a dog\ntwo cats"
+    lists = Box.of("choices", "", datasets.List(datasets.Value("string")))
+    assert lists.values('["a", "b"]', {}) == [["a", "b"]]
+
+
+def test_page_says_which_module_it_needs(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="must hold one metric module; it has 0"):
+        app.metric_beside(tmp_path)
 
 
 # ----- the Spaces as they run
@@ -324,12 +352,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture(scope="module", params=METRICS)
+@pytest.fixture(scope="module", params=list_metrics())
 def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """Name and address of a Space that runs from a copy of its folder, with caches of its own and no network."""
     name, root = request.param, tmp_path_factory.mktemp("space")
-    folder, log, output = root / "space", root / "attempts.txt", root / "output.txt"
-    shutil.copytree(FOLDER / name, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    folder, log, output = make_space(name, root / "space"), root / "attempts.txt", root / "output.txt"
     (root / "tmp").mkdir()
     port = free_port()
     environment = process_environment("http://127.0.0.1:1", root / "home", log)
@@ -352,9 +379,7 @@ def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         process.wait(30)
     assert not log.exists(), log.read_text()
     assert "Traceback" not in output.read_text()
-    assert {path.name for path in folder.iterdir()} == {path.name for path in (FOLDER / name).iterdir()} - {
-        "__pycache__"
-    }
+    assert {path.name for path in folder.iterdir()} == {"README.md", "app.py", "requirements.txt", f"{name}.py"}
 
 
 def answers(port: int) -> bool:
@@ -389,8 +414,18 @@ def fill_example(page: Any) -> list[str]:
     return [box.input_value() for box in page.locator("textarea").all()]
 
 
+def few_steps(page: Any) -> dict[str, Any]:
+    """Have fits take few steps where there is a field for it; the options."""
+    if not page.get_by_role("spinbutton").count():
+        return {}
+    page.get_by_role("spinbutton").fill("100")
+    page.keyboard.press("Tab")
+    return {"max_steps": 100, "progress": False}
+
+
 def compute(page: Any) -> dict[str, str]:
     """Press Compute, and read the table."""
+    few_steps(page)
     page.get_by_role("button", name="Compute").click()
     page.get_by_role("cell", name="mrr_chance").wait_for()
     rows = [row.locator("td").all_inner_texts() for row in page.locator("tbody tr").all()]
@@ -400,35 +435,18 @@ def compute(page: Any) -> dict[str, str]:
 @pytest.mark.browser
 class TestInABrowser:
     def test_the_example_s_scores_are_the_module_s(self, page: Any, space: tuple[str, str]) -> None:
-        texts = fill_example(page)
-        matrix = np.loadtxt(texts[0].splitlines(), delimiter=",")
-        if space[0] == "a_coat":
-            found = compute(page)
-            others = [np.loadtxt(text.splitlines(), delimiter=",") for text in texts[1:4]]
-            size, level = np.loadtxt(texts[4].splitlines(), delimiter=",").T
-            expected = a_coat(matrix, *others, t_size=size, t_level=level)
-            assert list(found) == list(expected)
-            for key, value in expected.items():
-                assert float(found[key]) == pytest.approx(value, abs=5.1e-7)
-        else:
-            page.get_by_role("spinbutton").fill("200")
-            page.keyboard.press("Tab")
-            found = compute(page)
-            lines = [json.loads(line) for line in texts[1].splitlines()]
-            scenes, splits = [line["sources"] for line in lines], [line["split"] for line in lines]
-            expected = a_tre(matrix, scenes, splits, max_steps=200, progress=False)
-            assert list(found) == list(expected)
-            for key in ("constant", "ridge_r2", "ridge_r2_null", "top1_chance", "n"):
-                assert float(found[key]) == pytest.approx(expected[key], abs=5.1e-7)
+        fill_example(page)
+        module = module_of(space[0])
+        numbers = compute(page)
+        expected = getattr(module, space[0])(**module.example(), **few_steps(page))
+        assert list(numbers) == list(module.MEASURES)
+        for key, measure in module.MEASURES.items():
             # Another number of threads may round otherwise.
-            for key in ("a_tre", "std", "a_tre_centred"):
-                assert float(found[key]) == pytest.approx(expected[key], abs=1e-3)
+            if isinstance(expected[key], float):
+                assert float(numbers[key]) == pytest.approx(expected[key], abs=1e-3 if "fitted" in measure else 5.1e-7)
 
     def test_a_refusal_says_why_and_no_old_score_stays(self, page: Any) -> None:
         fill_example(page)
-        if page.get_by_role("spinbutton").count():
-            page.get_by_role("spinbutton").fill("100")
-            page.keyboard.press("Tab")
         compute(page)
         page.locator("textarea").first.fill("1, 2\n3, four")
         page.get_by_role("button", name="Compute").click()
@@ -443,7 +461,7 @@ class TestInABrowser:
         page.get_by_role("button", name="Compute").click()
         page.get_by_text(f'line 1: "{hostile}" is no number.').wait_for()
         assert page.locator("img[src=x], [onerror]").count() == 0
-        assert page.title() == {"a_coat": "A-COAT", "a_tre": "A-TRE"}[space[0]]
+        assert page.title() == module_of(space[0]).MEASURES[space[0]]["heading"]
 
     @pytest.mark.parametrize("space", ["a_tre"], indirect=True)
     def test_the_fit_s_progress_is_shown(self, page: Any) -> None:
@@ -462,9 +480,6 @@ class TestInABrowser:
     def test_nothing_is_wider_than_the_screen(self, page: Any, width: int) -> None:
         page.set_viewport_size({"width": width, "height": 800})
         fill_example(page)
-        if page.get_by_role("spinbutton").count():
-            page.get_by_role("spinbutton").fill("100")
-            page.keyboard.press("Tab")
         found = compute(page)
         assert page.evaluate("document.documentElement.scrollWidth") == width
         table = page.locator("table").bounding_box()
