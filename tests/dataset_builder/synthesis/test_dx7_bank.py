@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.synthesis.dx7 import Operator, Voice, load_bank
+from audio_compositionality.dataset_builder.synthesis.dx7.bank import load_bank
+from audio_compositionality.dataset_builder.synthesis.dx7.voice import Operator, Voice
+from audio_compositionality.support.errors import InputError
 
 
 def pack_voice(voice: Voice) -> bytes:
@@ -109,7 +111,7 @@ def test_values_out_of_range_become_the_maximum(tmp_path, voices):
 def test_damage_is_named(tmp_path, bank, damage, message):
     path = tmp_path / "damaged.syx"
     path.write_bytes(damage(bank))
-    with pytest.raises(ValueError, match=rf"damaged\.syx .*{message}"):
+    with pytest.raises(InputError, match=rf"damaged\.syx .*{message}"):
         load_bank(path)
 
 

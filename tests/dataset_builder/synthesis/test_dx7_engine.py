@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import jv
 
-from audio_compositionality.dataset_builder.synthesis.dx7 import Operator, Voice, render
 from audio_compositionality.dataset_builder.synthesis.dx7.arithmetic import power_of_two, sine
+from audio_compositionality.dataset_builder.synthesis.dx7.engine import render
+from audio_compositionality.dataset_builder.synthesis.dx7.voice import Operator, Voice
+from audio_compositionality.support.errors import InputError
 
 RATE = 32_000
 LEVEL_STEP = 20 * math.log10(2) / 8  # 0.7526 dB
@@ -364,5 +366,5 @@ def test_power_of_two(exponent):
     ],
 )
 def test_arguments_are_checked(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         render(Voice(), **({"note": 60, "duration": 0.1, "key_up": 0.05} | arguments))

@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.synthesis.dx7 import Operator, Voice, render
+from audio_compositionality.dataset_builder.synthesis.dx7.engine import render
+from audio_compositionality.dataset_builder.synthesis.dx7.voice import Operator, Voice
 
 dexed = pytest.importorskip("dexed", reason="dexed-py, the reference DX7, is not installed")
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio_compositionality.dataset_builder.synthesis.dx7 import Operator, Voice
+from audio_compositionality.dataset_builder.synthesis.dx7.voice import Operator, Voice
+from audio_compositionality.support.errors import InputError
 
 # Highest value of each byte in the DX7's VCED format, operators 6 to 1 first (Yamaha MIDI data format).
 OPERATOR_MAXIMA = [99] * 11 + [3, 3, 7, 3, 7, 99, 1, 31, 99, 14]
@@ -84,7 +85,7 @@ def test_unprintable_characters_of_a_name_become_blanks():
 
 @pytest.mark.parametrize("length", [0, 128, 154, 156])
 def test_wrong_number_of_bytes(length):
-    with pytest.raises(ValueError, match=rf"{length} bytes.*155"):
+    with pytest.raises(InputError, match=rf"{length} bytes.*155"):
         Voice.from_vced(bytes(length))
 
 
@@ -108,7 +109,7 @@ def test_wrong_number_of_bytes(length):
     ],
 )
 def test_operator_fields_are_checked(field, value):
-    with pytest.raises(ValueError, match=rf"{field}.* is .*must be"):
+    with pytest.raises(InputError, match=rf"{field}.* is .*must be"):
         Operator(**{field: value})
 
 
@@ -137,7 +138,7 @@ def test_operator_fields_are_checked(field, value):
     ],
 )
 def test_voice_fields_are_checked(field, value):
-    with pytest.raises(ValueError, match=rf"{field}.* is .*must be"):
+    with pytest.raises(InputError, match=rf"{field}.* is .*must be"):
         Voice(**{field: value})
 
 

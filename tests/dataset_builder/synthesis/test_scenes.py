@@ -5,8 +5,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audio_compositionality.dataset_builder import Quadruple, Scene, Source
-from audio_compositionality.dataset_builder.synthesis.scenes import EMPTY, count_scenes, sample_quadruples, sample_scenes
+from audio_compositionality.dataset_builder.synthesis.scenes import (
+    EMPTY,
+    Quadruple,
+    Scene,
+    Source,
+    count_scenes,
+    sample_quadruples,
+    sample_scenes,
+)
+from audio_compositionality.support.errors import InputError
 
 BELL = Source(0, 1, 2, 3)
 REED = Source(4, 5, 6, 7)
@@ -21,23 +29,23 @@ def test_codes_number_all_sources_once():
 
 @pytest.mark.parametrize("code", [-1, 81])
 def test_a_code_out_of_range_is_refused(code):
-    with pytest.raises(ValueError, match=f"code is {code}"):
+    with pytest.raises(InputError, match=f"code is {code}"):
         Source.from_code(code, 3)
 
 
 def test_a_class_out_of_range_is_refused():
-    with pytest.raises(ValueError, match="pitch is -1"):
+    with pytest.raises(InputError, match="pitch is -1"):
         Source(0, -1, 0, 0)
-    with pytest.raises(ValueError, match="class of 3 or more"):
+    with pytest.raises(InputError, match="class of 3 or more"):
         Source(0, 3, 0, 0).code(3)
 
 
 def test_a_scene_holds_each_source_once():
-    with pytest.raises(ValueError, match="holds a source twice"):
+    with pytest.raises(InputError, match="holds a source twice"):
         Scene("x", "train", (BELL, BELL), (0, 1))
-    with pytest.raises(ValueError, match="has no source"):
+    with pytest.raises(InputError, match="has no source"):
         Scene("x", "train", (), ())
-    with pytest.raises(ValueError, match="1 sources but 2 onsets"):
+    with pytest.raises(InputError, match="1 sources but 2 onsets"):
         Scene("x", "train", (BELL,), (0, 1))
 
 
@@ -46,11 +54,11 @@ def test_the_key_of_a_scene_leaves_onsets_and_order_out():
 
 
 def test_a_quadruple_adds_other_sources_to_different_scenes():
-    with pytest.raises(ValueError, match="A and T share"):
+    with pytest.raises(InputError, match="A and T share"):
         Quadruple("x", (BELL,), (REED,), (BELL,), (0,), (0,), (0,))
-    with pytest.raises(ValueError, match="C and T share"):
+    with pytest.raises(InputError, match="C and T share"):
         Quadruple("x", (BELL,), (REED,), (REED,), (0,), (0,), (0,))
-    with pytest.raises(ValueError, match="A and C are the same"):
+    with pytest.raises(InputError, match="A and C are the same"):
         Quadruple("x", (BELL,), (BELL,), (PAD,), (0,), (1,), (0,))
 
 
@@ -87,7 +95,7 @@ class TestSampleScenes:
         assert (other != self.scenes).any()
 
     def test_a_pool_larger_than_half_of_all_scenes_is_refused(self):
-        with pytest.raises(ValueError, match="2,516 scenes"):
+        with pytest.raises(InputError, match="2,516 scenes"):
             sample_scenes(np.random.default_rng(0), 1_259, 2, 4)
         assert len(sample_scenes(np.random.default_rng(0), 1_258, 2, 4)) == 1_258
 
@@ -120,5 +128,5 @@ class TestSampleQuadruples:
 
     def test_a_pool_that_cannot_be_filled_is_refused(self):
         available = sum(math.comb(16, n) for n in (1, 2)) ** 2
-        with pytest.raises(ValueError, match=f"{available:,}"):
+        with pytest.raises(InputError, match=f"{available:,}"):
             sample_quadruples(np.random.default_rng(0), available // 100 + 1, 2, 2)

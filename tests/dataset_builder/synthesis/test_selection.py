@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from audio_compositionality.dataset_builder.synthesis.scenes import EMPTY, Source, sample_quadruples, sample_scenes
-from audio_compositionality.dataset_builder.synthesis.selection import (attribute_classes, entropy_bins, objective, quadruple_entropy, scene_entropy, select_balanced, split_balanced, uniform_targets)
+from audio_compositionality.dataset_builder.synthesis.selection import (
+    attribute_classes,
+    entropy_bins,
+    objective,
+    quadruple_entropy,
+    scene_entropy,
+    select_balanced,
+    split_balanced,
+    uniform_targets,
+)
+from audio_compositionality.support.errors import InputError
 
 
 def codes_of(*sources: Source, width: int = 4) -> np.ndarray:
@@ -90,7 +100,7 @@ def test_a_selection_has_the_size_asked_for_and_no_repeats(candidates, count, se
     rng = np.random.default_rng(seed)
     bins = rng.integers(0, 4, (candidates, 3))
     if count > candidates:
-        with pytest.raises(ValueError, match="cannot be chosen"):
+        with pytest.raises(InputError, match="cannot be chosen"):
             select_balanced(bins, count, rng)
     else:
         chosen = select_balanced(bins, count, rng)
@@ -111,5 +121,5 @@ def test_splits_are_disjoint_and_balanced():
 
 
 def test_splits_that_do_not_add_up_are_refused():
-    with pytest.raises(ValueError, match="do not add up to the 10"):
+    with pytest.raises(InputError, match="do not add up to the 10"):
         split_balanced(np.zeros((10, 4), np.int64), [8, 1], np.random.default_rng(0))

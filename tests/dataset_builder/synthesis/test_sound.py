@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from scipy import fft
 
-from audio_compositionality.dataset_builder import (BenchmarkConfig, DatasetError, Quadruple, RenderedBenchmark, Scene, Source, render_tone_bank)
-from audio_compositionality.dataset_builder.synthesis.dx7 import Operator, Voice
-from audio_compositionality.dataset_builder.synthesis.sound import to_waveforms
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.synthesis.dx7.voice import Operator, Voice
+from audio_compositionality.dataset_builder.synthesis.scenes import Quadruple, Scene, Source
+from audio_compositionality.dataset_builder.synthesis.settings import SceneSettings
+from audio_compositionality.dataset_builder.synthesis.sound import render_tone_bank
 
 SINE = Voice(operators=(Operator(output_level=99), *[Operator()] * 5))
-SINE_AND_TIMBRES = BenchmarkConfig(voices=(SINE, *BenchmarkConfig().voices[1:]))
+SINE_AND_TIMBRES = SceneSettings(voices=(SINE, *SceneSettings().voices[1:]))
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +30,16 @@ def test_there_are_512_tones_of_unit_peak_and_their_period(bank):
     assert len(bank.tones) == 512
     for (_, _, rate), tone in bank.tones.items():
         assert np.abs(tone).max() == 1
-        assert len(tone) == bank.config.periods[rate]
+        assert len(tone) == bank.settings.periods[rate]
         assert np.abs(tone[-1]) < 0.02
 
 
 def test_a_sine_source_has_its_pitch_rate_and_amplitude(bank):
-    config = bank.config
+    settings = bank.settings
     clip = bank.scene_clip(scene(Source(0, 5, 7, 3))) / 32_767
     assert clip.shape == (320_000,)
-    assert np.abs(clip).max() == pytest.approx(10 ** (config.decibels[3] / 20), abs=1e-4)
-    period = config.periods[7]
+    assert np.abs(clip).max() == pytest.approx(10 ** (settings.decibels[3] / 20), abs=1e-4)
+    period = settings.periods[7]
     held = clip[: period // 2 - 400]
     spectrum = np.abs(fft.rfft(held * np.hanning(len(held)), 2**20))
     assert spectrum.argmax() * 32_000 / 2**20 == pytest.approx(440 * 2 ** ((69 - 69) / 12), abs=0.5)
@@ -93,49 +95,52 @@ def test_the_clips_of_a_quadruple_are_additive_under_one_gain(bank):
 
 def test_a_soft_quadruple_is_left_at_its_level(bank):
     soft = dataclasses.replace(LOUD, a=(Source(0, 1, 2, 0),), a_onsets=(0,), t=(Source(3, 3, 3, 0),), t_onsets=(0,))
-    assert np.abs(bank.quadruple_clips(soft)[0]).max() == pytest.approx(32_766 * bank.config.gains[0], abs=1)
+    assert np.abs(bank.quadruple_clips(soft)[0]).max() == pytest.approx(32_766 * bank.settings.gains[0], abs=1)
 
 
-def test_the_level_variant_normalises_each_clip(bank):
-    variant = dataclasses.replace(bank, config=dataclasses.replace(bank.config, level="clip"))
-    a, b, _, _ = variant.quadruple_clips(LOUD).astype(int)
+def test_without_a_shared_gain_each_clip_has_its_own(bank):
+    a, b, _, _ = bank.quadruple_clips(LOUD, shared_gain=False).astype(int)
     assert np.abs(a).max() == np.abs(b).max() == 32_766
 
 
-def test_16_bit_samples_are_read_as_audio_readers_read_them():
-    samples = np.array([-32_768, 0, 1, 32_767], np.int16)
-    assert to_waveforms(samples).tolist() == [-1, 0, 1 / 32_768, 32_767 / 32_768]
-    assert to_waveforms(samples).dtype == np.float32
+def test_equal_sound_is_rendered_once(bank):
+    other = render_tone_bank(dataclasses.replace(bank.settings, seed=1, duration=11, amplitude_range=(-20, 0)))
+    assert other.tones is bank.tones
+    assert other.mix([Source(0, 0, 0, 0)], [0]).shape == (352_000,)
+    assert render_tone_bank(dataclasses.replace(bank.settings, velocity=90)).tones is not bank.tones
 
 
 def test_a_silent_voice_is_named():
     mute = Voice(name="MUTE", operators=(Operator(output_level=0), *[Operator()] * 5))
     with pytest.raises(DatasetError, match="voice 'MUTE' is silent at MIDI note 39"):
-        render_tone_bank(BenchmarkConfig(voices=(mute, *BenchmarkConfig().voices[1:])))
+        render_tone_bank(SceneSettings(voices=(mute, *SceneSettings().voices[1:])))
 
 
 class TestDefaultTimbres:
-    bank = RenderedBenchmark("default", BenchmarkConfig()).tone_bank
+    @pytest.fixture(scope="class")
+    def default_bank(self):
+        return render_tone_bank(SceneSettings())
 
-    def test_every_voice_is_in_tune(self):
+    def test_every_voice_is_in_tune(self, default_bank):
         """The strongest partial of the held part is the note's, or a low multiple of its half, within 20 cents."""
         for timbre in range(8):
-            for pitch, note in enumerate(self.bank.config.pitches):
-                tone = self.bank.tones[timbre, pitch, 0]
+            for pitch, note in enumerate(default_bank.settings.pitches):
+                tone = default_bank.tones[timbre, pitch, 0]
                 held = tone[1_600 : len(tone) // 2]
                 spectrum = np.abs(fft.rfft(held * np.hanning(len(held)), 2**20))
                 ratio = spectrum.argmax() * 32_000 / 2**20 / (440 * 2 ** ((note - 69) / 12))
                 partial = round(2 * ratio) / 2
-                name = self.bank.config.voices[timbre].name
+                name = default_bank.settings.voices[timbre].name
                 assert 0.5 <= partial <= 16, (name, note, ratio)
                 assert abs(1200 * np.log2(ratio / partial)) < 20, (name, note, ratio)
 
-    def test_voices_are_distinct(self):
+    @pytest.mark.slow
+    def test_voices_are_distinct(self, default_bank):
         """Log-mel spectrograms of any two voices at one note and rate differ by more than 5 dB a cell."""
         for pitch in range(8):
             spectra = []
             for timbre in range(8):
-                tone = self.bank.tones[timbre, pitch, 7]
+                tone = default_bank.tones[timbre, pitch, 7]
                 tone = tone / np.sqrt((tone**2).mean())
                 mel = librosa.feature.melspectrogram(y=tone, sr=32_000, n_fft=1024, hop_length=256, n_mels=96, fmin=30)
                 spectra.append(librosa.power_to_db(mel, ref=1.0, amin=1e-9))

@@ -1,0 +1,71 @@
+"""The quadruples of the presets, and which rows are refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.recipes.a_coat import RECIPE, QuadrupleSettings
+from audio_compositionality.dataset_builder.synthesis.scenes import ATTRIBUTES
+from audio_compositionality.dataset_builder.synthesis.selection import NUM_BINS, entropy_bins
+from audio_compositionality.support.errors import InputError
+
+SOURCE = {"timbre_label": "a", "pitch_label": "b", "rate_label": "c", "amplitude_label": "d"}
+
+
+def test_the_presets_have_the_sizes_that_are_documented():
+    assert {name: settings.quadruples for name, settings in RECIPE.presets.items()} == {"mini": 64, "full": 2_000}
+    assert {settings.quadruple_candidates for settings in RECIPE.presets.values()} == {50_000}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"level": "loud"}, "level is 'loud'; choose one of shared, clip"),
+        ({"quadruples": 50_001}, "quadruples is 50001"),
+    ],
+)
+def test_settings_out_of_range_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        QuadrupleSettings(**changes)
+
+
+def test_full_quadruples_are_balanced():
+    rows = RECIPE.render(RECIPE.presets["full"]).rows
+    assert len({row["id"] for row in rows}) == len(rows) == 2_000
+    for attribute in ATTRIBUTES:
+        values = [[row["entropy"][attribute]] for row in rows]
+        counts = np.bincount(entropy_bins(np.array(values)).ravel(), minlength=NUM_BINS)
+        assert counts == pytest.approx([400] * 5, abs=8)
+
+
+def test_gains_are_those_of_the_labels():
+    rendering = RECIPE.render(RECIPE.presets["mini"])
+    for row in rendering.rows:
+        for part in "ACT":
+            decibels = [float(source["amplitude_label"].removesuffix(" dB")) for source in row["metadata"][part]]
+            assert row["gains"][part] == pytest.approx([10 ** (decibel / 20) for decibel in decibels], rel=1e-4)
+            assert len(row["onsets"][part]) == len(row["gains"][part])
+
+
+def test_the_level_is_a_setting(small_data):
+    settings = dataclasses.replace(small_data.settings["a_coat"], level="clip")
+    shared, separate = (RECIPE.render(of_level) for of_level in (small_data.settings["a_coat"], settings))
+    assert shared.rows == separate.rows
+    assert (_step(shared, 0, "B", "A") == _step(shared, 0, "D", "C")).all()
+    assert any(
+        (_step(separate, row, "B", "A") != _step(separate, row, "D", "C")).any() for row in range(len(separate.rows))
+    )
+
+
+def _step(rendering, row, to, start):
+    clips = dict(zip("ABCD", rendering.clips(row), strict=True))
+    return clips[to] - clips[start]
+
+
+@pytest.mark.parametrize("metadata", [None, [SOURCE], {"A": [SOURCE], "C": [SOURCE]}, {"A": [], "C": [], "T": []}])
+def test_a_row_without_its_sources_is_refused(metadata):
+    with pytest.raises(DatasetError, match="row x: metadata is"):
+        RECIPE.check_row({"id": "x", "metadata": metadata})
+    RECIPE.check_row({"id": "x", "metadata": {part: [SOURCE] for part in "ACT"}})

@@ -1,0 +1,82 @@
+"""The scenes of the presets, and which rows are refused."""
+
+import dataclasses
+import math
+
+import pytest
+
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.recipes.a_tre import RECIPE, SplitSceneSettings
+from audio_compositionality.dataset_builder.synthesis.scenes import ATTRIBUTES
+from audio_compositionality.support.errors import InputError
+
+SOURCE = {"timbre_label": "a", "pitch_label": "b", "rate_label": "c", "amplitude_label": "d"}
+
+
+def test_the_presets_have_the_sizes_that_are_documented():
+    sizes = {name: list(settings.split_sizes.values()) for name, settings in RECIPE.presets.items()}
+    assert sizes == {"mini": [512, 64, 64], "full": [8_000, 1_000, 1_000]}
+    assert {settings.scene_candidates for settings in RECIPE.presets.values()} == {150_000}
+
+
+@pytest.mark.parametrize("changes", [{"test_scenes": 0}, {"train_scenes": 149_000}])
+def test_settings_out_of_range_are_refused(changes):
+    with pytest.raises(InputError, match="_scenes is"):
+        SplitSceneSettings(**changes)
+
+
+@pytest.fixture(scope="module")
+def full():
+    return RECIPE.render(RECIPE.presets["full"])
+
+
+class TestFull:
+    def test_no_scene_is_in_two_splits_or_twice_in_one(self, full):
+        assert len({scene.key for scene in full.scenes}) == len(full.scenes) == 10_000
+
+    def test_splits_have_their_sizes_in_order(self, full):
+        splits = [scene.split for scene in full.scenes]
+        assert splits == ["train"] * 8_000 + ["validation"] * 1_000 + ["test"] * 1_000
+        assert len({scene.id for scene in full.scenes}) == 10_000
+
+    def test_entropies_are_near_uniform_in_every_split(self, full):
+        for split, size in full.settings.split_sizes.items():
+            rows = [row for row in full.rows if row["split"] == split][:1_000]
+            for attribute in ATTRIBUTES:
+                # The attainable values 0, .27-.33, .50-.53 and .67 fall into four of five bins.
+                values = [row["entropy"][attribute] for row in rows]
+                shares = [
+                    sum(low <= value < high for value in values) / len(rows)
+                    for low, high in ((0, 0.1), (0.1, 0.4), (0.4, 0.6), (0.6, 0.7))
+                ]
+                tolerance = 0.01 if size <= 1_000 else 3 * math.sqrt(0.25 * 0.75 / 1_000)
+                assert shares == pytest.approx([0.25] * 4, abs=tolerance)
+
+    def test_onsets_lie_within_the_period_and_fill_it(self, full):
+        phases = [
+            onset / full.settings.periods[source.rate]
+            for scene in full.scenes
+            for source, onset in zip(scene.sources, scene.onsets, strict=True)
+        ]
+        assert 0 <= min(phases) < 0.001
+        assert 0.999 < max(phases) < 1
+
+
+def test_locked_onsets_are_zero(small_data):
+    locked = RECIPE.render(dataclasses.replace(small_data.settings["a_tre"], onset="locked"))
+    assert all(onset == 0 for scene in locked.scenes for onset in scene.onsets)
+
+
+def test_gains_are_those_of_the_labels(small_data):
+    for row in small_data.configuration("a_tre").rows:
+        decibels = [float(source["amplitude_label"].removesuffix(" dB")) for source in row["metadata"]]
+        assert row["gains"] == pytest.approx([10 ** (decibel / 20) for decibel in decibels], rel=1e-4)
+
+
+def test_a_row_without_its_sources_is_refused():
+    for metadata in (None, [], {"A": [SOURCE]}):
+        with pytest.raises(DatasetError, match="it lists at least one source"):
+            RECIPE.check_row({"id": "x", "metadata": metadata})
+    with pytest.raises(DatasetError, match="row x: a source lacks pitch_label"):
+        RECIPE.check_row({"id": "x", "metadata": [{**SOURCE, "pitch_label": None}]})
+    RECIPE.check_row({"id": "x", "metadata": [SOURCE]})

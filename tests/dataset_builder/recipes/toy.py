@@ -1,0 +1,84 @@
+"""A recipe as another package could bring it: pairs of clips of different length, and a list of clips a row."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+import numpy as np
+from datasets import Audio, Features, List, Value
+
+from audio_compositionality.dataset_builder import recipes
+from audio_compositionality.dataset_builder.data import DatasetError
+
+
+@dataclass(frozen=True)
+class ToySettings:
+    count: int = 20
+    sample_rate: int = 8_000
+
+    def values(self):
+        return asdict(self)
+
+
+class RenderedToys:
+    def __init__(self, settings):
+        self.settings = settings
+        self.sample_rate = settings.sample_rate
+
+    @cached_property
+    def rows(self):
+        splits = ["train"] * (self.settings.count - 3) + ["test"] * 3
+        return [
+            {"id": f"toy-{index}", "split": split, "text": f"toy {index}", "parts": index % 3}
+            for index, split in enumerate(splits)
+        ]
+
+    def clips(self, index):
+        lengths = (100 + index, 50, *[30 + part for part in range(index % 3)])
+        return [np.arange(1, length + 1, dtype=np.int16) + index for length in lengths]
+
+
+class Toys:
+    name = "toys"
+    version = 3
+    splits = ("train", "test")
+    one_length = False
+    presets = {"mini": ToySettings(), "tiny": ToySettings(5)}  # noqa: RUF012
+
+    def features(self, settings):
+        audio = Audio(sampling_rate=settings.sample_rate)
+        return Features(
+            {
+                "id": Value("string"),
+                "long": audio,
+                "short": audio,
+                "more": List(audio),
+                "text": Value("string"),
+                "parts": Value("int32"),
+            }
+        )
+
+    def clip_names(self, row):
+        return ("long", "short", *[f"more/{number}" for number in range(row["parts"])])
+
+    def render(self, settings):
+        return RenderedToys(settings)
+
+    def check_row(self, row):
+        if not row["text"].startswith("toy"):
+            raise DatasetError(f"row {row['id']}: the text is {row['text']!r}; it begins with toy")
+
+    def describe(self, settings):
+        return f"{settings.count} toys for $5 at {settings.sample_rate} Hz."
+
+
+@contextmanager
+def registered(recipe) -> Iterator[None]:
+    """A recipe that is known for a while."""
+    before = dict(recipes._registry._added)
+    recipes.register_recipe(recipe)
+    try:
+        yield
+    finally:
+        recipes._registry._added = before
