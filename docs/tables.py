@@ -37,7 +37,9 @@ def measures() -> str:
             (f"`{measure.name}`", measure.heading, f"{measure.meaning}{null_of(measure.null)}")
             for measure in task.info.measures
         ]
-        parts.append(f"### {task.info.title}\n\n{task.info.question}\n\n{markdown(('key', 'heading', 'meaning'), rows)}")
+        parts.append(
+            f"### {task.info.title}\n\n{task.info.question}\n\n{markdown(('key', 'heading', 'meaning'), rows)}"
+        )
     return "\n\n".join(parts)
 
 
