@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError
 from audio_compositionality.support.text import shortened
 

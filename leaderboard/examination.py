@@ -13,6 +13,7 @@ from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.copies import Earlier, near_duplicates
 from audio_compositionality.evaluator.submissions.record import Record
 from audio_compositionality.evaluator.submissions.submission import (
+    claim_problem,
     open_result_task,
     parse_submission,
     policy_problem,
@@ -162,8 +163,6 @@ def _check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> Non
     """Refuse, with ResultError, a submission without embeddings that does not fit its data."""
     submission = parse_submission(files, name)
     opened = open_result_task(submission.result, data)
-    problem = policy_problem(submission.result, opened)
-    if problem is None and submission.samples.ids != opened.samples.ids:
-        problem = "its samples are not those of the data, in their order"
+    problem = policy_problem(submission.result, opened) or claim_problem(submission, opened)
     if problem is not None:
         raise ResultError(problem)

@@ -6,7 +6,7 @@ import io
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -14,19 +14,21 @@ from typing import Generic, TypeVar
 from matplotlib.figure import Figure
 from PIL import Image
 
-from audio_compositionality.dataset_builder import PRESETS, open_benchmark
-from audio_compositionality.evaluator.compare import comparison as compared
-from audio_compositionality.evaluator.compare.comparison import OpenedData, compare_entries, describe_data
-from audio_compositionality.evaluator.figures.figures.figure_files import figure_style
-from audio_compositionality.evaluator.figures.figures.figures import FigureError, diversity_panels, score_boxes
-from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.evaluator.compare.comparison import OpenedData, compare_loaded, describe_data
+from audio_compositionality.evaluator.compare.loading import ComparedResult
+from audio_compositionality.evaluator.figures.figures import diversity_panels, score_boxes
+from audio_compositionality.evaluator.figures.files import figure_style
+from audio_compositionality.evaluator.figures.kinds import FigureError
 from audio_compositionality.evaluator.results.result import ResultError
-from audio_compositionality.evaluator.submissions.submission import read_samples
+from audio_compositionality.evaluator.submissions.submission import preset_with, read_samples
 from audio_compositionality.evaluator.submissions.submission_files import SAMPLES_LIMIT
-from audio_compositionality.hub import Hub, Repository
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.errors import HubError, Repository
+from audio_compositionality.support.text import shortened
+from audio_compositionality.tasks.registry import load_task
 
 from .entries import Entry
-from .table import shortened
 
 MOST = 12
 """Entries in one plot."""
@@ -60,30 +62,28 @@ class Drawing:
 class Plots:
     """Draws entries; what was fetched and drawn for one visitor is kept for the next."""
 
-    def __init__(self, hub: Hub, repository: Repository, reader: ParquetReader) -> None:
+    def __init__(self, hub: Hub, repository: Repository) -> None:
         """Nothing is fetched yet.
 
         Args:
             hub: where from.
             repository: of the results.
-            reader: of the strangers' files.
         """
         self._hub = hub
         self._repository = repository
-        self._reader = reader
         # Matplotlib's settings are those of the whole process. Nothing is fetched while one holds it.
         self._drawing = threading.Lock()
-        self._samples: _Kept[tuple[str, str], compared.Entry] = _Kept(_SAMPLES_KEPT)
+        self._samples: _Kept[tuple[str, str], ComparedResult] = _Kept(_SAMPLES_KEPT)
         self._drawings: _Kept[tuple[str, frozenset[tuple[str, str]]], Drawing] = _Kept(_DRAWINGS_KEPT)
         self._data: _Kept[tuple[str, str], OpenedData] = _Kept(8)
 
-    def draw(self, commit: str, entries: Sequence[Entry], measure: str = "score") -> Drawing:
-        """The plots of entries of one task and data; none of no entries.
+    def draw(self, commit: str, entries: Sequence[Entry], measure: str) -> Drawing:
+        """The plots of entries of one version of a task and data; none of no entries.
 
         Args:
             commit: of the repository that they were read from.
             entries: at most `MOST`; further ones are left out, with a note.
-            measure: ``score`` or ``centred``.
+            measure: name of one that is a mean over samples.
         """
         if not entries:
             return Drawing(None, None, ())
@@ -95,25 +95,14 @@ class Plots:
         return drawing
 
     def _draw(self, commit: str, entries: Sequence[Entry], measure: str) -> Drawing:
-        result = entries[0].result
         notes = [] if len(entries) <= MOST else [f"Only the first {MOST} of {len(entries)} are drawn."]
-        data = self.data(result.task, result.fingerprint)
-        known = None if data.samples is None else set(data.samples.ids)
-        loaded, trouble = [], False
-        for entry, label in zip(entries[:MOST], labels(entries[:MOST]), strict=True):
-            try:
-                samples = self._samples.get((entry.id, entry.status), partial(self._load, commit, entry))
-                if known is not None and not known.issuperset(samples.ids):
-                    raise ResultError("it has samples that the data do not have")
-            except (OSError, ResultError) as error:
-                trouble = trouble or isinstance(error, OSError)
-                notes.append(f"Not drawn: {shortened(label)}: {shortened(str(error), 300)}")
-                continue
-            loaded.append(_relabelled(samples, label))
+        data = self.data(entries[0])
+        loaded, troubles, trouble = self._loaded(commit, entries[:MOST], data)
+        notes += troubles
         if not loaded:
             return Drawing(None, None, tuple(notes), trouble)
         try:
-            comparison = compare_entries(loaded, data)
+            comparison = compare_loaded(loaded, data)
         except ResultError as error:
             return Drawing(None, None, (*notes, f"Not drawn: {shortened(str(error), 300)}"), trouble)
         notes += [f"Note: {shortened(note, 300)}." for note in comparison.notes]
@@ -122,43 +111,58 @@ class Plots:
             try:
                 with self._drawing:
                     images.append(_image(draw(comparison, measure)))
-            except FigureError as error:
+            except (FigureError, ResultError) as error:
                 images.append(None)
                 notes.append(f"Not drawn: {shortened(str(error), 300)}.")
         return Drawing(images[0], images[1], tuple(notes), trouble)
 
-    def _load(self, commit: str, entry: Entry) -> compared.Entry:
-        path = self._hub.download(self._repository, entry.samples, commit, limit=SAMPLES_LIMIT)
-        table = read_samples(path.read_bytes(), entry.result, self._reader)
-        return compared.Entry.of(entry.id, entry.result, Path(entry.samples), table)
+    def _loaded(
+        self, commit: str, entries: Sequence[Entry], data: OpenedData
+    ) -> tuple[list[ComparedResult], list[str], bool]:
+        """Entries with their samples, why others are not drawn, and whether the Hub did not give some."""
+        known = None if data.samples is None else set(data.samples.ids)
+        loaded, notes, trouble = [], [], False
+        for entry, label in zip(entries, labels(entries), strict=True):
+            try:
+                one = self._samples.get((entry.id, entry.status), partial(self._load, commit, entry))
+                if known is not None and not known.issuperset(one.ids):
+                    raise ResultError("it has samples that the data do not have")
+            except (HubError, OSError, ResultError) as error:
+                trouble = trouble or not isinstance(error, ResultError)
+                notes.append(f"Not drawn: {shortened(label, 200)}: {shortened(str(error), 300)}")
+                continue
+            loaded.append(replace(one, label=label))
+        return loaded, notes, trouble
 
-    def data(self, task: str, fingerprint: str) -> OpenedData:
-        """What is known of the samples of a data set: of the presets everything, of others nothing."""
+    def _load(self, commit: str, entry: Entry) -> ComparedResult:
+        path = self._hub.download(self._repository, entry.samples, commit, limit=SAMPLES_LIMIT)
+        table = read_samples(path.read_bytes(), entry.result)
+        return ComparedResult(entry.id, entry.result, Path(entry.samples), table)
+
+    def data(self, entry: Entry) -> OpenedData:
+        """What is known of the samples of an entry's data: of the presets everything, of others nothing."""
+        result = entry.result
 
         def opened() -> OpenedData:
-            for name in PRESETS:
-                benchmark = open_benchmark(name)
-                if benchmark.fingerprint == fingerprint:
-                    return describe_data(benchmark, task)
-            return describe_data(f"the data {fingerprint[:8]} are none of the presets {', '.join(PRESETS)}", task)
+            task = load_task(result.task)
+            preset = preset_with(result.recipe, result.fingerprint)
+            if preset is None or result.recipe != task.info.recipe:
+                return describe_data(f"the data {result.fingerprint[:8]} are those of no preset", task)
+            return describe_data(open_data(preset).configuration(result.recipe), task)
 
-        return self._data.get((task, fingerprint), opened)
+        return self._data.get((result.task, result.fingerprint), opened)
 
 
 def labels(entries: Sequence[Entry]) -> list[str]:
-    """The encoder's id of each entry with its status at the end, and what tells apart those that share the id."""
-    names = [entry.result.encoder_id for entry in entries]
-    revisions = [f"{entry.result.encoder_revision[:8]}, " for entry in entries]
+    """The model's id of each entry with its status at the end, and what tells apart those that share the id."""
+    names = [entry.model for entry in entries]
+    revisions = [f"{entry.result.model.revision[:8]}, " for entry in entries]
     ids = [f"{entry.id[-16:][:8]}, " for entry in entries]
     shared, again = Counter(names), Counter(zip(names, revisions, strict=True))
     return [
         f"{name} ({revision if shared[name] > 1 else ''}{id if again[name, revision] > 1 else ''}{entry.status})"
         for name, revision, id, entry in zip(names, revisions, ids, entries, strict=True)
     ]
-
-
-def _relabelled(entry: compared.Entry, label: str) -> compared.Entry:
-    return compared.Entry(label, entry.result, entry.path, entry.ids, entry.score, entry.centred, entry.steps)
 
 
 def _image(figure: Figure) -> Image.Image:

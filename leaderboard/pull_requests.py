@@ -333,7 +333,7 @@ def figures(verifications: Iterable[Verification]) -> str:
     for one in verifications:
         if one.recomputed is None:
             continue
-        info, model = load_task(one.task).info, one.result.model
+        info, model = load_task(one.result.task).info, one.result.model
         ends = one.recomputed.intervals.get(info.score.name)
         interval = "" if ends is None else f", 95 % interval {ends[0]:.4f} to {ends[1]:.4f}"
         lines.append(

@@ -10,9 +10,11 @@ from audio_compositionality.evaluator.submissions.record import secret_from_envi
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError
 from audio_compositionality.hub.names import results_of
+from audio_compositionality.support.errors import InputError
 
+from .answers import Answers
 from .checker import Checker
-from .page import Page
+from .page import blocks_of
 from .plots import Plots
 from .pull_requests import Checks
 from .reading import BoardReader
@@ -34,14 +36,19 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     org = space_id.split("/")[0]
     if not org:
         raise HubError("set SPACE_ID to ORG/NAME, as Spaces do: the results of ORG are shown")
-    results, hub, secret = results_of(org), Hub(), secret_from_environment()
+    results, hub = results_of(org), Hub()
+    try:
+        secret, problem = secret_from_environment(), _NO_SECRET
+    except InputError as error:
+        secret, problem = None, f"{_NO_SECRET} {error}"
     source = Source(BoardReader(hub, results, secret))
     source.start()
     checker = Checker(Checks(hub, org, secret), source.expire) if checks and secret else None
     if checker is not None:
         checker.start()
-    state = checker.state if checker else (lambda: _NO_SECRET if checks else _NO_TOKEN)
-    Page(source, Plots(hub, results), results, org, state).blocks().launch(
+    state = checker.state if checker else (lambda: problem if checks else _NO_TOKEN)
+    answers = Answers(source, Plots(hub, results), results, org, state)
+    blocks_of(answers, results, org).launch(
         # Strings are fonts of the visitor's system: nothing is asked of another host.
         theme=gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace")),
         css=CSS,
@@ -55,6 +62,6 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
 
 _NO_TOKEN = "This Space has no token with write access: maintainers check pull requests and add what is right."
 _NO_SECRET = (
-    "This Space has no secret AUDIO_COMPOSITIONALITY_SECRET to sign what it finds with: it checks nothing, and shows no "
-    "entry as verified."
+    "This Space has no secret AUDIO_COMPOSITIONALITY_SECRET to sign what it finds with: it checks nothing, and shows "
+    "no entry as verified."
 )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
 
-from audio_compositionality.evaluator.compare.comparison import MEASURES
-from audio_compositionality.evaluator.results.result import TASKS
-from audio_compositionality.evaluator.compare.table import TITLES
+from audio_compositionality.support.table import Column
+from audio_compositionality.tasks.base import TaskInfo
 
-from . import encoder_page
+from . import model_page
 from .entries import REPORTED, VERIFIED
 from .plots import MOST
 from .table import columns
@@ -22,11 +22,26 @@ CSS = """
 /* Below Gradio's buttons, which would cover it. */
 .plot img { padding-top: 40px; object-fit: contain; max-height: 900px; }
 @media (max-width: 700px) {
+  .gradio-container h1 { font-size: 1.25rem; }
   #state textarea { min-height: 6em; }
   .plot .image-frame { display: block; overflow-x: auto; }
   .plot img { min-width: 640px; max-width: none; }
 }
 """
+
+_WIDTHS = {
+    "model": 170,
+    "95 % interval": 128,
+    "status": 88,
+    "submitted by": 130,
+    "parameters": 124,
+    "paradigm": 140,
+    "licence": 130,
+    "date": 104,
+    "notes": 220,
+    "entry": 210,
+}
+"""Pixels of columns; the others are as wide as their headings."""
 
 
 class TableTab:
@@ -38,19 +53,25 @@ class TableTab:
         filled: what a refresh gives anew.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tasks: Sequence[TaskInfo]) -> None:
+        options: dict[str, Any] = {"interactive": True}
         with gr.Row():
-            self.task = gr.Radio([(TITLES[task], task) for task in TASKS], value=TASKS[0], label="Task", elem_id="task")
-            self.data = gr.Dropdown([], label="Data", interactive=True, elem_id="data")
-            self.sort = gr.Dropdown([], label="Sort by", interactive=True, elem_id="sort")
-            self.ascending = gr.Checkbox(label="smallest first", elem_id="ascending")
-        with gr.Row():
-            self.search = gr.Textbox(label="Search", placeholder="encoder, licence, submitter…", elem_id="search")
-            self.statuses = gr.CheckboxGroup([VERIFIED, REPORTED], value=[], label="Status", elem_id="status")
-            self.paradigms = gr.Dropdown([], multiselect=True, label="Paradigm", interactive=True, elem_id="paradigm")
-            self.licences = gr.Dropdown([], multiselect=True, label="Licence", interactive=True, elem_id="licence")
+            # As narrow as they may get, so that both stand side by side on a phone.
+            self.task = gr.Dropdown(
+                task_choices(tasks), value=tasks[0].name, label="Task", elem_id="task", min_width=130, **options
+            )
+            self.data = gr.Dropdown([], label="Data", elem_id="data", min_width=130, **options)
+        with gr.Accordion("Sort and filter", open=False, elem_id="narrow"):
+            with gr.Row():
+                self.sort = gr.Dropdown([], label="Sort by", elem_id="sort", **options)
+                self.ascending = gr.Checkbox(label="smallest first", elem_id="ascending")
+                self.search = gr.Textbox(label="Search", placeholder="model, licence, submitter…", elem_id="search")
+            with gr.Row():
+                self.statuses = gr.CheckboxGroup([VERIFIED, REPORTED], value=[], label="Status", elem_id="status")
+                self.paradigms = gr.Dropdown([], multiselect=True, label="Paradigm", elem_id="paradigm", **options)
+                self.licences = gr.Dropdown([], multiselect=True, label="Licence", elem_id="licence", **options)
         self.table = gr.Dataframe(
-            **looks(TASKS[0]), interactive=False, type="array", pinned_columns=1, max_height=620, elem_id="table"
+            **looks(tasks[0]), interactive=False, type="array", pinned_columns=1, max_height=620, elem_id="table"
         )
         self.csv = gr.DownloadButton("Download these rows as CSV", size="sm", elem_id="csv")
         self.caption = gr.Markdown()
@@ -59,12 +80,11 @@ class TableTab:
             multiselect=True,
             max_choices=MOST,
             label="Plotted (click on a row of the table to add it or take it out)",
-            interactive=True,
             elem_id="picked",
+            **options,
         )
-        named = [("score", MEASURES[0]), ("centred score", MEASURES[1])]
-        self.measure = gr.Radio(named, value=MEASURES[0], label="Measure", elem_id="measure")
-        options: dict[str, Any] = {
+        self.measure = gr.Radio([], label="Measure", elem_id="measure", **options)
+        plot: dict[str, Any] = {
             "show_label": False,
             "interactive": False,
             "format": "png",
@@ -72,9 +92,9 @@ class TableTab:
             "elem_classes": "plot",
         }
         gr.Markdown("### Scores of all samples, with mean and 95 % interval")
-        self.boxes = gr.Image(label="Box plot of the scores", elem_id="boxes", **options)
+        self.boxes = gr.Image(label="Box plot of the scores", elem_id="boxes", **plot)
         gr.Markdown("### Scores against diversity")
-        self.diversity = gr.Image(label="Scores against diversity", elem_id="diversity", **options)
+        self.diversity = gr.Image(label="Scores against diversity", elem_id="diversity", **plot)
         self.notes = gr.Textbox(label="Notes on the plots", interactive=False, elem_id="notes", lines=1, max_lines=12)
         self.filters = [
             self.task,
@@ -86,6 +106,7 @@ class TableTab:
             self.sort,
             self.ascending,
             self.picked,
+            self.measure,
         ]
         self.narrowed = [
             self.search.change,
@@ -96,6 +117,7 @@ class TableTab:
             self.ascending.input,
         ]
         self.filled = [
+            self.task,
             self.data,
             self.paradigms,
             self.licences,
@@ -104,26 +126,30 @@ class TableTab:
             self.csv,
             self.caption,
             self.picked,
+            self.measure,
         ]
 
 
-class EncoderTab:
-    """The components of the page of an encoder."""
+class ModelTab:
+    """The components of the page of a model."""
 
     def __init__(self) -> None:
-        self.chosen = gr.Dropdown([], label="Encoder", interactive=True, elem_id="encoder")
-        self.link = gr.Textbox(
-            label="Link to this encoder: put this behind the address of this page",
-            interactive=False,
-            buttons=["copy"],
-            elem_id="link",
-        )
+        self.chosen = gr.Dropdown([], label="Model", interactive=True, elem_id="model")
+        with gr.Row():
+            self.link = gr.Textbox(
+                label="Address of this model's page",
+                interactive=False,
+                buttons=["copy"],
+                elem_id="link",
+                scale=4,
+            )
+            self.open = gr.Button("Open it by itself", size="sm", visible=False, link_target="_blank", elem_id="open")
         options: dict[str, Any] = {"datatype": "str", "type": "array", "interactive": False}
         self.entries = gr.Dataframe(
-            headers=list(encoder_page.ENTRY_HEADINGS),
-            label="All entries of this encoder; none is ever replaced",
+            headers=list(model_page.ENTRY_HEADINGS),
+            label="All entries of this model; none is ever replaced",
             elem_id="entries",
-            column_widths=[80, 80, 88, 130, 76, 190, 104, 150, 200, 190, 210],
+            column_widths=[100, 76, 128, 100, 88, 130, 104, 150, 200, 190, 210],
             **options,
         )
         self.entry = gr.Dropdown([], label="Details of the entry", interactive=True, elem_id="entry")
@@ -131,36 +157,43 @@ class EncoderTab:
             self.files = gr.Button(
                 "Its files on the Hub", size="sm", visible=False, link_target="_blank", elem_id="files"
             )
-            self.model = gr.Button(
-                "The model of that name on the Hub", size="sm", visible=False, link_target="_blank", elem_id="model"
+            self.hub = gr.Button(
+                "The model of that name on the Hub", size="sm", visible=False, link_target="_blank", elem_id="hub"
             )
-        with gr.Row():
-            self.numbers = gr.Dataframe(
-                headers=["number", "shown", "as reported"],
-                label="Score and controls: shown (of a verified entry recomputed) and as reported",
-                elem_id="numbers",
-                max_height=900,
-                column_widths=["50%", "25%", "25%"],
-                min_width=320,
-                **options,
-            )
-            self.origin = gr.Dataframe(
-                headers=["what it was run with", "value"],
-                label="What it was run with, as stated; versions and seconds of a verified entry are the checker's",
-                elem_id="origin",
-                wrap=True,
-                max_height=900,
-                column_widths=["35%", "65%"],
-                min_width=320,
-                **options,
-            )
+        self.numbers = gr.Dataframe(
+            headers=list(model_page.NUMBER_HEADINGS),
+            label="Every number: shown (of a verified entry recomputed) and as reported",
+            elem_id="numbers",
+            max_height=900,
+            column_widths=[150, 100, 110, 180, 420],
+            wrap=True,
+            **options,
+        )
+        self.origin = gr.Dataframe(
+            headers=["what it was run with", "value"],
+            label="What it was run with, as stated; versions and seconds of a verified entry are the checker's",
+            elem_id="origin",
+            wrap=True,
+            max_height=900,
+            column_widths=["35%", "65%"],
+            **options,
+        )
 
 
-def looks(task: str) -> dict[str, Any]:
+def task_choices(tasks: Sequence[TaskInfo]) -> list[tuple[str, str]]:
+    """Options of the list of tasks."""
+    return [(task.title, task.name) for task in tasks]
+
+
+def looks(task: TaskInfo) -> dict[str, Any]:
     """Headings, kinds and widths of the columns of a task's table, for `gr.Dataframe`."""
     shown = columns(task)
     return {
         "headers": [column.heading for column in shown],
-        "datatype": ["str" if column.digits is None else "number" for column in shown],
-        "column_widths": [column.width for column in shown],
+        "datatype": ["number" if column.numeric else "str" for column in shown],
+        "column_widths": [_width(column) for column in shown],
     }
+
+
+def _width(column: Column) -> int:
+    return _WIDTHS.get(column.heading, max(80, 30 + 9 * len(column.heading)))

@@ -1,0 +1,311 @@
+"""What the page answers when a visitor does something: the values of its components. Nothing is computed here.
+
+What strangers wrote reaches the page as plain text alone: cells, options and text boxes, never Markdown or HTML.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from audio_compositionality.hub.errors import Repository
+from audio_compositionality.hub.names import leaderboard_of
+from audio_compositionality.support.table import Table, cell_text
+from audio_compositionality.support.text import shortened
+from audio_compositionality.tasks.base import TaskInfo
+from audio_compositionality.tasks.registry import list_tasks
+
+from . import model_page, texts
+from .entries import VERIFIED, Board, DataKey, Shown
+from .plots import MOST, Plots
+from .source import MAX_AGE, Reading, Source
+from .table import LONGEST, Filters, board_csv, board_table, choices, columns, ordered, ranking_heading
+from .tabs import looks, task_choices
+
+PICKED_AT_FIRST = 5
+"""Rows that are plotted before the visitor has picked any."""
+
+SOON = 2.0
+"""Seconds after which an open page looks again while the board is being read."""
+
+_FILES_KEPT = 50
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a visitor has chosen: the values of `TableTab.filters`, in their order."""
+
+    task: str
+    data: str
+    search: str
+    statuses: list[str]
+    paradigms: list[str]
+    licences: list[str]
+    sort: str
+    ascending: bool
+    picked: list[str]
+    measure: str
+
+    @classmethod
+    def of(cls, *values: Any) -> Chosen:
+        """From what the browser sends, which may be anything."""
+        task, data, search, statuses, paradigms, licences, sort, ascending, picked, measure = values
+        return cls(
+            _text(task),
+            _text(data),
+            _text(search)[:200],
+            _texts(statuses),
+            _texts(paradigms),
+            _texts(licences),
+            _text(sort),
+            ascending is True,
+            _texts(picked),
+            _text(measure),
+        )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+class Answers:
+    """What is needed to answer: the board, and what draws it."""
+
+    def __init__(self, source: Source, plots: Plots, results: Repository, org: str, checks: Callable[[], str]) -> None:
+        """Nothing is read yet.
+
+        Args:
+            source: of the board.
+            plots: draws entries.
+            results: the repository that is shown.
+            org: whose leaderboard it is.
+            checks: says how the checks of pull requests are going.
+        """
+        self._source = source
+        self._plots = plots
+        self._results = results
+        self._org = org
+        self._checks = checks
+        self._files = _Files()
+        self._tasks = {task.info.name: task.info for task in list_tasks()}
+
+    @property
+    def tasks(self) -> list[TaskInfo]:
+        """All tasks that are installed."""
+        return list(self._tasks.values())
+
+    def read_again(self) -> None:
+        """Have the board read as soon as it may be."""
+        self._source.expire()
+
+    @property
+    def board(self) -> Board:
+        """What was read last."""
+        return self._source.last.board
+
+    def models(self) -> list[tuple[str, str]]:
+        """Options of the list of models."""
+        return [(shortened(id, LONGEST), id) for id in self.board.models]
+
+    def _task(self, name: str) -> TaskInfo:
+        """The task of a name, where the board has entries of it; else the first that it has entries of."""
+        filled = self._filled()
+        return next((task for task in filled if task.name == name), filled[0])
+
+    def _filled(self) -> list[TaskInfo]:
+        """The tasks with entries; all where there are none yet."""
+        return [task for name, task in self._tasks.items() if name in self.board.data] or list(self._tasks.values())
+
+    def refreshed(self, chosen: Chosen) -> list[Any]:
+        """All that depends on the board, of the task and data that are chosen, or others where they are gone."""
+        # In this order: what is no longer pending has been read.
+        pending = self._source.pending
+        reading = self._source.last
+        board, task = reading.board, self._task(chosen.task)
+        keys = board.data.get(task.name, ())
+        data = _key(chosen.data, keys)
+        rows = [] if data is None else board.rows(task.name, data)
+        headings = [column.heading for column in columns(task)]
+        paradigms, licences = choices(rows, "paradigm"), choices(rows, "licence")
+        best = ordered(task, rows, ranking_heading(task))
+        ids = [row.entry.id for row in best]
+        measures = [(measure.heading, measure.name) for measure in task.sampled]
+        kept = replace(
+            chosen,
+            task=task.name,
+            data=str(data or ""),
+            paradigms=[value for value in chosen.paradigms if value in paradigms],
+            licences=[value for value in chosen.licences if value in licences],
+            sort=chosen.sort if chosen.sort in headings else ranking_heading(task),
+            picked=[id for id in chosen.picked if id in ids] or ids[:PICKED_AT_FIRST],
+            measure=_measure(task, chosen.measure),
+        )
+        table, csv = self.filtered(kept)
+        return [
+            _state(reading, pending),
+            [[shortened(item.path, 300), shortened(item.reason, 300)] for item in board.rejected],
+            self._checks(),
+            gr.Timer(SOON if pending else MAX_AGE),
+            gr.update(choices=self.models()),
+            gr.update(choices=task_choices(self._filled()), value=task.name),
+            gr.update(
+                choices=[(model_page.data_name(task.name, key), str(key)) for key in keys], value=kept.data or None
+            ),
+            gr.update(choices=paradigms, value=kept.paradigms),
+            gr.update(choices=licences, value=kept.licences),
+            gr.update(choices=headings, value=kept.sort),
+            table,
+            csv,
+            texts.caption(task),
+            gr.update(choices=[(_label(row), row.entry.id) for row in best], value=kept.picked),
+            gr.update(choices=measures, value=kept.measure or None),
+        ]
+
+    def filtered(self, chosen: Chosen) -> tuple[Any, Any]:
+        """The table and its CSV file."""
+        board, task = self.board, self._task(chosen.task)
+        filters = Filters(
+            chosen.search, frozenset(chosen.statuses), frozenset(chosen.paradigms), frozenset(chosen.licences)
+        )
+        data = _key(chosen.data, board.data.get(task.name, ()))
+        left = [] if data is None else list(filter(filters.keep, board.rows(task.name, data)))
+        rows = ordered(task, left, chosen.sort, ascending=chosen.ascending)
+        name = "none" if data is None else re.sub("[^a-z0-9]+", "-", model_page.data_name(task.name, data))
+        path = self._files.write(f"{task.name}-{name}.csv", board_csv(task, rows, board.commit))
+        return gr.Dataframe(_cells(board_table(task, rows)), **looks(task)), gr.DownloadButton(value=str(path))
+
+    def toggled(self, sent: Any, event: gr.SelectData) -> tuple[Any, Any]:
+        """The picked entries with that of the row that was clicked, or without it; and its model."""
+        picked, row = _texts(sent), _texts(event.row_value)
+        # Numbers are no texts: the last cell, which names the entry, stays the last.
+        entry = self.board.by_id.get(row[-1]) if row else None
+        if entry is None:
+            return gr.skip(), gr.skip()
+        if entry.id in picked:
+            return [id for id in picked if id != entry.id], gr.skip()
+        if len(picked) >= MOST:
+            gr.Info(f"{MOST} entries are the most in a plot: take one out first.")
+            return gr.skip(), entry.model
+        return [*picked, entry.id], entry.model
+
+    def drawn(self, sent: Any, measure: Any) -> tuple[Any, Any, str]:
+        """The plots of the picked entries by a measure, and what is to be said of them."""
+        board = self.board
+        entries = [board.by_id[id] for id in _texts(sent) if id in board.by_id]
+        if not entries:
+            return None, None, "Click on rows of the table, or choose entries above."
+        # Of a task and data that were left a moment ago, some may still be picked.
+        entries = [entry for entry in entries if entry.result.key == entries[-1].result.key]
+        task = self._tasks[entries[0].result.task]
+        drawing = self._plots.draw(board.commit, entries, _measure(task, _text(measure)))
+        return drawing.boxes, drawing.diversity, "\n".join(drawing.notes)
+
+    def of_model(self, sent: Any) -> tuple[Any, str, Any, Any]:
+        """Of a model its entries, the address of its page, what opens that, and the options of the list of details."""
+        board, model = self.board, _text(sent)
+        entries = board.of_model(model)
+        labels = [
+            f"{self._tasks[entry.result.task].title}, {model_page.data_name(entry.result.task, entry.data)}, "
+            f"{entry.status}, {entry.result.date[:10]}, {entry.id}"
+            for entry in entries
+        ]
+        options = list(zip(labels, (entry.id for entry in entries), strict=True))
+        first = options[0][1] if options else None
+        rows, query = model_page.entry_rows(board, model), model_page.query_of(model)
+        address = f"{leaderboard_of(self._org).url}{query}" if entries else ""
+        return rows, address, gr.Button(link=query, visible=bool(entries)), gr.update(choices=options, value=first)
+
+    def of_entry(self, sent: Any) -> tuple[Any, Any, Any, Any]:
+        """Of an entry its numbers, what it was run with, and what opens its files and its model on the Hub."""
+        board = self.board
+        entry = board.by_id.get(_text(sent))
+        if entry is None:
+            return [], [], gr.Button(visible=False), gr.Button(visible=False)
+        hub = model_page.hub_url(entry)
+        return (
+            model_page.number_rows(entry),
+            model_page.origin_rows(entry),
+            gr.Button(link=model_page.folder_url(self._results, board.commit, entry), visible=True),
+            gr.Button(link=hub, visible=hub is not None),
+        )
+
+
+class _Files:
+    """Files for download, the newest `_FILES_KEPT` of them; Gradio has copied a file before others take its place."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._folder = tempfile.TemporaryDirectory(prefix="audio-compositionality-")
+        self._written: list[Path] = []
+
+    def write(self, name: str, text: str) -> Path:
+        """A file with this name and content."""
+        content = text.encode()
+        path = Path(self._folder.name) / hashlib.sha256(content).hexdigest()[:16] / name
+        with self._lock:
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+            self._written = [*(one for one in self._written if one != path), path]
+            for old in self._written[:-_FILES_KEPT]:
+                old.unlink(missing_ok=True)
+            self._written = self._written[-_FILES_KEPT:]
+        return path
+
+
+def _key(text: str, keys: Sequence[DataKey]) -> DataKey | None:
+    """The data that a visitor has chosen; the first where they are gone."""
+    return next((key for key in keys if str(key) == text), keys[0] if keys else None)
+
+
+def _measure(task: TaskInfo, name: str) -> str:
+    """The measure that is drawn; where there is no such one, what the task ranks by, or else its first by sample."""
+    names = [measure.name for measure in task.sampled]
+    return name if name in names else task.ranks_by if task.ranks_by in names else next(iter(names), "")
+
+
+def _cells(table: Table) -> dict[str, Any]:
+    """What a `gr.Dataframe` shows: numbers by their value, which it sorts by, and how they are written."""
+    texts = [[cell_text(c, k) for c, k in zip(row.cells, table.columns, strict=True)] for row in table.rows]
+    data = [
+        [
+            cell.value if column.numeric else text
+            for cell, column, text in zip(row.cells, table.columns, line, strict=True)
+        ]
+        for row, line in zip(table.rows, texts, strict=True)
+    ]
+    headers = [column.heading for column in table.columns]
+    return {"headers": headers, "data": data, "metadata": {"display_value": texts}}
+
+
+def _label(row: Shown) -> str:
+    return f"{shortened(row.entry.model, LONGEST)} ({row.entry.status}, {row.entry.id[-16:][:8]})"
+
+
+def _state(reading: Reading, pending: bool) -> str:
+    """Commit, age and size of the board, and trouble with the Hub."""
+    board = reading.board
+    if reading.at is None:
+        return f"The results could not be read yet: {reading.trouble}" if reading.trouble else "Reading the results…"
+    verified = sum(entry.status == VERIFIED for entry in board.entries)
+    noun = "entry" if len(board.entries) == 1 else "entries"
+    text = (
+        f"{len(board.entries)} {noun} ({verified} verified, {len(board.entries) - verified} reported), "
+        f"{len(board.rejected)} not shown; commit {board.commit[:8]}, read {reading.at:%Y-%m-%d %H:%M} UTC."
+    )
+    if reading.trouble and reading.since:
+        text += (
+            f" Since {reading.since:%Y-%m-%d %H:%M} UTC the Hub cannot be read, so this may be old: {reading.trouble}"
+        )
+    return f"{text} It is being read again…" if pending else text
