@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from audio_compositionality.evaluator.results.result import Number, Result
+from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table
-from audio_compositionality.support.text import listed, number_text, shown
-from audio_compositionality.tasks.base import Measure, TaskInfo
+from audio_compositionality.support.text import listed, number_text, shortened, shown
+from audio_compositionality.tasks.base import Measure, Number, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
 from .comparison import Comparison, View
@@ -19,9 +19,10 @@ from .statistics import MIN_SAMPLES, SIGNIFICANT, GroupMean, Interval
 MOST_PAIRS = 45
 """Tables for people list the tests of up to so many pairs, those of ten models; CSV and JSON have all."""
 
-_NO_FIT = "–: too few independent samples for a fit, or a diversity that does not vary."
+LONGEST_NAME = 80
+"""Characters of a stranger's name in a sentence."""
 
-Value = Number
+_NO_FIT = "–: too few independent samples for a fit, or a diversity that does not vary."
 
 
 # ----- Results as they are
@@ -51,7 +52,11 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
     legend = [measure_legend(measures)]
     if any(result.intervals.get(measure.name) for result in results for measure in measures):
         legend.append("Below a number: its 95 % interval, BCa bootstrap over samples.")
-    legend += [f"{result.model.id}: {remark}." for result in results for remark in result_remarks(result, info)]
+    legend += [
+        f"{shortened(result.model.id, LONGEST_NAME)}: {remark}."
+        for result in results
+        for remark in result_remarks(result, info)
+    ]
     return Table(
         f"{versioned_title(info, results[0].task_version)} on {results[0].dataset}, n = {n}",
         (Column("model", numeric=False), *map(measure_column, measures)),
@@ -61,7 +66,7 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
     )
 
 
-def stated_measures(measures: Sequence[Measure], stated: Sequence[Mapping[str, Value]]) -> list[Measure]:
+def stated_measures(measures: Sequence[Measure], stated: Sequence[Mapping[str, Number]]) -> list[Measure]:
     """The measures that one of some results states."""
     return [measure for measure in measures if any(values.get(measure.name) is not None for values in stated)]
 
@@ -71,7 +76,7 @@ def measure_column(measure: Measure, *, order: bool = False) -> Column:
     return Column(measure.heading, measure.meaning, digits=measure.digits or None, order=order)
 
 
-def measure_cell(value: Value, measure: Measure, note: str = "") -> Cell:
+def measure_cell(value: Number, measure: Measure, note: str = "") -> Cell:
     """The cell of a measure; a flag shows yes or no."""
     return Cell(value if value is None or isinstance(value, bool) else float(value), note=note)
 
@@ -86,7 +91,7 @@ def versioned_title(info: TaskInfo, version: int) -> str:
     return info.title if version == info.version else f"{info.title} version {version}"
 
 
-def _null_note(measure: Measure, values: Mapping[str, Value], info: TaskInfo) -> str:
+def _null_note(measure: Measure, values: Mapping[str, Number], info: TaskInfo) -> str:
     """The null of a measure, where it has one that is not shown by itself."""
     null = None if measure.null is None else info.measure(measure.null)
     if null is None or null.shown or values.get(null.name) is None:
@@ -104,12 +109,13 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
     deviation = result.precision_deviation
     if deviation is not None:
         remarks.append(
-            f"computed in {result.model.options.precision}; the embeddings of {deviation.clips:,} clips are "
+            f"computed in {shortened(result.model.options.precision, LONGEST_NAME)}; the embeddings of "
+            f"{deviation.clips:,} clips are "
             f"{deviation.relative_mean:.2%} (at most {deviation.relative_max:.2%}) from those in float32, "
             f"{deviation.spread_ratio:.2%} of what clips differ by"
         )
     if result.skipped:
-        names = shown([clip.id for clip in result.skipped], 3)
+        names = shown([shortened(clip.id, LONGEST_NAME) for clip in result.skipped], 3)
         remarks.append(f"n = {result.n:,}, without the clips that could not be embedded: {names}")
     return remarks
 
@@ -188,7 +194,9 @@ def _score_legend(comparison: Comparison, measures: Sequence[Measure]) -> Iterat
         yield f"Samples are taken as independent, and nothing is told of diversity: {comparison.missing}."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in comparison.notes)
     for result in comparison.results:
-        yield from (f"{result.label}: {remark}." for remark in result_remarks(result.result, info))
+        yield from (
+            f"{shortened(result.label, LONGEST_NAME)}: {remark}." for remark in result_remarks(result.result, info)
+        )
 
 
 def view_title(comparison: Comparison, measure: str) -> str:

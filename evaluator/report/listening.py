@@ -1,4 +1,4 @@
-"""The samples of a report that can be listened to: the highest- and lowest-scoring, their clips and attributes."""
+"""The samples of a report that can be listened to: the highest- and lowest-scoring, their clips and contents."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
-from audio_compositionality.dataset_builder import AUDIO_COLUMNS, Benchmark, DatasetError
-from audio_compositionality.dataset_builder.synthesis.scenes import ATTRIBUTES
+from audio_compositionality.dataset_builder.data import Clip, Configuration, DatasetError
+from audio_compositionality.evaluator.compare.comparison import Comparison, View
+from audio_compositionality.evaluator.compare.tables import measure_cell, measure_column
+from audio_compositionality.support.table import Cell, Column, Row, Table
 
-from audio_compositionality.evaluator.compare.comparison import Comparison
 from .spectrogram import spectrogram_png
 
 MOST_SAMPLES = 3
 """Samples shown at either end."""
 
 LONGEST_PLAYED = 10.0
-"""Seconds; the clips of the paper are not longer (section 4.1). Of a longer clip the beginning is played."""
+"""Seconds; of a longer clip the beginning is played."""
 
 PLAYBACK_GAIN = 10 ** (-4 / 20)
 """Of every clip alike. Encoding moves peaks: of 120 clips at full scale the highest came back at +3.6 dB."""
@@ -34,11 +35,11 @@ _MP3_RATES = (16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 
 
 @dataclass(frozen=True)
-class Clip:
+class HeardClip:
     """What is heard and seen of a clip.
 
     Attributes:
-        name: its column in the data, ``A`` to ``D`` or ``audio``.
+        name: its name in its row.
         audio: MP3; empty where the clip cannot be used.
         spectrogram: PNG; empty likewise.
         seconds: what of the clip `audio` holds.
@@ -56,60 +57,45 @@ class Clip:
 
 @dataclass(frozen=True)
 class HeardSample:
-    """A quadruple or a scene.
+    """A sample as the page shows it.
 
     Attributes:
         place: ``highest`` or ``lowest``.
         rank: 1 for the outermost.
         id: of its row.
-        mean: score that it was chosen by.
-        attributes: of each set of sources (``A``, ``C``, ``T``, or ``scene``), for each source its labels in the order
-            of `ATTRIBUTES`.
-        scores: of each entry, its label, score and centred score.
-        clips: in the order of the data's columns.
+        measure: heading of the measure that it was chosen by.
+        mean: of that measure over the models that it was chosen by.
+        labels: names of what its contents say of each thing, the columns of a table.
+        contents: for each part of the sample, its things with their labels.
+        scores: a table of each model's measures of the sample.
+        clips: in the order in which models hear them.
     """
 
     place: str
     rank: int
     id: str
+    measure: str
     mean: float
-    attributes: Mapping[str, tuple[tuple[str, ...], ...]]
-    scores: tuple[tuple[str, float, float | None], ...]
-    clips: tuple[Clip, ...]
+    labels: tuple[str, ...]
+    contents: Mapping[str, Sequence[Mapping[str, str]]]
+    scores: Table
+    clips: tuple[HeardClip, ...]
 
 
 @dataclass(frozen=True)
-class Waveform:
-    """The beginning of a clip.
-
-    Attributes:
-        name: its column in the data.
-        samples: [n], at most LONGEST_PLAYED.
-        length: samples of the whole clip.
-        sample_rate: Hz.
-        problem: why the clip cannot be used, where it cannot.
-    """
-
-    name: str
-    samples: NDArray[np.float32]
-    length: int
-    sample_rate: int
-    problem: str | None
-
-
-@dataclass(frozen=True)
-class FoundSample:
-    """A chosen sample of a comparison, with its clips as they are in the data. See `HeardSample`."""
+class ChosenSample:
+    """A sample of a comparison that is to be heard, with its clips as they are in the data. See `HeardSample`."""
 
     comparison: Comparison
+    view: View
     index: int
     place: str
     rank: int
     mean: float
-    waveforms: tuple[Waveform, ...]
+    clips: tuple[Clip, ...]
 
 
-def chosen_samples(mean: NDArray[np.float64]) -> list[tuple[str, int, int]]:
+def outermost(mean: NDArray[np.float64]) -> list[tuple[str, int, int]]:
     """Place, rank and index of the highest- and the lowest-scoring samples, by their scores [n].
 
     No sample is both; equal scores go by their order in the data.
@@ -118,74 +104,95 @@ def chosen_samples(mean: NDArray[np.float64]) -> list[tuple[str, int, int]]:
     highest = order[: min(MOST_SAMPLES, -(-len(order) // 2))]
     lowest = order[::-1][: min(MOST_SAMPLES, len(order) - len(highest))]
     places = (("highest", highest), ("lowest", lowest))
-    return [(place, rank, index) for place, chosen in places for rank, index in enumerate(chosen, 1)]
+    return [(place, rank, index) for place, ranked in places for rank, index in enumerate(ranked, 1)]
 
 
-def find_samples(comparison: Comparison, entries: Sequence[int], benchmark: Benchmark) -> list[FoundSample]:
+def choose_samples(comparison: Comparison, view: View, results: Sequence[int]) -> list[ChosenSample]:
     """The highest- and the lowest-scoring samples of a comparison with their clips.
 
     Args:
-        comparison: of which.
-        entries: places of the entries whose mean score decides.
-        benchmark: its data.
+        comparison: with its data.
+        view: the measure that decides.
+        results: places of the results whose mean decides.
 
     Raises:
-        DatasetError: the data do not hold what the comparison has scores of, or are damaged.
+        DatasetError: the data do not hold the clips, or are damaged.
     """
-    task = comparison.task
-    numbers = {row["id"]: number for number, row in enumerate(benchmark.rows(task))}
-    mean = comparison.scores[:, list(entries)].mean(axis=1)
-    found = []
-    for place, rank, index in chosen_samples(mean):
-        if comparison.ids[index] not in numbers:
-            raise DatasetError(f"{benchmark.source} has no row {comparison.ids[index]!r} in {task}")
-        waveforms = _waveforms(task, numbers[comparison.ids[index]], benchmark)
-        found.append(FoundSample(comparison, index, place, rank, float(mean[index]), waveforms))
-    return found
+    configuration = comparison.configuration
+    if configuration is None:
+        raise DatasetError(comparison.missing or "the data are not opened")
+    places = {id: place for place, id in enumerate(configuration.clip_ids)}
+    mean = view.values[:, list(results)].mean(axis=1)
+    return [
+        ChosenSample(
+            comparison, view, index, place, rank, float(mean[index]), _clips(comparison, index, configuration, places)
+        )
+        for place, rank, index in outermost(mean)
+    ]
 
 
-def hear_samples(found: Sequence[FoundSample], most_bytes: float) -> Iterator[HeardSample]:
+def _clips(
+    comparison: Comparison, index: int, configuration: Configuration, places: Mapping[str, int]
+) -> tuple[Clip, ...]:
+    """The clips that models are given of a sample, each once."""
+    assert comparison.samples is not None
+    row = comparison.samples.rows[index]
+    ids = [f"{row['id']}/{name}" for name in dict.fromkeys(comparison.task.inputs(row).clips)]
+    missing = [id for id in ids if id not in places]
+    if missing:
+        raise DatasetError(f"{configuration.source} has no clip {missing[0]!r}")
+    numbers = [places[id] for id in ids]
+    wanted = range(min(numbers), max(numbers) + 1) if numbers else range(0)
+    clips = {clip.id: clip for clip in configuration.clips(wanted, keep_invalid=True)}
+    return tuple(clips[id] for id in ids)
+
+
+def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator[HeardSample]:
     """Encode the clips of samples: together they take at most so many bytes, for which all are cut alike."""
-    encoded = iter(_encode_all([waveform for sample in found for waveform in sample.waveforms], most_bytes))
-    for sample in found:
-        scores = [(entry.label, float(entry.score[sample.index]), entry.centred) for entry in sample.comparison.entries]
+    encoded = iter(_encode_all([clip for sample in samples for clip in sample.clips], most_bytes))
+    for sample in samples:
+        comparison, index = sample.comparison, sample.index
+        known = () if comparison.samples is None else comparison.samples.contents
+        contents = known[index] if known else {}
         yield HeardSample(
             place=sample.place,
             rank=sample.rank,
-            id=sample.comparison.ids[sample.index],
+            id=comparison.ids[index],
+            measure=sample.view.measure.heading,
             mean=sample.mean,
-            attributes=_attributes(sample.comparison, sample.index),
-            scores=tuple((a, b, None if c is None else float(c[sample.index])) for a, b, c in scores),
-            clips=tuple(_clip(waveform, *next(encoded)) for waveform in sample.waveforms),
+            labels=tuple(dict.fromkeys(label for things in contents.values() for thing in things for label in thing)),
+            contents=contents,
+            scores=_score_table(comparison, index),
+            clips=tuple(_heard(clip, *next(encoded)) for clip in sample.clips),
         )
 
 
-def _waveforms(task: str, number: int, benchmark: Benchmark) -> tuple[Waveform, ...]:
-    columns = AUDIO_COLUMNS[task]
-    (batch,) = benchmark.batches(task, len(columns), range(number, number + 1), keep_invalid=True)
-    most = round(LONGEST_PLAYED * batch.sample_rate)
-    return tuple(
-        Waveform(name, waveform[:most].copy(), len(waveform), batch.sample_rate, batch.errors.get(place))
-        for place, (name, waveform) in enumerate(zip(columns, batch.waveforms, strict=True))
+def _score_table(comparison: Comparison, index: int) -> Table:
+    views = list(comparison.views.values())
+    columns = (Column("model", numeric=False), *(measure_column(view.measure) for view in views))
+    rows = tuple(
+        Row((Cell(label), *(measure_cell(float(view.values[index, place]), view.measure) for view in views)))
+        for place, label in enumerate(comparison.labels)
     )
+    return Table(f"Scores of {comparison.ids[index]}", columns, rows)
 
 
-def _encode_all(waveforms: Sequence[Waveform], most_bytes: float) -> list[tuple[bytes, float]]:
+def _encode_all(clips: Sequence[Clip], most_bytes: float) -> list[tuple[bytes, float]]:
     """Each clip as MP3, and how many seconds that holds."""
     seconds = LONGEST_PLAYED
     while True:
-        found = [_encode(waveform, seconds) for waveform in waveforms]
-        total = sum(len(audio) for audio, _ in found)
+        encoded = [_encode(clip, seconds) for clip in clips]
+        total = sum(len(audio) for audio, _ in encoded)
         if total <= most_bytes:
-            return found
+            return encoded
         seconds *= 0.95 * most_bytes / total
 
 
-def _encode(waveform: Waveform, seconds: float) -> tuple[bytes, float]:
-    if waveform.problem is not None:
+def _encode(clip: Clip, seconds: float) -> tuple[bytes, float]:
+    if clip.problem is not None:
         return b"", 0.0
-    samples = waveform.samples[: round(seconds * waveform.sample_rate)]
-    return encode_mp3(samples, waveform.sample_rate), len(samples) / waveform.sample_rate
+    samples = clip.waveform[: round(seconds * clip.sample_rate)]
+    return encode_mp3(samples, clip.sample_rate), len(samples) / clip.sample_rate
 
 
 def encode_mp3(waveform: NDArray[np.float32], sample_rate: int) -> bytes:
@@ -205,20 +212,10 @@ def encode_mp3(waveform: NDArray[np.float32], sample_rate: int) -> bytes:
     return file.getvalue()
 
 
-def _clip(waveform: Waveform, audio: bytes, seconds: float) -> Clip:
-    if waveform.problem is not None:
-        return Clip(waveform.name, b"", b"", 0.0, False, waveform.problem)
-    picture = spectrogram_png(waveform.samples, waveform.sample_rate)
-    is_cut = round(seconds * waveform.sample_rate) < waveform.length
-    return Clip(waveform.name, audio, picture, seconds, is_cut, None)
-
-
-def _attributes(comparison: Comparison, index: int) -> dict[str, tuple[tuple[str, ...], ...]]:
-    if comparison.samples is None:
-        return {}
-    metadata = comparison.samples.rows[index]["metadata"]
-    sets = {name: metadata[name] for name in "ACT"} if comparison.task == "a_coat" else {"scene": metadata}
-    return {
-        name: tuple(tuple(str(source[f"{attribute}_label"]) for attribute in ATTRIBUTES) for source in sources)
-        for name, sources in sets.items()
-    }
+def _heard(clip: Clip, audio: bytes, seconds: float) -> HeardClip:
+    name = clip.id.rsplit("/", 1)[-1]
+    if clip.problem is not None:
+        return HeardClip(name, b"", b"", 0.0, False, clip.problem)
+    picture = spectrogram_png(clip.waveform[: round(LONGEST_PLAYED * clip.sample_rate)], clip.sample_rate)
+    is_cut = round(seconds * clip.sample_rate) < len(clip.waveform)
+    return HeardClip(name, audio, picture, seconds, is_cut, None)

@@ -1,7 +1,7 @@
 """The report: one self-contained HTML file of everything that is known of some results.
 
 The page refers to nothing outside itself, runs no script but its own, and shows whatever comes from elsewhere (names of
-encoders and data, labels, reasons) as text. Its parts are in the folder ``templates``.
+models and data, labels, reasons) as text. Its parts are in the folder ``templates``.
 """
 
 from __future__ import annotations
@@ -22,27 +22,34 @@ import jinja2
 from markupsafe import Markup
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.synthesis.scenes import ATTRIBUTES
-
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
-from audio_compositionality.evaluator.figures.figures.figure_kinds import BASELINE, UNTRAINED_NETWORK, kind_of
+from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+from audio_compositionality.evaluator.compare.lines import MIN_CLUSTERS
+from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, RESAMPLES
+from audio_compositionality.evaluator.figures.layout import short_label
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import write_whole
+from audio_compositionality.support.table import Cell, Column, cell_text
+from audio_compositionality.support.text import listed, number_text, plain, shortened
+
+from .facts import LONGEST_TEXT, counted, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
-from .report_sections import STEPS, Section, page_sections
-from .report_tables import (MOST_PAIRS, counted, encoder_table, listed, number_text, remarks, run_table, shortened, skipped_table, version_table)
-from audio_compositionality.evaluator.results.result import write_text
-from audio_compositionality.evaluator.compare.statistics import MIN_CLUSTERS, MIN_SAMPLES, RESAMPLES
-from audio_compositionality.evaluator.compare.table import SAMPLES, TITLES, plain
+from .sections import STEPS, Section, page_sections
 
 MOST_BYTES = 4_900_000
 """Of a page, which has to stay below 5 MB."""
+
+LONGEST_CELL = 120
+"""Characters of a cell: those of a pair of models have two names."""
 
 
 def write_report(
     results: Sequence[str | Path],
     out: str | Path = "report.html",
     *,
-    data: str | None = None,
-    encoder: str | None = None,
+    data: str | Path | RenderedData | None = None,
+    model: str | None = None,
     figures: str | Path | None = None,
     command: str | None = None,
     progress: bool = True,
@@ -54,7 +61,7 @@ def write_report(
         out: the file.
         data: where the data are (a preset, a folder or a Hub id); by default where the results say they are. Where they
             cannot be opened, the report is without the clips and without what is known of diversity, and says so.
-        encoder: id of the encoder whose highest- and lowest-scoring samples can be listened to; by default the mean
+        model: id of the model whose highest- and lowest-scoring samples can be listened to; by default the mean
             score of all that are neither baselines nor untrained decides.
         figures: folder for all figures, as SVG and PNG.
         command: what made the report, as it is to stand in it.
@@ -66,34 +73,35 @@ def write_report(
     Raises:
         ResultError: there are no results, or a damaged one.
         DatasetError: `data` is given and cannot be opened, or is the data of none of the results.
-        ValueError: there is no result of `encoder`, or `out` is a folder.
+        InputError: there is no result of `model`, or `out` is a folder.
         OSError: the file cannot be written.
     """
     out = Path(out)
     if out.is_dir():
-        raise ValueError(f"{out} is a folder; give the report the name of a file, such as {out / 'report.html'}")
+        raise InputError(f"{out} is a folder; give the report the name of a file, such as {out / 'report.html'}")
     comparisons = compare_results(results, data=data)
     with tqdm(total=len(comparisons) * STEPS + 1, desc="report", unit="step", disable=not progress) as bar:
-        sections = page_sections(comparisons, encoder, None if figures is None else Path(figures), bar)
+        sections = page_sections(comparisons, model, None if figures is None else Path(figures), bar)
         page = _page(sections, comparisons, command)
         bar.update()
     size = len(page.encode())
     if size > MOST_BYTES:
         warnings.warn(f"the report is {size / 1e6:.1f} MB: give it fewer results", stacklevel=2)
-    write_text(out, page)
+    write_whole(out, page)
     return out
 
 
 def _page(sections: Sequence[Section], comparisons: Sequence[Comparison], command: str | None) -> str:
     """The page; its clips are cut where it would be larger than MOST_BYTES."""
     template = _environment().get_template("report.html")
+    tasks = {comparison.info.name: comparison.info for comparison in comparisons}
     facts = {
         "sections": sections,
-        "comparisons": comparisons,
         "summary": _summary(comparisons),
-        "tables": [encoder_table(comparisons), run_table(comparisons), version_table(comparisons)],
-        "skipped": skipped_table(comparisons),
-        "remarks": remarks(comparisons),
+        "tasks": list(tasks.values()),
+        "warnings": list(dict.fromkeys(info.warning for info in tasks.values())),
+        "citations": list(dict.fromkeys(info.citation.strip() for info in tasks.values())),
+        "tables": fact_tables(comparisons),
         "command": command,
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "version": importlib.metadata.version("audio-compositionality"),
@@ -111,18 +119,22 @@ def _page(sections: Sequence[Section], comparisons: Sequence[Comparison], comman
 
 def _heard(sections: Sequence[Section], most_bytes: float) -> dict[str, tuple[HeardSample, ...]]:
     """The samples of each section, by its name."""
-    heard = hear_samples([sample for section in sections for sample in section.found], most_bytes)
-    return {section.name: tuple(islice(heard, len(section.found))) for section in sections}
+    heard = hear_samples([sample for section in sections for sample in section.chosen], most_bytes)
+    return {section.name: tuple(islice(heard, len(section.chosen))) for section in sections}
 
 
 def _summary(comparisons: Sequence[Comparison]) -> str:
-    """How many encoders, on which data, in words."""
-    encoders = {(entry.result.encoder_id, entry.result.encoder_revision) for c in comparisons for entry in c.entries}
-    kinds = Counter(kind_of(encoder_id).name for encoder_id, _ in encoders)
-    others = [counted(kinds[kind.name], kind.name) for kind in (BASELINE, UNTRAINED_NETWORK) if kinds[kind.name]]
+    """How many models, on which data, in words."""
+    models = {
+        (result.result.model.id, result.result.model.revision): kind_of(result.result.model)
+        for comparison in comparisons
+        for result in comparison.results
+    }
+    kinds = Counter(models.values())
+    others = [counted(kinds[kind], kind.value) for kind in (ModelKind.BASELINE, ModelKind.UNTRAINED) if kinds[kind]]
     which = f" ({', '.join(others)})" if others else ""
-    data = list(dict.fromkeys(comparison.dataset for comparison in comparisons))
-    return f"{counted(len(encoders), 'encoder')}{which} on the data “{listed(data)}”"
+    data = dict.fromkeys(shortened(comparison.dataset, LONGEST_TEXT) for comparison in comparisons)
+    return f"{counted(len(models), 'model')}{which} on the data “{listed(list(data))}”"
 
 
 def _environment() -> jinja2.Environment:
@@ -139,17 +151,20 @@ def _environment() -> jinja2.Environment:
         style=style,
         script=script,
         policy=_policy(style, script),
-        citation=Markup.escape(_template("citation.bib").strip()),
-        attributes=ATTRIBUTES,
         min_samples=MIN_SAMPLES,
         min_clusters=MIN_CLUSTERS,
-        most_pairs=MOST_PAIRS,
         playback_gain=PLAYBACK_GAIN,
         resamples=RESAMPLES,
-        samples_of=SAMPLES,
-        titles=TITLES,
     )
-    environment.filters.update(base64=_base64, decibels=_decibels, number=number_text, shortened=shortened)
+    environment.filters.update(
+        base64=_base64,
+        decibels=_decibels,
+        number=_number,
+        shortened=_shortened,
+        shown_in=_shown_in,
+        key=_key,
+        lines=_lines,
+    )
     return environment
 
 
@@ -180,3 +195,28 @@ def _base64(data: bytes) -> str:
 
 def _decibels(gain: float) -> float:
     return 20 * math.log10(gain)
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return number_text(value, digits, minus="−")
+
+
+def _shortened(text: str) -> str:
+    return short_label(text, LONGEST_TEXT)
+
+
+def _lines(text: str) -> Markup:
+    """Text whose line ends stay."""
+    return Markup("\n").join(map(plain, text.split("\n")))
+
+
+def _shown_in(cell: Cell, column: Column) -> str:
+    """What people see of a cell."""
+    return short_label(cell_text(cell, column, minus="−"), LONGEST_CELL)
+
+
+def _key(cell: Cell) -> str:
+    """The value of a number's cell as JavaScript reads it; empty where it is missing."""
+    if cell.value is None or isinstance(cell.value, str):
+        return ""
+    return f"{float(cell.value):.6g}".replace("inf", "Infinity")

@@ -1,0 +1,140 @@
+"""The tables of what was run: models, settings, versions, clips that were left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.loading import ComparedResult
+from audio_compositionality.evaluator.compare.tables import versioned_title
+from audio_compositionality.support.table import Cell, Column, Row, Table
+from audio_compositionality.support.text import listed, shortened
+
+MOST_SKIPPED = 50
+"""Skipped clips that are listed; of the others only the number is told."""
+
+LONGEST_TEXT = 80
+"""Characters shown of a name or a reason that somebody else has written."""
+
+
+def counted(count: int, name: str) -> str:
+    """A number of things in words."""
+    return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
+
+
+def fact_tables(comparisons: Sequence[Comparison]) -> list[Table]:
+    """All of them."""
+    tables = [model_table(comparisons), run_table(comparisons), version_table(comparisons), skipped_table(comparisons)]
+    return [table for table in tables if table is not None]
+
+
+def model_table(comparisons: Sequence[Comparison]) -> Table:
+    """What was evaluated: each model once, or once for each way that it was run."""
+    columns = (
+        Column("model", numeric=False),
+        Column("revision", numeric=False),
+        Column("weights", numeric=False),
+        Column("trained by", numeric=False),
+        Column("licence", numeric=False),
+        Column("parameters", digits=None),
+        Column("dim", digits=None),
+        Column("rate (Hz)", digits=None),
+        Column("layer", digits=None),
+        Column("pooling", numeric=False),
+        Column("precision", numeric=False),
+        Column("front end", numeric=False),
+    )
+    rows: dict[Row, None] = {}
+    for result in _results(comparisons):
+        model = result.result.model
+        options = model.options
+        weights = None if model.weights_sha256 is None else f"SHA-256 {model.weights_sha256[:12]}…"
+        cells = (
+            Cell(result.label),
+            Cell(model.revision),
+            Cell(weights),
+            Cell(model.paradigm),
+            Cell(model.licence),
+            Cell(model.parameters),
+            Cell(model.output_dim),
+            Cell(model.sample_rate),
+            Cell(options.layer, "output" if options.layer is None else None),
+            Cell(options.pooling or "default"),
+            Cell(options.precision + (", compiled" if options.compile else "")),
+            Cell(f"version {model.front_end_version}"),
+        )
+        rows.setdefault(Row(cells))
+    return Table("The models", columns, tuple(rows))
+
+
+def run_table(comparisons: Sequence[Comparison]) -> Table:
+    """How each result was computed."""
+    columns = (
+        Column("model", numeric=False),
+        Column("task", numeric=False),
+        Column("settings", numeric=False),
+        Column("device", numeric=False),
+        Column("embedding (s)", digits=1),
+        Column("scoring (s)", digits=1),
+        Column("date (UTC)", numeric=False),
+    )
+    rows = []
+    for comparison in comparisons:
+        for compared in comparison.results:
+            result = compared.result
+            settings = "; ".join(f"{name} {_setting(value)}" for name, value in result.settings.items())
+            training = "\n".join(f"{name} {_setting(value)}" for name, value in result.training.items() if value)
+            cells = (
+                Cell(compared.label),
+                Cell(versioned_title(comparison.info, comparison.version)),
+                Cell(settings or None, note=training),
+                Cell(result.device),
+                Cell(result.seconds.get("embed")),
+                Cell(result.seconds.get("score")),
+                Cell(result.date[:16].replace("T", " ")),
+            )
+            rows.append(Row(cells))
+    return Table("The runs", columns, tuple(rows))
+
+
+def _setting(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def version_table(comparisons: Sequence[Comparison]) -> Table:
+    """Versions of what computed, a row for each combination of them."""
+    combinations: dict[tuple[tuple[str, str], ...], dict[str, None]] = {}
+    for result in _results(comparisons):
+        combinations.setdefault(tuple(sorted(result.result.versions.items())), {})[result.label] = None
+    names = sorted({name for versions in combinations for name, _ in versions})
+    rows = []
+    for versions, labels in combinations.items():
+        who = "all models" if len(combinations) == 1 else listed([shortened(label, 40) for label in labels])
+        by_name = dict(versions)
+        rows.append(Row((Cell(who), *(Cell(by_name.get(name)) for name in names))))
+    headings = (shortened(name, LONGEST_TEXT) for name in ("results of", *names))
+    return Table("Versions", tuple(Column(heading, numeric=False) for heading in headings), tuple(rows))
+
+
+def skipped_table(comparisons: Sequence[Comparison]) -> Table | None:
+    """Clips that could not be embedded; None where there are none."""
+    skipped = [
+        (comparison.info.title, result.label, clip)
+        for comparison in comparisons
+        for result in comparison.results
+        for clip in result.result.skipped
+    ]
+    if not skipped:
+        return None
+    columns = tuple(Column(name, numeric=False) for name in ("model", "task", "clip", "reason"))
+    rows = tuple(
+        Row((Cell(label), Cell(title), Cell(clip.id), Cell(clip.reason)))
+        for title, label, clip in skipped[:MOST_SKIPPED]
+    )
+    more = f", the first {MOST_SKIPPED} of {len(skipped):,}" if len(skipped) > MOST_SKIPPED else ""
+    return Table(f"Clips that could not be embedded{more}; their samples are left out of everything", columns, rows)
+
+
+def _results(comparisons: Sequence[Comparison]) -> Iterator[ComparedResult]:
+    for comparison in comparisons:
+        yield from comparison.results

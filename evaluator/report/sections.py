@@ -1,0 +1,188 @@
+"""What a report tells of each comparison: who leads, the tables, the figures, the samples to listen to."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.diversity import diversity
+from audio_compositionality.evaluator.compare.kinds import ModelKind
+from audio_compositionality.evaluator.compare.tables import (
+    attribute_table,
+    group_tables,
+    pair_table,
+    score_table,
+    slope_table,
+    versioned_title,
+)
+from audio_compositionality.evaluator.figures.catalogue import described_figures, file_prefix
+from audio_compositionality.evaluator.figures.files import figure_svg, save_figure
+from audio_compositionality.evaluator.figures.kinds import FigureError
+from audio_compositionality.evaluator.figures.layout import COLUMN
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.table import Table
+from audio_compositionality.support.text import listed, nearest, shortened
+
+from .facts import LONGEST_TEXT
+from .leaders import Leader, leaders
+from .listening import ChosenSample, choose_samples
+
+MOST_PAIRS = 500
+"""Paired tests that a page lists, those of 32 models; CSV and JSON have all."""
+
+STEPS = 3
+"""Steps of a progress bar for each comparison: clips, tables, figures."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure: its address in the page, what it shows in words, its caption, whether it is as wide as a page."""
+
+    source: str
+    alternative: str
+    caption: str
+    is_wide: bool
+
+
+@dataclass(frozen=True)
+class Section:
+    """What the page tells of one comparison.
+
+    Attributes:
+        name: of the section in the page's addresses.
+        title: task and data.
+        comparison: which one.
+        leaders: the model with the highest mean of each measure by sample.
+        scores: the table of all shown measures.
+        pairs: the paired tests, a table a measure.
+        pictures: the figures.
+        undrawn: why figures are missing.
+        diversity: what is known of diversity and groups.
+        chosen_by: in words, whose score the samples are chosen by.
+        chosen: the samples that can be listened to.
+        silent: why there are none.
+    """
+
+    name: str
+    title: str
+    comparison: Comparison
+    leaders: tuple[Leader, ...]
+    scores: Table
+    pairs: tuple[Table, ...]
+    pictures: tuple[Picture, ...]
+    undrawn: tuple[str, ...]
+    diversity: tuple[Table, ...]
+    chosen_by: str
+    chosen: tuple[ChosenSample, ...]
+    silent: str | None
+
+
+def page_sections(
+    comparisons: Sequence[Comparison], model: str | None, folder: Path | None, bar: tqdm[Any]
+) -> list[Section]:
+    """The sections of a page; arguments as `write_report` has them.
+
+    Raises:
+        InputError: there is no result of `model`.
+    """
+    known = {name for c in comparisons for result in c.results for name in (result.label, result.result.model.id)}
+    if model is not None and model not in known:
+        raise InputError(f"there is no result of the model {model!r}; {nearest(model, sorted(known))}")
+    sections = []
+    for number, comparison in enumerate(comparisons, 1):
+        title = title_of(comparison, comparisons)
+        bar.set_postfix_str(title)
+        chosen_by, places = _chosen_by(comparison, model)
+        samples = _samples(comparison, places)
+        bar.update()
+        scores = score_table(comparison)
+        pairs = tuple(pair_table(comparison, view, MOST_PAIRS) for view in comparison.views.values())
+        tables = tuple(_diversity_tables(comparison))
+        bar.update()
+        drawn = list(_pictures(comparison, file_prefix(comparison, comparisons), folder))
+        bar.update()
+        sections.append(
+            Section(
+                name=f"{comparison.info.name}-{number}",
+                title=title,
+                comparison=comparison,
+                leaders=leaders(comparison),
+                scores=scores,
+                pairs=pairs if len(comparison.results) > 1 else (),
+                pictures=tuple(picture for picture in drawn if isinstance(picture, Picture)),
+                undrawn=tuple(dict.fromkeys(picture for picture in drawn if isinstance(picture, str))),
+                diversity=tables,
+                chosen_by=chosen_by,
+                chosen=() if isinstance(samples, str) else tuple(samples),
+                silent=samples if isinstance(samples, str) else None,
+            )
+        )
+    return sections
+
+
+def title_of(comparison: Comparison, comparisons: Sequence[Comparison]) -> str:
+    """Task and data, with the beginning of the fingerprint where the same name stands for several data."""
+    place = (comparison.info.name, comparison.dataset)
+    same = {other.fingerprint for other in comparisons if (other.info.name, other.dataset) == place}
+    which = f" (data {comparison.fingerprint[:8]})" if len(same) > 1 else ""
+    title = versioned_title(comparison.info, comparison.version)
+    return f"{title} on {shortened(comparison.dataset, LONGEST_TEXT)}{which}"
+
+
+def _chosen_by(comparison: Comparison, model: str | None) -> tuple[str, list[int]]:
+    """By whose score the samples are chosen: in words, and the places of the results."""
+    results = list(enumerate(comparison.results))
+    of_model = [k for k, result in results if model in (result.label, result.result.model.id)]
+    trained = [k for k, result in results if result.kind is ModelKind.TRAINED]
+    if of_model:
+        return f"the score of {listed([shortened(comparison.labels[k], LONGEST_TEXT) for k in of_model])}", of_model
+    if len(trained) == 1:
+        label = shortened(comparison.labels[trained[0]], LONGEST_TEXT)
+        return f"the score of {label}, the only model that is neither a baseline nor untrained", trained
+    if trained:
+        return f"the mean score over the {len(trained)} models that are neither baselines nor untrained", trained
+    return "the mean score over all models", [k for k, _ in results]
+
+
+def _samples(comparison: Comparison, places: Sequence[int]) -> list[ChosenSample] | str:
+    """The samples that are heard, or why there are none."""
+    view = next(iter(comparison.views.values()), None)
+    if view is None:
+        return "no measure is known by sample"
+    try:
+        return choose_samples(comparison, view, places)
+    except (DatasetError, OSError) as error:
+        return str(error)
+
+
+def _diversity_tables(comparison: Comparison) -> Iterator[Table]:
+    for name in comparison.views:
+        slopes = diversity(comparison, name)
+        if slopes is None:
+            continue
+        if slopes.slopes:
+            yield slope_table(comparison, name, slopes)
+            yield attribute_table(comparison, name, slopes)
+        yield from group_tables(comparison, name, slopes)
+
+
+def _pictures(comparison: Comparison, prefix: str, folder: Path | None) -> Iterator[Picture | str]:
+    """The figures of a comparison, also written to the folder; for one that cannot be drawn, why."""
+    for described in described_figures(comparison):
+        try:
+            figure = described.draw()
+        except FigureError as error:
+            yield str(error)
+            continue
+        if folder is not None:
+            save_figure(figure, folder / f"{prefix}-{described.name}")
+        encoded = base64.b64encode(figure_svg(figure).encode()).decode()
+        wide = figure.get_figwidth() > COLUMN
+        yield Picture(f"data:image/svg+xml;base64,{encoded}", described.alternative, described.caption, wide)
