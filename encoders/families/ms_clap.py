@@ -68,11 +68,9 @@ class MsClapEncoder(ModelEncoder[MsClapFeatures]):
     has_embedding = True
 
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
-        from transformers import ClapAudioConfig
+        from ..networks.htsat import EMBEDDING_DIM, SAMPLE_RATE, MsClap, layer_dims, ms_clap_config
 
-        from ..networks.htsat import EMBEDDING_DIM, SAMPLE_RATE, MsClap, layer_dims
-
-        config = ClapAudioConfig()
+        config = ms_clap_config()
         self.check_options(weights.name, options, len(config.depths))
         self._model = weights.build(MsClap, convert_ms_clap, unused=UNUSED).to(device)
         if options.layer is None and options.pooling is None:

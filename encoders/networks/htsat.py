@@ -60,6 +60,11 @@ def overlap_mean(windows: torch.Tensor) -> torch.Tensor:
     return total / times
 
 
+def ms_clap_config() -> ClapAudioConfig:
+    """The configuration of HTSAT in MS-CLAP 2023: the defaults of transformers."""
+    return ClapAudioConfig()
+
+
 class Projection(nn.Module):
     """From HTSAT's output to the space that sound and text share: a residual block and layer normalisation."""
 
@@ -81,7 +86,7 @@ class MsClap(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.config = ClapAudioConfig()
+        self.config = ms_clap_config()
         self.log_mel = DecibelSpectrogram(SAMPLE_RATE, BAND_EDGES)
         self.htsat = ClapAudioModel(self.config)
         self.projection = Projection(self.config.hidden_size, EMBEDDING_DIM)

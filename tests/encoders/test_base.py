@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders import ClipError, Encoder, StagedEncoder, load_encoder
-from audio_compositionality.encoders.base import check_waveforms, resample
+from audio_compositionality.encoders.base import ClipError, StagedEncoder, check_waveforms, resample
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.protocols import AudioEncoder
 
 
 class Minimal:
@@ -38,9 +39,9 @@ class Fixed(StagedEncoder[np.ndarray]):
 
 
 def test_protocol_is_checked_at_run_time() -> None:
-    assert isinstance(Minimal(), Encoder)
-    assert isinstance(load_encoder("random"), Encoder)
-    assert not isinstance(object(), Encoder)
+    assert isinstance(Minimal(), AudioEncoder)
+    assert isinstance(load_model("random"), AudioEncoder)
+    assert not isinstance(object(), AudioEncoder)
 
 
 def test_int16_is_scaled_to_full_scale() -> None:
@@ -69,7 +70,7 @@ def test_floating_input_becomes_float32(dtype: type) -> None:
 )
 def test_bad_waveforms_are_named(waveforms: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        load_encoder("random").embed(waveforms, 32_000)
+        load_model("random").embed(waveforms, 32_000)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -77,14 +78,14 @@ def test_a_clip_that_is_not_finite_is_named(value: float) -> None:
     clips = np.zeros((4, 50), np.float32)
     clips[2, 7] = value
     with pytest.raises(ClipError, match=f"row 2: the waveform holds {value} at sample 7") as caught:
-        load_encoder("random").embed(clips, 32_000)
+        load_model("random").embed(clips, 32_000)
     assert caught.value.row == 2
 
 
 @pytest.mark.parametrize("rate", [0, -1, 16_000.5, True])
 def test_bad_sample_rate(rate: float) -> None:
     with pytest.raises(ValueError, match="positive whole number of Hz"):
-        load_encoder("random").embed(np.zeros((1, 10)), rate)
+        load_model("random").embed(np.zeros((1, 10)), rate)
 
 
 @pytest.mark.parametrize(("source", "target"), [(32_000, 16_000), (32_000, 48_000), (44_100, 16_000), (8_000, 32_000)])

@@ -12,10 +12,10 @@ import torch
 import transformers
 from rich.console import Console
 
-from audio_compositionality.encoders import StagedEncoder, load_encoder
-from audio_compositionality.encoders.base import check_waveforms, resample
+from audio_compositionality.encoders.base import StagedEncoder, check_waveforms, resample
 from audio_compositionality.encoders.check import CheckResult, all_passed, check_encoder, check_loaded, print_checks
 from audio_compositionality.encoders.check_measures import distances, make_tones, relative_difference
+from audio_compositionality.encoders.loading.registry import load_model
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "band_energies.py"
 
@@ -314,4 +314,4 @@ def test_results_are_printed_with_what_failures_mean() -> None:
 
 
 def test_a_loaded_encoder_of_the_library_can_be_checked() -> None:
-    assert all_passed(check_loaded(load_encoder("log-mel-statistics")))
+    assert all_passed(check_loaded(load_model("log-mel-statistics")))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.encoders import ClipError, StagedEncoder, embed_dataset, load_encoder
-from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches
+from audio_compositionality.encoders.base import ClipError, StagedEncoder
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches, embed_dataset
 
 
 @dataclass
@@ -60,7 +61,7 @@ def test_order_is_kept_and_an_uneven_last_batch_counts() -> None:
 
 def test_equals_embed_for_a_real_encoder() -> None:
     clips = np.random.default_rng(0).normal(0, 0.1, (5, 3200)).astype(np.float32)
-    encoder = load_encoder("log-mel-statistics")
+    encoder = load_model("log-mel-statistics")
     parts = [Batch(["a", "b", "c"], clips[:3], 16_000), Batch(["d", "e"], clips[3:], 16_000)]
     np.testing.assert_allclose(
         embed_dataset(encoder, parts, progress=False), encoder.embed(clips, 16_000), rtol=1e-6, atol=1e-6

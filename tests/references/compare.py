@@ -21,7 +21,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from seeded import FOLDER, seeded_clips, seeded_state, torchlibrosa_constants
 
-from audio_compositionality.encoders import load_encoder
+from audio_compositionality.encoders.loading.registry import load_model
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ def fixture_state(encoder: str) -> dict[str, np.ndarray]:
 
 
 def compare_with_fixture(encoder: str, folder: Path) -> Comparison:
-    """Load the seeded checkpoint, written to a folder, through `load_encoder`, and compare."""
+    """Load the seeded checkpoint, written to a folder, through `load_model`, and compare."""
     about = _about(encoder)
     path = folder / f"{encoder}.safetensors"
     save_file(fixture_state(encoder), path)
     clips = seeded_clips(about["sample_rate"])
-    ours = load_encoder(f"{encoder}={path}", device="cpu").embed(clips, about["sample_rate"])
+    ours = load_model(f"{encoder}={path}", device="cpu").embed(clips, about["sample_rate"])
     path.unlink()
     return compared(encoder, about["reference"], ours, load_file(FOLDER / f"{encoder}.safetensors")["embeddings"])
 

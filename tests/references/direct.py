@@ -1,6 +1,6 @@
 """Comparisons with transformers, called by hand as its documentation does, beside our own encoders.
 
-Each function writes a checkpoint with seeded weights into a folder, embeds the seeded clips with `load_encoder` and
+Each function writes a checkpoint with seeded weights into a folder, embeds the seeded clips with `load_model` and
 with transformers' own feature extractor and model, and returns name, reference and both sets of embeddings.
 """
 
@@ -13,7 +13,7 @@ import torch
 import transformers as t
 from seeded import seeded_clips, seeded_state
 
-from audio_compositionality.encoders import load_encoder
+from audio_compositionality.encoders.loading.registry import load_model
 
 Pair = tuple[str, np.ndarray, np.ndarray]
 
@@ -94,7 +94,7 @@ def embed(
     """Embeddings by our encoder of that name, with the weights of a model."""
     model.save_pretrained(folder / name)
     extractor.save_pretrained(folder / name)
-    return load_encoder(f"{name}={folder / name}", device="cpu").embed(clips, rate)
+    return load_model(f"{name}={folder / name}", device="cpu").embed(clips, rate)
 
 
 DIRECT = {"whisper-tiny": whisper_tiny, "laion-clap": laion_clap, "af-whisper": af_whisper}

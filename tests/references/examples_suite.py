@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import soxr
 
-from audio_compositionality.encoders import load_encoder
 from audio_compositionality.encoders.check import check_encoder, print_checks
+from audio_compositionality.encoders.loading.registry import load_model
 
 EXAMPLE = f"{Path(__file__).resolve().parents[1] / 'examples' / 'speaker_embedding.py'}:SpeakerEmbedding"
 
@@ -27,7 +27,7 @@ def main() -> None:
     clips = np.random.default_rng(0).normal(0, 0.1, (3, 4 * 32_000)).astype(np.float32)
     model = importlib.import_module("resemblyzer").VoiceEncoder("cpu", verbose=False)
     expected = [model.embed_utterance(soxr.resample(clip, 32_000, 16_000)) for clip in clips]
-    np.testing.assert_allclose(load_encoder(EXAMPLE).embed(clips, 32_000), np.stack(expected), atol=1e-5)
+    np.testing.assert_allclose(load_model(EXAMPLE).embed(clips, 32_000), np.stack(expected), atol=1e-5)
     if not print_checks(check_encoder(EXAMPLE)):
         raise SystemExit(1)
     print("the example's embeddings are those of Resemblyzer 0.1.4")

@@ -23,8 +23,8 @@ import numpy as np
 import torch
 from tiny_whisper import save_tiny_whisper
 
-from audio_compositionality.encoders import load_encoder
 from audio_compositionality.encoders.check import check_loaded
+from audio_compositionality.encoders.loading.registry import load_model
 
 
 def import_validator() -> types.ModuleType:
@@ -52,11 +52,11 @@ def ours_in_theirs(folder: str) -> None:
 
 def theirs_in_ours() -> None:
     baseline = importlib.import_module("hearbaseline")
-    encoder = load_encoder("hear:hearbaseline", device="cpu")
+    encoder = load_model("hear:hearbaseline", device="cpu")
     clips = np.random.default_rng(0).normal(0, 0.1, (3, 2 * 44_100)).astype(np.float32)
     expected = baseline.get_scene_embeddings(torch.from_numpy(clips), baseline.load_model()).numpy()
     np.testing.assert_allclose(encoder.embed(clips, 44_100), expected, rtol=1e-5, atol=1e-5)
-    assert encoder.revision.startswith("2021.1.1-weights-"), encoder.revision
+    assert encoder.card.revision.startswith("2021.1.1-weights-"), encoder.card.revision
     failed = [result for result in check_loaded(encoder) if result.passed is False]
     assert not failed, failed
 

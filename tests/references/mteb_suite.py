@@ -25,8 +25,8 @@ import transformers
 from datasets import Dataset, DatasetDict
 from tiny_whisper import save_tiny_whisper
 
-from audio_compositionality.encoders import load_encoder
 from audio_compositionality.encoders.adapters.mteb import MtebModel
+from audio_compositionality.encoders.loading.registry import load_model
 
 FREQUENCIES = (180, 700, 1_400)
 
@@ -95,8 +95,8 @@ def theirs_in_ours(folder: str) -> None:
     registry[folder] = registry["openai/whisper-tiny"].model_copy(
         update={"name": folder, "revision": None, "loader": wrapper}
     )
-    theirs, ours = load_encoder(f"mteb:{folder}", device="cpu"), load_encoder(folder, device="cpu")
-    assert (theirs.sample_rate, theirs.output_dim) == (16_000, 32)
+    theirs, ours = load_model(f"mteb:{folder}", device="cpu"), load_model(folder, device="cpu")
+    assert (theirs.card.sample_rate, theirs.card.output_dim) == (16_000, 32)
     for rate in (16_000, 32_000):
         clips = np.random.default_rng(0).normal(0, 0.1, (3, 10 * rate)).astype(np.float32)
         expected = ours.embed(clips, rate)

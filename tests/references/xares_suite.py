@@ -29,14 +29,14 @@ import soundfile
 import torch
 from tiny_whisper import save_tiny_whisper
 
-from audio_compositionality.encoders import load_encoder
+from audio_compositionality.encoders.loading.registry import load_model
 
 OURS = """
-from audio_compositionality.encoders import xares
+from audio_compositionality.encoders.adapters import xares
 
 
 class {name}(xares.XaresEncoder):
-    encoder_id = {id!r}
+    model_name = {id!r}
 """
 
 THEIRS = """
@@ -136,7 +136,7 @@ def theirs_in_ours(folder: Path) -> None:
     frames = theirs(torch.from_numpy(clips)).transpose(1, 2)
     # What X-ARES trains a clip's label on.
     pooled = trainer.masked_mean(frames, torch.full((3,), frames.shape[-1])).numpy()
-    ours = load_encoder(f"xares:{folder / 'bands_encoder.py'}:BandsEncoder", device="cpu")
+    ours = load_model(f"xares:{folder / 'bands_encoder.py'}:BandsEncoder", device="cpu")
     np.testing.assert_allclose(ours.embed(clips, 16_000), pooled, rtol=1e-5, atol=1e-5)
 
 

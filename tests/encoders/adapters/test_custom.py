@@ -10,9 +10,10 @@ import pytest
 import torch
 from scipy.signal import resample_poly
 
-from audio_compositionality.encoders import EncoderOptions, embed_dataset, list_encoders, load_encoder
 from audio_compositionality.encoders.adapters.custom import count_parameters, device_of, weights_digest
-from audio_compositionality.encoders.loading.registry import has_untrained_twin
+from audio_compositionality.encoders.loading.registry import has_untrained_twin, list_models, load_model
+from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.encoders.pipeline import embed_dataset
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "band_energies.py"
 
@@ -37,7 +38,7 @@ def path_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Function of a file's text and its class: writes it, and returns what load_encoder takes."""
+    """Function of a file's text and its class: writes it, and returns what load_model takes."""
 
     def write(text: str, name: str = "Minimal", file: str = "mine.py") -> str:
         (tmp_path / file).write_text(text)
@@ -47,10 +48,15 @@ def write(tmp_path: Path) -> Write:
 
 
 def test_the_example_embeds_a_tone_in_its_octave() -> None:
-    encoder = load_encoder(f"{EXAMPLE}:BandEnergies")
-    assert (encoder.id, encoder.sample_rate, encoder.output_dim, encoder.device) == ("BandEnergies", 16_000, 8, "cpu")
-    assert encoder.revision == f"source-{hashlib.sha256(EXAMPLE.read_bytes()).hexdigest()[:16]}"
-    assert encoder.weights_sha256 is None
+    encoder = load_model(f"{EXAMPLE}:BandEnergies")
+    assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim, encoder.device) == (
+        "BandEnergies",
+        16_000,
+        8,
+        "cpu",
+    )
+    assert encoder.card.revision == f"source-{hashlib.sha256(EXAMPLE.read_bytes()).hexdigest()[:16]}"
+    assert encoder.card.weights_sha256 is None
     t = np.arange(44_100) / 44_100
     for octave, frequency in enumerate([40, 90, 180, 350, 700, 1_400, 2_800, 5_600]):
         embedding = encoder.embed(0.5 * np.sin(2 * np.pi * frequency * t)[None], 44_100)
@@ -63,8 +69,8 @@ def test_the_example_has_twenty_lines_at_most() -> None:
 
 
 def test_clips_reach_the_class_at_its_own_rate(write: Write) -> None:
-    encoder = load_encoder(write(MINIMAL))
-    assert (encoder.id, encoder.output_dim) == ("Minimal", 3)
+    encoder = load_model(write(MINIMAL))
+    assert (encoder.card.id, encoder.card.output_dim) == ("Minimal", 3)
     t = np.arange(32_000) / 32_000
     clips = np.stack([0.3 * np.sin(2 * np.pi * f * t) for f in (300, 1_000)])
     embeddings = encoder.embed(clips, 32_000)
@@ -83,18 +89,18 @@ def test_a_whole_dataset_is_embedded_in_order(write: Write) -> None:
             self.ids = [str(start), str(start + 1)]
             self.waveforms = np.full((2, 4_000), 0.01, np.float32) * np.array([[start], [start + 1]])
 
-    embeddings = embed_dataset(load_encoder(write(MINIMAL)), [Batch(0), Batch(2), Batch(4)], progress=False)
+    embeddings = embed_dataset(load_model(write(MINIMAL)), [Batch(0), Batch(2), Batch(4)], progress=False)
     np.testing.assert_allclose(embeddings[:, 0], 0.01 * np.arange(6), rtol=1e-5)
 
 
 def test_what_a_class_says_of_itself_is_taken(write: Write) -> None:
     text = MINIMAL.replace("sample_rate = 8_000", 'sample_rate = 8_000\n    id = "my/model"\n    revision = "v7"')
-    encoder = load_encoder(write(text))
-    assert (encoder.id, encoder.revision) == ("my/model", "v7")
-    assert (encoder.num_parameters, encoder.paradigm, encoder.licence) == (None, None, None)
+    encoder = load_model(write(text))
+    assert (encoder.card.id, encoder.card.revision) == ("my/model", "v7")
+    assert (encoder.card.parameters, encoder.card.paradigm, encoder.card.licence) == (None, None, None)
     text = MINIMAL.replace("sample_rate = 8_000", 'sample_rate = 8_000\n    paradigm = "by hand"\n    licence = "MIT"')
-    encoder = load_encoder(write(text))
-    assert (encoder.paradigm, encoder.licence) == ("by hand", "MIT")
+    encoder = load_model(write(text))
+    assert (encoder.card.paradigm, encoder.card.licence) == ("by hand", "MIT")
 
 
 def test_torch_tensors_and_weights(write: Write) -> None:
@@ -114,29 +120,29 @@ class Net(torch.nn.Module):
         return self.layer(frames.to(torch.{dtype})).mean(dim=1)
 """
     with torch.random.fork_rng():
-        first = load_encoder(write(text.format(seed=0, dtype="float32"), "Net"), device="cpu")
-        other = load_encoder(write(text.format(seed=0, dtype="bfloat16"), "Net"), device="cpu")
+        first = load_model(write(text.format(seed=0, dtype="float32"), "Net"), device="cpu")
+        other = load_model(write(text.format(seed=0, dtype="bfloat16"), "Net"), device="cpu")
     clips = np.random.default_rng(0).normal(0, 0.1, (3, 8_000)).astype(np.float32)
-    assert first.output_dim == 5
+    assert first.card.output_dim == 5
     weight, bias = (p.detach().numpy().astype(np.float64) for p in first._embedder.parameters())
     expected = (clips.reshape(3, 100, 80) @ weight.T + bias).mean(axis=1)
     np.testing.assert_allclose(first.embed(clips, 8_000), expected, atol=1e-6)
     # bfloat16 has 8 bits of mantissa.
     np.testing.assert_allclose(other.embed(clips, 8_000), expected, atol=2e-2)
-    assert first.weights_sha256 == weights_digest(first._embedder)
-    assert first.num_parameters == 80 * 5 + 5
-    assert first.revision.endswith(f"-weights-{first.weights_sha256[:16]}")
+    assert first.card.weights_sha256 == weights_digest(first._embedder)
+    assert first.card.parameters == 80 * 5 + 5
+    assert first.card.revision.endswith(f"-weights-{first.card.weights_sha256[:16]}")
 
 
 def test_a_class_with_slots(write: Write) -> None:
     text = MINIMAL.replace("    sample_rate = 8_000", "    __slots__ = ('seen',)\n    sample_rate = 8_000")
-    encoder = load_encoder(write(text))
-    assert (encoder.output_dim, encoder.weights_sha256) == (3, None)
+    encoder = load_model(write(text))
+    assert (encoder.card.output_dim, encoder.card.weights_sha256) == (3, None)
 
 
 def test_a_staged_encoder_without_its_attributes(write: Write) -> None:
     text = """
-from audio_compositionality.encoders import StagedEncoder
+from audio_compositionality.encoders.base import StagedEncoder
 
 class Half(StagedEncoder):
     id = "half"
@@ -149,7 +155,7 @@ class Half(StagedEncoder):
         return features[:, :2]
 """
     with pytest.raises(ValueError, match=r"mine\.py:Half' has no output_dim, revision; a StagedEncoder sets"):
-        load_encoder(write(text, "Half"))
+        load_model(write(text, "Half"))
 
 
 def test_other_weights_are_another_revision() -> None:
@@ -182,15 +188,15 @@ def test_weights_are_counted_once() -> None:
 
 def test_a_device_is_passed_on(write: Write) -> None:
     text = MINIMAL + "\n    device = None\n\n    def to(self, device):\n        self.device = device\n"
-    assert load_encoder(write(text)).device == "cpu"
-    assert load_encoder(write(text), device="cpu")._embedder.device == torch.device("cpu")
-    assert load_encoder(write(text))._embedder.device is None
+    assert load_model(write(text)).device == "cpu"
+    assert load_model(write(text), device="cpu")._embedder.device == torch.device("cpu")
+    assert load_model(write(text))._embedder.device is None
 
 
 def test_a_staged_encoder_is_used_as_it_is(write: Write) -> None:
     text = """
 import numpy as np
-from audio_compositionality.encoders import StagedEncoder
+from audio_compositionality.encoders.base import StagedEncoder
 
 class Mine(StagedEncoder):
     id, sample_rate, output_dim, revision = "mine", 16_000, 2, "r"
@@ -201,7 +207,7 @@ class Mine(StagedEncoder):
     def _run_model(self, features):
         return features[:, :2]
 """
-    encoder = load_encoder(write(text, "Mine"))
+    encoder = load_model(write(text, "Mine"))
     assert type(encoder).__name__ == "Mine"
     np.testing.assert_array_equal(encoder.embed([[0.5, 0.25, 0.0]], 16_000), [[0.5, 0.25]])
 
@@ -220,15 +226,15 @@ class Minimal:
         import later_beside
         return np.full((len(waveforms), 2), [VALUE, later_beside.VALUE])
 """
-    np.testing.assert_array_equal(load_encoder(write(text)).embed(np.zeros((1, 80)), 8_000), [[7, 9]])
+    np.testing.assert_array_equal(load_model(write(text)).embed(np.zeros((1, 80)), 8_000), [[7, 9]])
     assert sys.path[-1] == str(tmp_path)
 
 
 def test_two_files_of_one_name_do_not_mix(write: Write, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    first = load_encoder(write(MINIMAL))
-    second = load_encoder(write(MINIMAL.replace("8_000", "4_000"), file="other/mine.py"))
-    changed = load_encoder(write(MINIMAL.replace("8_000", "6_000")))
+    first = load_model(write(MINIMAL))
+    second = load_model(write(MINIMAL.replace("8_000", "4_000"), file="other/mine.py"))
+    changed = load_model(write(MINIMAL.replace("8_000", "6_000")))
     assert [e.sample_rate for e in (first, second, changed)] == [8_000, 4_000, 6_000]
     assert len({e.revision for e in (first, second, changed)}) == 3
 
@@ -260,7 +266,7 @@ def test_two_files_of_one_name_do_not_mix(write: Write, tmp_path: Path) -> None:
 )
 def test_a_class_that_is_no_encoder(text: str, name: str, message: str, write: Write) -> None:
     with pytest.raises(ValueError, match=message):
-        load_encoder(write(text, name))
+        load_model(write(text, name))
 
 
 @pytest.mark.parametrize(
@@ -283,11 +289,11 @@ class Minimal:
         return {returned}
 """
     with pytest.raises(ValueError, match=message):
-        load_encoder(write(text)).embed(np.zeros((2, 80)), 8_000)
+        load_model(write(text)).embed(np.zeros((2, 80)), 8_000)
 
 
 def test_input_that_is_no_sound_never_reaches_the_class(write: Write) -> None:
-    encoder = load_encoder(write(MINIMAL))
+    encoder = load_model(write(MINIMAL))
     encoder._embedder.seen = None
     for clips in (np.array([[0.0, np.nan]]), np.zeros(5), np.zeros((1, 5), np.int64)):
         with pytest.raises(ValueError, match="waveform"):
@@ -299,14 +305,14 @@ def test_input_that_is_no_sound_never_reaches_the_class(write: Write) -> None:
 def test_a_file_that_is_not_there(spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=f"'{spec}': there is no file '{spec.partition(':')[0]}'"):
-        load_encoder(spec)
+        load_model(spec)
 
 
 def test_a_file_without_a_class(write: Write) -> None:
     spec = write(MINIMAL).removesuffix(":Minimal")
     for missing in (spec, spec + ":"):
         with pytest.raises(ValueError, match=r"names no class of the file; give mine\.py:ClassName"):
-            load_encoder(missing)
+            load_model(missing)
 
 
 @pytest.mark.parametrize(
@@ -314,13 +320,13 @@ def test_a_file_without_a_class(write: Write) -> None:
 )
 def test_options_are_for_the_projects_own_models(options: EncoderOptions, write: Write) -> None:
     with pytest.raises(ValueError, match="embeds by its own code: it takes no layer"):
-        load_encoder(write(MINIMAL), options=options)
+        load_model(write(MINIMAL), options=options)
 
 
 def test_other_peoples_code_has_no_untrained_twin(write: Write) -> None:
     spec = write(MINIMAL)
     with pytest.raises(ValueError, match="is made by code of its own, so nothing here can give it fresh weights"):
-        load_encoder(f"untrained:{spec}")
+        load_model(f"untrained:{spec}")
     assert not any(has_untrained_twin(id) for id in (spec, "hear:x", "mteb:a/b", "xares:x.py:C", "random"))
     assert all(has_untrained_twin(id) for id in ("whisper-base", "whisper-base=x", "org/model", "./folder"))
 
@@ -328,11 +334,11 @@ def test_other_peoples_code_has_no_untrained_twin(write: Write) -> None:
 def test_an_error_in_the_file_is_shown_with_where_it_came_from(write: Write) -> None:
     modules = set(sys.modules)
     with pytest.raises(ZeroDivisionError) as caught:
-        load_encoder(write("1 / 0"))
+        load_model(write("1 / 0"))
     assert caught.value.__notes__ == ["while running 'mine.py' to load an encoder"]
     assert set(sys.modules) == modules
     with pytest.raises(KeyError) as raised:
-        load_encoder(write("class Minimal:\n    def __init__(self): {}['x']"))
+        load_model(write("class Minimal:\n    def __init__(self): {}['x']"))
     assert "while making the encoder" in raised.value.__notes__[0]
 
 
@@ -358,32 +364,32 @@ def distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("distribution")
 def test_installed_encoders_are_listed_without_importing_them() -> None:
-    infos = {info.name: info for info in list_encoders()}
+    infos = {info.name: info for info in list_models()}
     assert infos["fake-minimal"].description == "installed by fake-encoders 1.2"
     assert infos["fake-minimal"].output_dim is None
     assert infos["downsample"].output_dim == 768
-    assert len(infos) == len(list_encoders())
+    assert len(infos) == len(list_models())
     assert "fake_encoders_module" not in sys.modules
 
 
 @pytest.mark.usefixtures("distribution")
 @pytest.mark.parametrize("name", ["fake-minimal", "fake-made"])
 def test_an_installed_encoder_loads_by_its_name(name: str) -> None:
-    encoder = load_encoder(name)
-    assert (encoder.id, encoder.revision, encoder.output_dim) == ("Minimal", "1.2", 3)
+    encoder = load_model(name)
+    assert (encoder.card.id, encoder.card.revision, encoder.card.output_dim) == ("Minimal", "1.2", 3)
     assert not has_untrained_twin(name)
 
 
 @pytest.mark.usefixtures("distribution")
 def test_a_registered_name_comes_before_an_installed_one() -> None:
-    assert load_encoder("downsample").output_dim == 768
+    assert load_model("downsample").card.output_dim == 768
 
 
 @pytest.mark.usefixtures("distribution")
 def test_an_installed_encoder_that_cannot_be_imported() -> None:
     with pytest.raises(ValueError, match=r"'fake-gone' of fake-encoders 1\.2 is 'fake_encoders_module:Gone', which"):
-        load_encoder("fake-gone")
+        load_model("fake-gone")
     with pytest.raises(ValueError, match="cannot be imported: No module named 'no_such_module'"):
-        load_encoder("fake-missing")
-    with pytest.raises(ValueError, match="unknown encoder 'fake-minimum'; did you mean 'fake-minimal'"):
-        load_encoder("fake-minimum")
+        load_model("fake-missing")
+    with pytest.raises(ValueError, match="unknown model 'fake-minimum'; did you mean 'fake-minimal'"):
+        load_model("fake-minimum")

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.encoders import EncoderOptions, ModelEncoder, load_encoder
 from audio_compositionality.encoders.adapters import hear
-from audio_compositionality.encoders.loading.weights import file_digest
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.model_encoder import ModelEncoder
+from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.support.files import sha256_of_file
 
 MODULE = """
 import torch
@@ -62,8 +64,8 @@ def write_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, tex
 
 
 def test_their_scene_embedding_is_our_embedding(module: str, make_clips: MakeClips) -> None:
-    encoder = load_encoder(f"hear:{module}", device="cpu")
-    assert (encoder.id, encoder.sample_rate, encoder.output_dim) == (f"hear:{module}", 16_000, 3)
+    encoder = load_model(f"hear:{module}", device="cpu")
+    assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim) == (f"hear:{module}", 16_000, 3)
     clips = make_clips(16_000, 1)
     frames = clips.reshape(3, 100, 160)
     expected = np.stack([frames.mean(2), frames.max(2), frames.min(2)], axis=2).mean(1)
@@ -74,12 +76,12 @@ def test_their_scene_embedding_is_our_embedding(module: str, make_clips: MakeCli
 def test_weights_are_passed_on_and_recorded(module: str, tmp_path: Path, make_clips: MakeClips) -> None:
     path = tmp_path / "weights.pt"
     torch.save({"matrix": 2 * torch.eye(4)[:, :3]}, path)
-    plain, doubled = load_encoder(f"hear:{module}"), load_encoder(f"hear:{module}:{path}")
+    plain, doubled = load_model(f"hear:{module}"), load_model(f"hear:{module}:{path}")
     clips = make_clips(16_000, 1)
     np.testing.assert_allclose(doubled.embed(clips, 16_000), 2 * plain.embed(clips, 16_000), rtol=1e-5)
-    assert plain.revision != doubled.revision
-    assert plain.revision.startswith("source-")
-    assert plain.weights_sha256 != doubled.weights_sha256
+    assert plain.card.revision != doubled.revision
+    assert plain.card.revision.startswith("source-")
+    assert plain.card.weights_sha256 != doubled.weights_sha256
 
 
 def test_a_file_is_hashed_where_the_model_holds_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,8 +89,8 @@ def test_a_file_is_hashed_where_the_model_holds_no_weights(tmp_path: Path, monke
     text = text.replace("model.load_state_dict(torch.load(model_file_path, weights_only=True))", "pass")
     id = write_module(tmp_path, monkeypatch, "fake_hear_bare", text)
     (tmp_path / "w").write_bytes(b"weights")
-    assert load_encoder(f"{id}:{tmp_path / 'w'}").weights_sha256 == file_digest(tmp_path / "w")
-    assert load_encoder(id).weights_sha256 is None
+    assert load_model(f"{id}:{tmp_path / 'w'}").card.weights_sha256 == sha256_of_file(tmp_path / "w")
+    assert load_model(id).card.weights_sha256 is None
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_a_file_is_hashed_where_the_model_holds_no_weights(tmp_path: Path, monke
 @pytest.mark.usefixtures("module")
 def test_what_is_no_hear_module(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        load_encoder(name)
+        load_model(name)
 
 
 @pytest.mark.parametrize(
@@ -124,12 +126,12 @@ def test_modules_that_lack_something(
 ) -> None:
     assert MODULE.count(old) == 1
     with pytest.raises(ValueError, match=message):
-        load_encoder(write_module(tmp_path, monkeypatch, "fake_hear_lacking", MODULE.replace(old, new)))
+        load_model(write_module(tmp_path, monkeypatch, "fake_hear_lacking", MODULE.replace(old, new)))
 
 
 def test_options_are_refused(module: str) -> None:
     with pytest.raises(ValueError, match="embeds as its module does: it takes no layer"):
-        load_encoder(f"hear:{module}", options=EncoderOptions(pooling="max"))
+        load_model(f"hear:{module}", options=EncoderOptions(pooling="max"))
 
 
 def test_our_scene_embedding_is_the_encoders_own(saved: Saved, make_clips: MakeClips) -> None:
@@ -139,14 +141,14 @@ def test_our_scene_embedding_is_the_encoders_own(saved: Saved, make_clips: MakeC
     clips = make_clips(16_000, 1)
     embeddings = hear.get_scene_embeddings(torch.from_numpy(clips), model)
     assert embeddings.dtype == torch.float32
-    np.testing.assert_array_equal(embeddings.numpy(), load_encoder(str(saved("whisper"))).embed(clips, 16_000))
+    np.testing.assert_array_equal(embeddings.numpy(), load_model(str(saved("whisper"))).embed(clips, 16_000))
 
 
 def test_a_rate_that_hear_does_not_provide_becomes_the_next_higher(make_clips: MakeClips) -> None:
     model = hear.load_model("log-mel-statistics")
-    assert (model.encoder.sample_rate, model.sample_rate) == (32_000, 44_100)
+    assert (model.encoder.card.sample_rate, model.sample_rate) == (32_000, 44_100)
     clips = make_clips(44_100, 1)
-    ours = load_encoder("log-mel-statistics").embed(clips, 44_100)
+    ours = load_model("log-mel-statistics").embed(clips, 44_100)
     np.testing.assert_array_equal(hear.get_scene_embeddings(torch.from_numpy(clips), model).numpy(), ours)
 
 
@@ -168,7 +170,7 @@ def test_without_frames_a_timestamp_is_the_second_around_it() -> None:
     embeddings, times = hear.get_timestamp_embeddings(torch.from_numpy(clip), model)
     assert embeddings.shape == (2, 40, 768)
     np.testing.assert_allclose(times[1].numpy(), 25 + 50 * np.arange(40), atol=1e-3)
-    encoder = load_encoder("downsample")
+    encoder = load_model("downsample")
     middle = round(0.825 * rate)
     window = clip[:, middle - rate // 2 : middle - rate // 2 + rate]
     np.testing.assert_allclose(embeddings[:, 16].numpy(), encoder.embed(window, rate), atol=1e-6)
@@ -200,5 +202,5 @@ def test_ours_in_theirs_in_ours(make_clips: MakeClips, tmp_path: Path, monkeypat
         "def load_model(path=''): return load('log-mel-statistics')\n",
     )
     clips = make_clips(44_100, 1)
-    expected = load_encoder("log-mel-statistics").embed(clips, 44_100)
-    np.testing.assert_array_equal(load_encoder(id).embed(clips, 44_100), expected)
+    expected = load_model("log-mel-statistics").embed(clips, 44_100)
+    np.testing.assert_array_equal(load_model(id).embed(clips, 44_100), expected)

@@ -12,8 +12,8 @@ import pytest
 import torch
 from scipy.signal import resample_poly
 
-from audio_compositionality.encoders import load_encoder
 from audio_compositionality.encoders.adapters import mteb as adapter
+from audio_compositionality.encoders.loading.registry import load_model
 
 Saved = Callable[[str], Path]
 MakeClips = Callable[[int, float], np.ndarray]
@@ -33,7 +33,7 @@ def test_clips_of_any_rate_and_length_keep_their_places(make_clips: MakeClips) -
         {"audio": [item(quiet.tolist(), 32_000)]},
     ]
     embeddings = model.encode(batches, task_metadata=None, hf_split="test", hf_subset="default", batch_size=3)
-    encoder = load_encoder("log-mel-statistics")
+    encoder = load_model("log-mel-statistics")
     expected = [encoder.embed(clip[None], rate)[0] for clip, rate in
                 ((noise, 32_000), (slow, 16_000), (short, 32_000), (quiet, 32_000))]  # fmt: skip
     np.testing.assert_array_equal(embeddings, np.stack(expected))
@@ -45,7 +45,7 @@ def test_channels_are_averaged_and_long_clips_cut_where_it_is_asked_for(saved: S
     with pytest.raises(ValueError, match="last 5 s, but 'whisper' takes 3 s at most"):
         adapter.MtebModel(str(saved("whisper"))).encode([batch])
     embeddings = adapter.MtebModel(str(saved("whisper")), max_seconds=2).encode([batch])
-    expected = load_encoder(str(saved("whisper"))).embed(clip.mean(axis=0, keepdims=True)[:, :32_000], 16_000)
+    expected = load_model(str(saved("whisper"))).embed(clip.mean(axis=0, keepdims=True)[:, :32_000], 16_000)
     np.testing.assert_allclose(embeddings, expected, atol=1e-6)
 
 
@@ -55,7 +55,7 @@ def test_another_modality_is_refused() -> None:
 
 
 def test_a_revision_is_checked() -> None:
-    assert adapter.MtebModel("downsample", "v1").encoder.revision == "v1"
+    assert adapter.MtebModel("downsample", "v1").encoder.card.revision == "v1"
     with pytest.raises(ValueError, match="'downsample' has the revision v1, but v0 is asked for"):
         adapter.MtebModel("downsample", "v0")
 
@@ -80,7 +80,7 @@ def test_their_model_gets_clips_at_the_rate_that_it_states(
     monkeypatch.setattr(adapter, "_task_metadata", lambda: "metadata")
     model = Theirs(sampling_rate=8_000)
     encoder = adapter.MtebEncoder(model, "their/model", "r")
-    assert (encoder.id, encoder.sample_rate, encoder.output_dim) == ("mteb:their/model", 8_000, 2)
+    assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim) == ("mteb:their/model", 8_000, 2)
     clips = make_clips(16_000, 1)
     embeddings = encoder.embed(clips, 16_000)
     assert model.calls[-1] == ("metadata", [(8_000, 8_000)] * 3)
@@ -99,4 +99,4 @@ def test_output_of_another_shape(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_mteb_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mteb", None)
     with pytest.raises(ValueError, match=r"models of mteb need the package mteb: pip install 'mteb\[audio\]>=2\.26'"):
-        load_encoder("mteb:openai/whisper-tiny")
+        load_model("mteb:openai/whisper-tiny")

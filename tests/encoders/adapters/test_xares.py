@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.encoders import EncoderOptions, ModelEncoder, load_encoder
 from audio_compositionality.encoders.adapters import xares
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.model_encoder import ModelEncoder
+from audio_compositionality.encoders.options import EncoderOptions
 
 THEIRS = """
 import torch
@@ -45,10 +47,10 @@ def expected_frames(clips: np.ndarray) -> np.ndarray:
 
 def test_their_frames_are_pooled(theirs: str, make_clips: MakeClips) -> None:
     clips = make_clips(16_000, 1)
-    encoder = load_encoder(theirs, device="cpu")
-    assert (encoder.id, encoder.sample_rate, encoder.output_dim) == ("xares:FramesEncoder", 16_000, 3)
+    encoder = load_model(theirs, device="cpu")
+    assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim) == ("xares:FramesEncoder", 16_000, 3)
     np.testing.assert_allclose(encoder.embed(clips, 16_000), expected_frames(clips).mean(1), atol=1e-6)
-    loudest = load_encoder(theirs, device="cpu", options=EncoderOptions(pooling="max"))
+    loudest = load_model(theirs, device="cpu", options=EncoderOptions(pooling="max"))
     assert loudest.id == "xares:FramesEncoder@pooling=max"
     np.testing.assert_allclose(loudest.embed(clips, 16_000), expected_frames(clips).max(1), atol=1e-6)
     assert isinstance(encoder, ModelEncoder)
@@ -58,13 +60,13 @@ def test_their_frames_are_pooled(theirs: str, make_clips: MakeClips) -> None:
 
 
 def test_their_revision_follows_code_and_weights(theirs: str, tmp_path: Path) -> None:
-    first = load_encoder(theirs)
-    assert first.weights_sha256
-    assert first.revision == load_encoder(theirs).revision
+    first = load_model(theirs)
+    assert first.card.weights_sha256
+    assert first.card.revision == load_model(theirs).card.revision
     (tmp_path / "frames_encoder.py").write_text(THEIRS.replace("1.0, 2.0, 3.0", "1.0, 2.0, 4.0"))
-    changed = load_encoder(theirs)
-    assert changed.weights_sha256 != first.weights_sha256
-    assert changed.revision.partition("-weights-")[0] != first.revision.partition("-weights-")[0]
+    changed = load_model(theirs)
+    assert changed.weights_sha256 != first.card.weights_sha256
+    assert changed.revision.partition("-weights-")[0] != first.card.revision.partition("-weights-")[0]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_a_class_that_is_no_encoder(old: str, new: str, message: str, tmp_path: 
         text = text.replace("self.scale = torch.nn.Parameter", "self.scale = torch.as_tensor")
     (tmp_path / "wrong.py").write_text(text)
     with pytest.raises(ValueError, match=message):
-        load_encoder(f"xares:{tmp_path / 'wrong.py'}:FramesEncoder")
+        load_model(f"xares:{tmp_path / 'wrong.py'}:FramesEncoder")
 
 
 def test_frames_of_another_shape(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_frames_of_another_shape(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"'xares:FramesEncoder' returned \(2, 3\), but must return \[2, frames, dim\]"
     ):
-        load_encoder(f"xares:{tmp_path / 'wrong.py'}:FramesEncoder").embed(np.zeros((2, 1_600)), 16_000)
+        load_model(f"xares:{tmp_path / 'wrong.py'}:FramesEncoder").embed(np.zeros((2, 1_600)), 16_000)
 
 
 @pytest.mark.parametrize(
@@ -105,12 +107,12 @@ def test_frames_of_another_shape(tmp_path: Path) -> None:
 )
 def test_options_that_it_does_not_have(options: EncoderOptions, message: str, theirs: str) -> None:
     with pytest.raises(ValueError, match=message):
-        load_encoder(theirs, options=options)
+        load_model(theirs, options=options)
 
 
 def test_our_encoder_as_theirs(saved: Saved, make_clips: MakeClips) -> None:
     class TinyEncoder(xares.XaresEncoder):
-        encoder_id = str(saved("whisper"))
+        model_name = str(saved("whisper"))
 
     model = TinyEncoder()
     assert isinstance(model, torch.nn.Module)
@@ -120,14 +122,14 @@ def test_our_encoder_as_theirs(saved: Saved, make_clips: MakeClips) -> None:
     frames = model(torch.from_numpy(clips))
     assert frames.shape == (3, 100, 32)
     assert frames.dtype == torch.float32
-    ours = load_encoder(str(saved("whisper"))).embed(clips, 16_000)
+    ours = load_model(str(saved("whisper"))).embed(clips, 16_000)
     np.testing.assert_allclose(frames.mean(1).numpy(), ours, atol=1e-5)
     np.testing.assert_allclose(model(torch.from_numpy(clips[1]))[0].numpy(), frames[1].numpy(), atol=1e-5)
 
 
 def test_our_encoder_without_frames_gives_windows_of_a_second() -> None:
     class DownsampleEncoder(xares.XaresEncoder):
-        encoder_id = "downsample"
+        model_name = "downsample"
 
     model = DownsampleEncoder()
     assert (model.sampling_rate, model.output_dim, model.hop_size_in_ms) == (32_000, 768, pytest.approx(500))
@@ -135,7 +137,7 @@ def test_our_encoder_without_frames_gives_windows_of_a_second() -> None:
     frames = model(torch.from_numpy(clip))
     assert frames.shape == (1, 4, 768)
     # The second frame is about 0.75 s, so about the samples from 0.25 s to 1.25 s.
-    expected = load_encoder("downsample").embed(clip[:, 8_000:40_000], 32_000)
+    expected = load_model("downsample").embed(clip[:, 8_000:40_000], 32_000)
     np.testing.assert_allclose(frames[:, 1].numpy(), expected, atol=1e-6)
 
 
@@ -150,9 +152,9 @@ def test_a_class_without_an_encoder() -> None:
 def test_ours_in_theirs_in_ours(tmp_path: Path, saved: Saved, make_clips: MakeClips) -> None:
     (tmp_path / "around.py").write_text(
         "from audio_compositionality.encoders import xares\n\n\n"
-        f"class AroundEncoder(xares.XaresEncoder):\n    encoder_id = {str(saved('whisper'))!r}\n"
+        f"class AroundEncoder(xares.XaresEncoder):\n    model_name = {str(saved('whisper'))!r}\n"
     )
     clips = make_clips(16_000, 2)
-    encoder = load_encoder(f"xares:{tmp_path / 'around.py'}:AroundEncoder")
-    expected = load_encoder(str(saved("whisper"))).embed(clips, 16_000)
+    encoder = load_model(f"xares:{tmp_path / 'around.py'}:AroundEncoder")
+    expected = load_model(str(saved("whisper"))).embed(clips, 16_000)
     np.testing.assert_allclose(encoder.embed(clips, 16_000), expected, atol=1e-5)

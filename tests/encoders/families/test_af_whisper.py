@@ -14,8 +14,9 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from audio_compositionality.encoders import EncoderOptions, load_encoder
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.model_encoder import ModelEncoder
+from audio_compositionality.encoders.options import EncoderOptions
 
 RATE = 16_000
 LAYERS = 3
@@ -76,7 +77,7 @@ def folder(whole: Any, extractor: Any, tmp_path: Path) -> Path:
 
 
 def load(path: Path | str, **options: Any) -> ModelEncoder:
-    encoder = load_encoder(str(path), device="cpu", options=EncoderOptions(**options))
+    encoder = load_model(str(path), device="cpu", options=EncoderOptions(**options))
     assert isinstance(encoder, ModelEncoder)
     return encoder
 
@@ -153,10 +154,10 @@ def test_clips_shorter_than_a_frame_and_longer_than_the_window(folder: Path) -> 
 def test_only_the_towers_shards_are_read_and_hashed(folder: Path, whole: Any) -> None:
     encoder = load(folder)
     digests = [hashlib.sha256((folder / SHARDS[name]).read_bytes()).hexdigest() for name in ("tower", "both")]
-    assert encoder.weights_sha256 == hashlib.sha256("".join(digests).encode()).hexdigest()
-    assert encoder.num_parameters == sum(p.numel() for p in whole.model.audio_tower.parameters())
+    assert encoder.card.weights_sha256 == hashlib.sha256("".join(digests).encode()).hexdigest()
+    assert encoder.card.parameters == sum(p.numel() for p in whole.model.audio_tower.parameters())
     (folder / SHARDS["text"]).unlink()
-    assert load(folder).weights_sha256 == encoder.weights_sha256
+    assert load(folder).weights_sha256 == encoder.card.weights_sha256
 
 
 def test_from_the_hub_only_the_towers_shards_are_asked_for(
@@ -169,8 +170,8 @@ def test_from_the_hub_only_the_towers_shards_are_asked_for(
     snapshot = hub_cache("nvidia/audio-flamingo-3-hf", folder, ["model.safetensors", "processor_config.json"])
     encoder = load("af-whisper")
     np.testing.assert_array_equal(encoder.embed(clips, RATE), embeddings)
-    assert (encoder.id, encoder.revision) == ("af-whisper", snapshot.name)
-    assert encoder.weights_sha256 == expected.weights_sha256
+    assert (encoder.card.id, encoder.card.revision) == ("af-whisper", snapshot.name)
+    assert encoder.card.weights_sha256 == expected.weights_sha256
 
     (snapshot / SHARDS["both"]).unlink()
     complaint = f"cannot get {SHARDS['both']} of 'nvidia/audio-flamingo-3-hf' from the Hugging Face Hub"
@@ -259,10 +260,10 @@ def test_untrained_needs_the_configurations_only(
     extractor.save_pretrained(path)
     whole.config.save_pretrained(path)
     clips = make_clips(RATE, 1.0)
-    first, again, other = (load_encoder(f"untrained:af-whisper={path}", device="cpu", seed=s) for s in (1, 1, 2))
-    assert first.id == "untrained:af-whisper"
-    assert first.weights_sha256 is None
-    assert first.revision == again.revision != other.revision
+    first, again, other = (load_model(f"untrained:af-whisper={path}", device="cpu", seed=s) for s in (1, 1, 2))
+    assert first.card.id == "untrained:af-whisper"
+    assert first.card.weights_sha256 is None
+    assert first.card.revision == again.card.revision != other.card.revision
     np.testing.assert_array_equal(first.embed(clips, RATE), again.embed(clips, RATE))
     assert np.abs(first.embed(clips, RATE) - other.embed(clips, RATE)).max() > 1e-2
     with pytest.raises(ValueError, match="holds no safetensors weights"):

@@ -8,11 +8,11 @@ import torch
 from compare import fixture_state
 from transformers import ASTFeatureExtractor
 
-from audio_compositionality.encoders import load_encoder
 from audio_compositionality.encoders.families import audiomae
 from audio_compositionality.encoders.families.audiomae import AudioMaeEncoder, convert, make_model
-from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly
+from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
 
 MakeClips = Callable[[int, float], np.ndarray]
 
@@ -28,7 +28,7 @@ def load_two_blocks(options: EncoderOptions = DEFAULT_OPTIONS) -> AudioMaeEncode
     """An AudioMAE of two blocks instead of twelve, for speed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(audiomae, "LAYERS", 2)
-        loaded = load_encoder("untrained:audiomae", device="cpu", options=options)
+        loaded = load_model("untrained:audiomae", device="cpu", options=options)
     assert isinstance(loaded, AudioMaeEncoder)
     return loaded
 

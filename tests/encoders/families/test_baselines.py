@@ -6,8 +6,8 @@ import pytest
 import scipy.signal
 import scipy.stats
 
-from audio_compositionality.encoders import load_encoder
 from audio_compositionality.encoders.families.baselines import fourier_resample
+from audio_compositionality.encoders.loading.registry import load_model
 
 RATE = 32_000
 
@@ -36,7 +36,7 @@ def test_fourier_resample_refuses_an_odd_length() -> None:
 
 
 def test_downsample_is_linear() -> None:
-    encoder = load_encoder("downsample")
+    encoder = load_model("downsample")
     x, y = sixteen_bit((2, 3 * RATE), 1), sixteen_bit((2, 3 * RATE), 2)
     whole = encoder.embed(x + 2 * y, RATE)
     parts = encoder.embed(x, RATE) + 2 * encoder.embed(y, RATE)
@@ -46,10 +46,10 @@ def test_downsample_is_linear() -> None:
 
 
 def test_random_depends_on_the_content_and_on_nothing_else() -> None:
-    encoder = load_encoder("random")
+    encoder = load_model("random")
     clips = sixteen_bit((4, 1000))
     vectors = encoder.embed(clips, RATE)
-    np.testing.assert_array_equal(load_encoder("random").embed(clips[::-1], RATE)[::-1], vectors)
+    np.testing.assert_array_equal(load_model("random").embed(clips[::-1], RATE)[::-1], vectors)
     as_int16 = (clips * 32_768).astype(np.int16)
     np.testing.assert_array_equal(encoder.embed(as_int16, RATE), vectors)
 
@@ -61,7 +61,7 @@ def test_random_depends_on_the_content_and_on_nothing_else() -> None:
 
 
 def test_random_is_standard_normal() -> None:
-    vectors = load_encoder("random").embed(sixteen_bit((200, 50)), RATE)
+    vectors = load_model("random").embed(sixteen_bit((200, 50)), RATE)
     assert scipy.stats.kstest(vectors.ravel(), "norm").pvalue > 1e-3
     norms = (vectors.astype(np.float64) ** 2).sum(axis=1)
     assert scipy.stats.kstest(norms, scipy.stats.chi2(768).cdf).pvalue > 1e-3
@@ -76,7 +76,7 @@ def test_log_mel_statistics_equal_librosa() -> None:
     noise = sixteen_bit((1, RATE))[0]
     half_silent = (np.sin(2 * np.pi * 440 * t) + 0.05 * noise) * (t < 0.5)
     clips = np.stack([noise, half_silent]).astype(np.float32)
-    embedding = load_encoder("log-mel-statistics").embed(clips, RATE)
+    embedding = load_model("log-mel-statistics").embed(clips, RATE)
     for clip, row in zip(clips, embedding, strict=True):
         mel = librosa.feature.melspectrogram(
             y=clip.astype(np.float64), sr=RATE, n_fft=1024, hop_length=512, n_mels=128, pad_mode="constant"
@@ -86,13 +86,13 @@ def test_log_mel_statistics_equal_librosa() -> None:
 
 
 def test_log_mel_statistics_of_silence_are_the_floor() -> None:
-    row = load_encoder("log-mel-statistics").embed(np.zeros((1, 5000), np.float32), RATE)[0]
+    row = load_model("log-mel-statistics").embed(np.zeros((1, 5000), np.float32), RATE)[0]
     np.testing.assert_allclose(row, [-10.0] * 128 + [0.0] * 128, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["downsample", "random", "log-mel-statistics"])
 def test_a_clip_embeds_the_same_alone_and_in_a_batch(name: str) -> None:
-    encoder = load_encoder(name)
+    encoder = load_model(name)
     clips = sixteen_bit((3, RATE))
     alone = np.concatenate([encoder.embed(clip[None], RATE) for clip in clips])
     np.testing.assert_allclose(encoder.embed(clips, RATE), alone, rtol=1e-6, atol=1e-6)

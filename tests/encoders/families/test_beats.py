@@ -10,11 +10,12 @@ from compare import fixture_state
 from torch.nn.utils.parametrizations import weight_norm
 from transformers.models.wavlm.modeling_wavlm import WavLMAttention
 
-from audio_compositionality.encoders import load_encoder
-from audio_compositionality.encoders.families import beats
-from audio_compositionality.encoders.families.beats import Attention, Beats, BeatsEncoder, convert, position_buckets
-from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
+from audio_compositionality.encoders.families.beats import BeatsEncoder, convert
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly
+from audio_compositionality.encoders.networks import beats
+from audio_compositionality.encoders.networks.beats import Attention, Beats, position_buckets
+from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
 
 MakeClips = Callable[[int, float], np.ndarray]
 TABLE = "encoder.layers.{}.self_attn.relative_attention_bias.weight"
@@ -29,7 +30,7 @@ def load_three_blocks(options: EncoderOptions = DEFAULT_OPTIONS) -> BeatsEncoder
     """A BEATs of three blocks instead of twelve, for speed; deep norm scales as for twelve."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(beats, "LAYERS", 3)
-        loaded = load_encoder("untrained:beats-iter3", device="cpu", options=options)
+        loaded = load_model("untrained:beats-iter3", device="cpu", options=options)
     assert isinstance(loaded, BeatsEncoder)
     return loaded
 
@@ -167,7 +168,7 @@ def test_layers(encoder: BeatsEncoder, make_clips: MakeClips) -> None:
     for layer in (0, 2, 3):
         of_layer = load_three_blocks(EncoderOptions(layer))
         np.testing.assert_allclose(of_layer.embed(clips, 16_000), states[layer].mean(dim=1), atol=1e-5)
-        assert (of_layer.num_parameters < encoder.num_parameters) == (layer < 3)
+        assert (of_layer.num_parameters < encoder.card.parameters) == (layer < 3)
 
 
 def test_a_clip_embeds_the_same_alone_and_in_a_batch(encoder: BeatsEncoder, make_clips: MakeClips) -> None:
@@ -186,4 +187,4 @@ def test_bfloat16_is_near_float32(encoder: BeatsEncoder, make_clips: MakeClips) 
 
 def test_no_class_token() -> None:
     with pytest.raises(ValueError, match="'untrained:beats-iter3' has no class token"):
-        load_encoder("untrained:beats-iter3", options=EncoderOptions(pooling="cls"))
+        load_model("untrained:beats-iter3", options=EncoderOptions(pooling="cls"))

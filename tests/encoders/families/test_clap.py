@@ -14,11 +14,12 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from audio_compositionality.encoders import EncoderOptions, load_encoder
+from audio_compositionality.encoders.front_ends.clap import ClapLogMel
 from audio_compositionality.encoders.loading import partial
-from audio_compositionality.encoders.families.clap import LogMel
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.model_encoder import ModelEncoder
-from audio_compositionality.encoders.loading.weights import file_digest
+from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.support.files import sha256_of_file
 
 RATE = 48_000
 # The tiny model of conftest.py: 201 frames of 16 bands are stretched to 256 and folded into 4 segments of 64 × 16,
@@ -34,7 +35,7 @@ HubCache = Callable[[str, Path, list[str]], Path]
 
 
 def load(folder: Path | str, **options: object) -> ModelEncoder:
-    encoder = load_encoder(str(folder), device="cpu", options=EncoderOptions(**options))
+    encoder = load_model(str(folder), device="cpu", options=EncoderOptions(**options))
     assert isinstance(encoder, ModelEncoder)
     return encoder
 
@@ -52,7 +53,7 @@ def test_log_mel_is_that_of_the_extractor(truncation: str, padding: str, seconds
     extractor = transformers.ClapFeatureExtractor(max_length_s=2, truncation=truncation, padding=padding)
     clips = np.concatenate([make_clips(RATE, seconds), pure_tones(seconds)])
     expected = extractor(list(clips), sampling_rate=RATE, return_tensors="pt")["input_features"][:, 0]
-    actual = LogMel(extractor, "clap")(torch.from_numpy(clips))
+    actual = ClapLogMel(extractor, "clap")(torch.from_numpy(clips))
     assert actual.dtype == torch.float32
     assert float((actual - expected).norm() / expected.norm()) < 1e-6
     # Decibels, so that 1e-3 is the relative difference of the largest.
@@ -65,7 +66,7 @@ def test_log_mel_follows_the_extractors_settings(make_clips: MakeClips) -> None:
     )
     clips = make_clips(RATE, 1.0)
     expected = extractor(list(clips), sampling_rate=RATE, return_tensors="pt")["input_features"][:, 0]
-    torch.testing.assert_close(LogMel(extractor, "clap")(torch.from_numpy(clips)), expected, rtol=1e-5, atol=1e-3)
+    torch.testing.assert_close(ClapLogMel(extractor, "clap")(torch.from_numpy(clips)), expected, rtol=1e-5, atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_frames_of_a_layer_are_the_patches_of_their_moment(
     frames, frame_seconds = encoder.embed_frames(clips, RATE)
     np.testing.assert_allclose(frames, np.stack(expected, axis=1), atol=1e-4)
     assert frame_seconds == pytest.approx(2.0 / len(expected))
-    assert encoder.output_dim == image.shape[1] == (16, 32, 32)[layer]
+    assert encoder.card.output_dim == image.shape[1] == (16, 32, 32)[layer]
     np.testing.assert_allclose(encoder.embed(clips, RATE), np.mean(expected, axis=0), atol=1e-4)
 
 
@@ -122,7 +123,7 @@ def test_frames_of_the_output_average_to_the_models_own_output(saved: Saved, mak
     with torch.no_grad():
         latent = model.audio_model(mel).pooler_output.numpy()
     encoder = load(saved("clap"), pooling="mean")
-    assert encoder.output_dim == 32
+    assert encoder.card.output_dim == 32
     np.testing.assert_allclose(encoder.embed(clips, RATE), latent, atol=1e-5)
     frames, _ = encoder.embed_frames(clips, RATE)
     np.testing.assert_allclose(load(saved("clap"), pooling="max").embed(clips, RATE), frames.max(axis=1), atol=1e-6)
@@ -167,7 +168,7 @@ def test_weights_of_the_text_part_are_not_needed(save: Save, tmp_path: Path, mak
     np.testing.assert_array_equal(encoder.embed(clips, RATE), whole)
     audio = sum(v.numel() for k, v in weights.items() if k.startswith("audio_") and v.is_floating_point())
     buffers = sum(v.numel() for k, v in weights.items() if "running" in k and k.startswith("audio_"))
-    assert encoder.num_parameters == audio - buffers
+    assert encoder.card.parameters == audio - buffers
 
 
 def published(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +177,7 @@ def published(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.save(load_file(folder / "model.safetensors"), pickle)
     (folder / "model.safetensors").unlink()
     repository = "laion/clap-htsat-unfused"
-    file = replace(partial.PUBLISHED_PICKLES[repository], digest=f"sha256:{file_digest(pickle)}")
+    file = replace(partial.PUBLISHED_PICKLES[repository], digest=f"sha256:{sha256_of_file(pickle)}")
     monkeypatch.setitem(partial.PUBLISHED_PICKLES, repository, file)
 
 
@@ -188,8 +189,8 @@ def test_the_published_pytorch_file_is_read(
     published(folder, monkeypatch)
     encoder = load(f"laion-clap={folder}")
     np.testing.assert_array_equal(encoder.embed(clips, RATE), load(saved("clap")).embed(clips, RATE))
-    assert encoder.weights_sha256 == file_digest(folder / "pytorch_model.bin")
-    assert encoder.id == "laion-clap"
+    assert encoder.card.weights_sha256 == sha256_of_file(folder / "pytorch_model.bin")
+    assert encoder.card.id == "laion-clap"
 
 
 def test_from_the_hub_only_the_published_file_is_read(
@@ -206,7 +207,7 @@ def test_from_the_hub_only_the_published_file_is_read(
     snapshot = hub_cache("laion/clap-htsat-unfused", folder, absent)
     clips = make_clips(RATE, 2.0)
     encoder = load("laion-clap")
-    assert encoder.revision == snapshot.name
+    assert encoder.card.revision == snapshot.name
     np.testing.assert_array_equal(encoder.embed(clips, RATE), load(saved("clap")).embed(clips, RATE))
 
     pickle = snapshot / "pytorch_model.bin"

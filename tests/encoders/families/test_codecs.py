@@ -11,7 +11,8 @@ import pytest
 import torch
 import transformers
 
-from audio_compositionality.encoders import EncoderOptions, load_encoder
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.options import EncoderOptions
 
 Saved = Callable[[str], Path]
 Save = Callable[[str, Path], Path]
@@ -52,8 +53,8 @@ def test_latents_are_what_the_quantiser_is_given(
     family: str, seconds: float, saved: Saved, make_clips: MakeClips
 ) -> None:
     folder = saved(family)
-    encoder = load_encoder(str(folder))
-    rate = encoder.sample_rate
+    encoder = load_model(str(folder))
+    rate = encoder.card.sample_rate
     clips = make_clips(rate, seconds)
     inputs = dict(inputs_of(folder, clips, rate))
     if family == "dac":
@@ -64,7 +65,7 @@ def test_latents_are_what_the_quantiser_is_given(
     assert distance == pytest.approx(HOPS[family] / rate, rel=1e-12)
     assert relative_error(frames, expected.mT.numpy()) < 1e-5
     assert relative_error(encoder.embed(clips, rate), expected.mean(dim=2).numpy()) < 1e-5
-    highest = load_encoder(str(folder), options=EncoderOptions(pooling="max"))
+    highest = load_model(str(folder), options=EncoderOptions(pooling="max"))
     assert relative_error(highest.embed(clips, rate), expected.amax(dim=2).numpy()) < 1e-5
 
 
@@ -79,7 +80,7 @@ def test_chunks_of_stereo_encodec(seconds: float, saved: Saved, make_clips: Make
     samples = clips.shape[1]
     starts = range(0, samples, 160)
     expected = np.stack([chunks[start // 11_880][:, :, start % 11_880 // 160].numpy() for start in starts], axis=1)
-    encoder = load_encoder(str(folder))
+    encoder = load_model(str(folder))
     frames, distance = encoder.embed_frames(clips, 48_000)
     assert distance == pytest.approx(1 / 300, rel=1e-12)
     assert frames.shape == expected.shape
@@ -88,10 +89,10 @@ def test_chunks_of_stereo_encodec(seconds: float, saved: Saved, make_clips: Make
 
 
 def test_stereo_encodec_ignores_level_and_survives_silence(saved: Saved, make_clips: MakeClips) -> None:
-    encoder, clips = load_encoder(str(saved("encodec-stereo"))), make_clips(48_000, 0.5)
+    encoder, clips = load_model(str(saved("encodec-stereo"))), make_clips(48_000, 0.5)
     assert relative_error(encoder.embed(clips / 8, 48_000), encoder.embed(clips, 48_000)) < 1e-4
     assert np.isfinite(encoder.embed(np.zeros((1, 24_000)), 48_000)).all()
-    mono = load_encoder(str(saved("encodec")))
+    mono = load_model(str(saved("encodec")))
     assert relative_error(mono.embed(clips / 8, 48_000), mono.embed(clips, 48_000)) > 1e-2
 
 
@@ -104,7 +105,7 @@ def test_layers_of_mimi(saved: Saved, make_clips: MakeClips) -> None:
     assert torch.equal(output.hidden_states[0], state)
     embeddings = []
     for layer in range(3):
-        encoder = load_encoder(str(folder), options=EncoderOptions(layer=layer))
+        encoder = load_model(str(folder), options=EncoderOptions(layer=layer))
         frames, distance = encoder.embed_frames(clips, 24_000)
         assert frames.shape == (3, 18, 32)  # 16,800 samples by 960
         assert distance == pytest.approx(0.04, rel=1e-12)
@@ -115,30 +116,30 @@ def test_layers_of_mimi(saved: Saved, make_clips: MakeClips) -> None:
 
 @pytest.mark.parametrize("family", ["encodec", "encodec-stereo", "dac"])
 def test_a_convolutional_codec_has_no_layers(family: str, saved: Saved) -> None:
-    assert load_encoder(str(saved(family))).num_layers == 0
+    assert load_model(str(saved(family))).num_layers == 0
     with pytest.raises(ValueError, match=f"'{family}' is a convolutional codec without layers.*leave the layer out"):
-        load_encoder(str(saved(family)), options=EncoderOptions(layer=0))
+        load_model(str(saved(family)), options=EncoderOptions(layer=0))
 
 
 @pytest.mark.parametrize("family", list(HOPS))
 def test_clips_shorter_than_a_frame(family: str, saved: Saved) -> None:
-    encoder, hop = load_encoder(str(saved(family))), HOPS[family]
+    encoder, hop = load_model(str(saved(family))), HOPS[family]
     noise = np.random.default_rng(0).normal(0, 0.1, (2, hop))
-    assert encoder.embed_frames(noise, encoder.sample_rate)[0].shape == (2, 1, encoder.output_dim)
-    message = f"clips of {hop - 1} samples at {encoder.sample_rate} Hz are shorter than one frame of '{family}'"
+    assert encoder.embed_frames(noise, encoder.card.sample_rate)[0].shape == (2, 1, encoder.card.output_dim)
+    message = f"clips of {hop - 1} samples at {encoder.card.sample_rate} Hz are shorter than one frame of '{family}'"
     with pytest.raises(ValueError, match=message):
-        encoder.embed(noise[:, 1:], encoder.sample_rate)
+        encoder.embed(noise[:, 1:], encoder.card.sample_rate)
 
 
 def test_only_the_part_before_the_quantiser_is_kept(saved: Saved) -> None:
     for family in HOPS:
-        encoder = load_encoder(str(saved(family)))
+        encoder = load_model(str(saved(family)))
         whole = transformers.AutoModel.from_pretrained(saved(family))
-        assert encoder.num_parameters == sum(p.numel() for p in whole.encoder.parameters())
+        assert encoder.card.parameters == sum(p.numel() for p in whole.encoder.parameters())
 
 
 def test_a_front_end_of_another_rate_is_refused(save: Save, tmp_path: Path) -> None:
     folder = save("dac", tmp_path / "dac")
     transformers.DacFeatureExtractor(sampling_rate=16_000, hop_length=320).save_pretrained(folder)
     with pytest.raises(ValueError, match="works at 16000 Hz, but the model at 44100 Hz"):
-        load_encoder(str(folder))
+        load_model(str(folder))

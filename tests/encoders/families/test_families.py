@@ -11,8 +11,8 @@ import pytest
 import soxr
 from safetensors.torch import load_file, save_file
 
-from audio_compositionality.encoders import load_encoder
-from audio_compositionality.encoders.loading.weights import file_digest
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.support.files import sha256_of_file
 
 FAMILIES = [
     "wav2vec2",
@@ -75,23 +75,23 @@ def relative_error(actual: np.ndarray, expected: np.ndarray) -> float:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_rate_dimension_and_id(family: str, saved: Saved) -> None:
-    encoder = load_encoder(str(saved(family)))
-    assert encoder.id == family
-    assert encoder.sample_rate == RATES.get(family, 16_000)
-    assert encoder.output_dim == DIMS.get(family, 32)
-    assert encoder.weights_sha256 == file_digest(saved(family) / "model.safetensors")
-    assert encoder.revision.startswith("sha256-")
+    encoder = load_model(str(saved(family)))
+    assert encoder.card.id == family
+    assert encoder.card.sample_rate == RATES.get(family, 16_000)
+    assert encoder.card.output_dim == DIMS.get(family, 32)
+    assert encoder.card.weights_sha256 == sha256_of_file(saved(family) / "model.safetensors")
+    assert encoder.card.revision.startswith("sha256-")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_clip_embeds_the_same_alone_in_a_batch_and_again(family: str, saved: Saved, make_clips: MakeClips) -> None:
-    encoder = load_encoder(str(saved(family)))
-    clips = make_clips(encoder.sample_rate, 0.5)
-    together = encoder.embed(clips, encoder.sample_rate)
-    alone = np.concatenate([encoder.embed(clip[None], encoder.sample_rate) for clip in clips])
+    encoder = load_model(str(saved(family)))
+    clips = make_clips(encoder.card.sample_rate, 0.5)
+    together = encoder.embed(clips, encoder.card.sample_rate)
+    alone = np.concatenate([encoder.embed(clip[None], encoder.card.sample_rate) for clip in clips])
     assert relative_error(together, alone) < 1e-4
-    np.testing.assert_array_equal(encoder.embed(clips, encoder.sample_rate), together)
-    reversed_order = encoder.embed(clips[::-1], encoder.sample_rate)[::-1]
+    np.testing.assert_array_equal(encoder.embed(clips, encoder.card.sample_rate), together)
+    reversed_order = encoder.embed(clips[::-1], encoder.card.sample_rate)[::-1]
     assert relative_error(reversed_order, together) < 1e-4
     # The clips are different sounds, so their embeddings must differ by more than rounding.
     assert min(relative_error(together[i], together[j]) for i, j in [(0, 1), (0, 2), (1, 2)]) > 1e-3
@@ -99,10 +99,10 @@ def test_a_clip_embeds_the_same_alone_in_a_batch_and_again(family: str, saved: S
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_clips_at_another_rate_are_resampled(family: str, saved: Saved, make_clips: MakeClips) -> None:
-    encoder = load_encoder(str(saved(family)))
+    encoder = load_model(str(saved(family)))
     clips = make_clips(32_000, 0.5)
-    resampled = np.stack([soxr.resample(clip, 32_000, encoder.sample_rate, quality="HQ") for clip in clips])
-    np.testing.assert_array_equal(encoder.embed(clips, 32_000), encoder.embed(resampled, encoder.sample_rate))
+    resampled = np.stack([soxr.resample(clip, 32_000, encoder.card.sample_rate, quality="HQ") for clip in clips])
+    np.testing.assert_array_equal(encoder.embed(clips, 32_000), encoder.embed(resampled, encoder.card.sample_rate))
 
 
 @pytest.mark.parametrize("family", ["wav2vec2", "encodec", "mimi", "pe-audio", "qwen2-audio"])
@@ -111,16 +111,16 @@ def test_an_untrained_twin_has_the_shape_but_not_the_weights(
 ) -> None:
     for file in saved(family).glob("*.json"):
         shutil.copy(file, tmp_path)
-    trained = load_encoder(str(saved(family)))
-    one, same, other = (load_encoder(f"untrained:{tmp_path}", seed=seed) for seed in (1, 1, 2))
-    assert (one.id, one.output_dim) == (f"untrained:{tmp_path.name}", trained.output_dim)
-    assert one.weights_sha256 is None
-    assert one.revision.startswith("seed-1-")
-    clips = make_clips(one.sample_rate, 0.5)
-    embedded = one.embed(clips, one.sample_rate)
-    np.testing.assert_array_equal(same.embed(clips, one.sample_rate), embedded)
-    assert relative_error(other.embed(clips, one.sample_rate), embedded) > 1e-2
-    assert relative_error(trained.embed(clips, one.sample_rate), embedded) > 1e-2
+    trained = load_model(str(saved(family)))
+    one, same, other = (load_model(f"untrained:{tmp_path}", seed=seed) for seed in (1, 1, 2))
+    assert (one.card.id, one.card.output_dim) == (f"untrained:{tmp_path.name}", trained.card.output_dim)
+    assert one.card.weights_sha256 is None
+    assert one.card.revision.startswith("seed-1-")
+    clips = make_clips(one.card.sample_rate, 0.5)
+    embedded = one.embed(clips, one.card.sample_rate)
+    np.testing.assert_array_equal(same.embed(clips, one.card.sample_rate), embedded)
+    assert relative_error(other.embed(clips, one.card.sample_rate), embedded) > 1e-2
+    assert relative_error(trained.embed(clips, one.card.sample_rate), embedded) > 1e-2
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_missing_and_left_over_weights_are_named(family: str, stored: str, save:
     end = ".".join(stored.split(".")[-2:])
     save_file({k: w for k, w in weights.items() if k != stored}, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(ValueError, match=rf"1 missing: \S*{end}\b"):
-        load_encoder(str(folder))
+        load_model(str(folder))
     save_file({**weights, f"{stored}_2": weights[stored].clone()}, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(ValueError, match=rf"1 unexpected: \S*{end}_2"):
-        load_encoder(str(folder))
+        load_model(str(folder))
 
 
 @pytest.mark.parametrize("family", ["wav2vec2", "encodec"])
@@ -163,7 +163,7 @@ def test_weight_norm_under_its_names_of_published_checkpoints(
     }
     assert any(key.endswith("weight_g") for key in old)
     save_file(old, folder / "model.safetensors", {"format": "pt"})
-    encoder = load_encoder(str(folder))
-    clips = make_clips(encoder.sample_rate, 0.5)
-    expected = load_encoder(str(saved(family))).embed(clips, encoder.sample_rate)
-    np.testing.assert_array_equal(encoder.embed(clips, encoder.sample_rate), expected)
+    encoder = load_model(str(folder))
+    clips = make_clips(encoder.card.sample_rate, 0.5)
+    expected = load_model(str(saved(family))).embed(clips, encoder.card.sample_rate)
+    np.testing.assert_array_equal(encoder.embed(clips, encoder.card.sample_rate), expected)

@@ -16,11 +16,12 @@ from compare import fixture_state
 from safetensors.numpy import save_file
 from transformers import ClapAudioConfig
 
-from audio_compositionality.encoders import EncoderOptions, load_encoder
-from audio_compositionality.encoders.families import ms_clap
-from audio_compositionality.encoders.model_encoder import ModelEncoder
-from audio_compositionality.encoders.families.ms_clap import MsClapEncoder, convert_ms_clap, overlap_mean
+from audio_compositionality.encoders.families.ms_clap import UNUSED, MsClapEncoder, convert_ms_clap
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly
+from audio_compositionality.encoders.model_encoder import ModelEncoder
+from audio_compositionality.encoders.networks import htsat
+from audio_compositionality.encoders.options import EncoderOptions
 
 RATE = 44_100
 HTSAT = "audio_encoder.base.htsat."
@@ -37,10 +38,10 @@ MakeClips = Callable[[int, float], np.ndarray]
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Callable[..., MsClapEncoder]:
     """Function of options: a small model with fresh weights."""
-    monkeypatch.setattr(ms_clap, "ClapAudioConfig", partial(ClapAudioConfig, **SMALL))
+    monkeypatch.setattr(htsat, "ms_clap_config", partial(ClapAudioConfig, **SMALL))
 
     def load(**options: Any) -> MsClapEncoder:
-        encoder = load_encoder("untrained:ms-clap-2023", device="cpu", options=EncoderOptions(**options), seed=3)
+        encoder = load_model("untrained:ms-clap-2023", device="cpu", options=EncoderOptions(**options), seed=3)
         assert isinstance(encoder, MsClapEncoder)
         return encoder
 
@@ -132,7 +133,7 @@ def test_layers(layer: int, frames: int, dim: int, load: Callable[..., MsClapEnc
     found, frame_seconds = encoder.embed_frames(clips, RATE)
     assert found.shape == (3, frames, dim)
     assert frame_seconds * frames == pytest.approx(10, abs=0.01)
-    assert encoder.output_dim == dim
+    assert encoder.card.output_dim == dim
     np.testing.assert_allclose(encoder.embed(clips, RATE), found.mean(axis=1), atol=1e-5)
     np.testing.assert_allclose(load(layer=layer, pooling="max").embed(clips, RATE), found.max(axis=1), atol=1e-6)
 
@@ -153,8 +154,8 @@ def test_a_change_of_sound_changes_the_frames_of_its_moment(moment: float, load:
 def test_windows_that_overlap_by_half_are_averaged() -> None:
     windows = torch.tensor([[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [0.0, 0.0, 0.0, 2.0]]])[..., None]
     expected = [1, 2, (3 + 5) / 2, (4 + 6) / 2, 7 / 2, 8 / 2, 0, 2]
-    assert overlap_mean(windows)[0, :, 0].tolist() == expected
-    assert overlap_mean(windows[:, :1])[0, :, 0].tolist() == [1, 2, 3, 4]
+    assert htsat.overlap_mean(windows)[0, :, 0].tolist() == expected
+    assert htsat.overlap_mean(windows[:, :1])[0, :, 0].tolist() == [1, 2, 3, 4]
 
 
 def test_every_tensor_of_the_official_checkpoint_is_accounted_for(official: dict[str, torch.Tensor]) -> None:
@@ -166,8 +167,8 @@ def test_every_tensor_of_the_official_checkpoint_is_accounted_for(official: dict
         "caption_encoder.projection.linear1.weight": torch.zeros(2, 2),
         "logit_scale": torch.zeros(()),
     }
-    model = ms_clap.MsClap()
-    load_exactly(model, convert_ms_clap({**official, **others}), "file", ms_clap.UNUSED)
+    model = htsat.MsClap()
+    load_exactly(model, convert_ms_clap({**official, **others}), "file", UNUSED)
     attention = model.htsat.audio_encoder.layers[2].blocks[5].attention.self
     stored = official[HTSAT + "layers.2.blocks.5.attn.qkv.weight"]
     torch.testing.assert_close(
@@ -191,7 +192,7 @@ def test_every_tensor_of_the_official_checkpoint_is_accounted_for(official: dict
 def test_missing_weights_are_named(name: str, complaint: str, official: dict[str, torch.Tensor]) -> None:
     state = {key: tensor for key, tensor in official.items() if key != HTSAT + name}
     with pytest.raises(ValueError, match=complaint):
-        load_exactly(ms_clap.MsClap(), convert_ms_clap(state), "file", ms_clap.UNUSED)
+        load_exactly(htsat.MsClap(), convert_ms_clap(state), "file", UNUSED)
 
 
 def test_left_over_and_reshaped_weights_are_named(official: dict[str, torch.Tensor]) -> None:
@@ -202,7 +203,7 @@ def test_left_over_and_reshaped_weights_are_named(official: dict[str, torch.Tens
     with pytest.raises(
         ValueError, match=r"batch_norm\.weight \(stored \(8,\).*1 unexpected: .*blocks\.2\.layernorm_before"
     ):
-        load_exactly(ms_clap.MsClap(), convert_ms_clap({**official, **extra}), "file", ms_clap.UNUSED)
+        load_exactly(htsat.MsClap(), convert_ms_clap({**official, **extra}), "file", UNUSED)
 
 
 def test_another_fourier_transform_is_refused(official: dict[str, torch.Tensor]) -> None:
@@ -224,7 +225,7 @@ def test_the_stored_mel_filters_are_used(
     state[HTSAT + "logmel_extractor.melW"] = np.ascontiguousarray(filters)
     path = tmp_path / "other.safetensors"
     save_file(state, path)
-    encoder = load_encoder(f"ms-clap-2023={path}", device="cpu")
+    encoder = load_model(f"ms-clap-2023={path}", device="cpu")
     assert isinstance(encoder, ModelEncoder)
     clips = make_clips(RATE, 7.0)
     power = np.abs(librosa.stft(clips, n_fft=1024, hop_length=320, pad_mode="reflect")) ** 2

@@ -15,11 +15,13 @@ from safetensors.numpy import save_file
 from seeded import seeded_state, torchlibrosa_constants
 from torch.nn.functional import avg_pool2d, batch_norm, conv2d, linear
 
-from audio_compositionality.encoders import EncoderOptions, load_encoder
-from audio_compositionality.encoders.families import panns
-from audio_compositionality.encoders.model_encoder import ModelEncoder
-from audio_compositionality.encoders.front_ends.torchlibrosa import LogMel
+from audio_compositionality.encoders.families.panns import convert_cnn14
+from audio_compositionality.encoders.front_ends.torchlibrosa import DecibelSpectrogram
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly, read_tensors
+from audio_compositionality.encoders.model_encoder import ModelEncoder
+from audio_compositionality.encoders.networks import panns
+from audio_compositionality.encoders.options import EncoderOptions
 
 RATE = 32_000
 CHANNELS = (4, 6, 8, 10, 12, 14)
@@ -53,7 +55,7 @@ def load(small: None, tmp_path: Path) -> Callable[..., ModelEncoder]:
     """Function of options: the small model with its seeded weights."""
     path = tmp_path / "small.safetensors"
     save_file(official_state(), path)
-    return lambda **options: load_encoder(f"panns-cnn14={path}", device="cpu", options=EncoderOptions(**options))
+    return lambda **options: load_model(f"panns-cnn14={path}", device="cpu", options=EncoderOptions(**options))
 
 
 def blocks_by_hand(log_mel: np.ndarray) -> tuple[list[torch.Tensor], torch.Tensor]:
@@ -88,12 +90,12 @@ def librosa_log_mel(clip: np.ndarray) -> np.ndarray:
 def test_the_spectrogram_is_librosas(make_clips: Callable[[int, float], np.ndarray]) -> None:
     clips = make_clips(RATE, 0.5)
     expected = np.stack([librosa_log_mel(clip).T for clip in clips])
-    ours = LogMel(RATE, panns.BAND_EDGES)(torch.from_numpy(clips)).numpy()
+    ours = DecibelSpectrogram(RATE, panns.BAND_EDGES)(torch.from_numpy(clips)).numpy()
     # Bands with nearly no power come from rounding.
     loud = expected > -70
     assert loud.mean() > 0.5
     np.testing.assert_allclose(ours[loud], expected[loud], rtol=0, atol=5e-3)
-    silence = LogMel(RATE, panns.BAND_EDGES)(torch.zeros(1, 9920))
+    silence = DecibelSpectrogram(RATE, panns.BAND_EDGES)(torch.zeros(1, 9920))
     torch.testing.assert_close(silence, torch.full((1, 32, 64), -100.0))
 
 
@@ -110,7 +112,7 @@ def test_layers_are_the_blocks_of_the_paper(
         assert frames.shape[1] == 101 // 2 ** min(layer, 5)
         assert frame_seconds == pytest.approx(0.01 * 2 ** min(layer, 5))
         np.testing.assert_allclose(frames, expected, rtol=1e-3, atol=1e-3)
-        assert encoder.output_dim == (64, *CHANNELS)[layer]
+        assert encoder.card.output_dim == (64, *CHANNELS)[layer]
         np.testing.assert_allclose(encoder.embed(clips, RATE), frames.mean(axis=1), rtol=1e-5, atol=1e-6)
     last, _ = load(layer=6).embed_frames(clips, RATE)
     np.testing.assert_allclose(load(pooling="max").embed(clips, RATE), last.max(axis=1), rtol=1e-6)
@@ -138,18 +140,18 @@ def test_clips_of_any_length_that_leaves_a_frame(load: Callable[..., ModelEncode
 
 def test_a_checkpoint_of_another_front_end_is_refused(small: None) -> None:
     state = {name: torch.from_numpy(array) for name, array in official_state().items()}
-    converted = panns.convert_cnn14(state)
+    converted = convert_cnn14(state)
     assert set(panns.Cnn14().state_dict()) == {name for name in converted if not name.startswith("fc_audioset.")}
 
     untapered = np.real(np.exp(-2j * np.pi * np.outer(np.arange(513), np.arange(1024)) / 1024))[:, None]
     with pytest.raises(ValueError, match=rf"'{MATRIX}' differ by .*trained with another front end"):
-        panns.convert_cnn14({**state, MATRIX: torch.from_numpy(untapered)})
+        convert_cnn14({**state, MATRIX: torch.from_numpy(untapered)})
     with pytest.raises(ValueError, match=rf"'{MATRIX}' differ by nan"):
-        panns.convert_cnn14({**state, MATRIX: torch.full((513, 1, 1024), torch.nan)})
+        convert_cnn14({**state, MATRIX: torch.full((513, 1, 1024), torch.nan)})
     with pytest.raises(ValueError, match=r"shape \(257, 1, 512\), but must be there in the shape \(513, 1, 1024\)"):
-        panns.convert_cnn14({**state, MATRIX: torch.zeros(257, 1, 512)})
+        convert_cnn14({**state, MATRIX: torch.zeros(257, 1, 512)})
     with pytest.raises(ValueError, match=rf"'{MATRIX}' are missing"):
-        panns.convert_cnn14({name: tensor for name, tensor in state.items() if name != MATRIX})
+        convert_cnn14({name: tensor for name, tensor in state.items() if name != MATRIX})
 
 
 def test_the_stored_mel_filters_are_used(
@@ -160,8 +162,8 @@ def test_the_stored_mel_filters_are_used(
     for name, constants, edges in [("own", {}, (50, 14_000)), ("other", {MEL: from_zero[MEL]}, (0, 12_000))]:
         path = tmp_path / f"{name}.safetensors"
         save_file({**official_state(), **constants}, path)
-        actual = load_encoder(f"panns-cnn14={path}", device="cpu").prepare(clips, RATE)
-        np.testing.assert_array_equal(actual, LogMel(RATE, edges)(torch.from_numpy(clips)))
+        actual = load_model(f"panns-cnn14={path}", device="cpu").prepare(clips, RATE)
+        np.testing.assert_array_equal(actual, DecibelSpectrogram(RATE, edges)(torch.from_numpy(clips)))
 
 
 def test_every_weight_is_accounted_for(small: None) -> None:
@@ -173,7 +175,7 @@ def test_every_weight_is_accounted_for(small: None) -> None:
         ({**state, "conv_block2.conv1.weight": torch.zeros(6, 5, 3, 3)}, r"blocks\.1\.conv1\.weight \(stored \(6, 5"),
     ]:
         with pytest.raises(ValueError, match=message):
-            load_exactly(panns.Cnn14(), panns.convert_cnn14(wrong), "file", ("fc_audioset.",))
+            load_exactly(panns.Cnn14(), convert_cnn14(wrong), "file", ("fc_audioset.",))
 
 
 @pytest.mark.parametrize("before_numpy_2", [True, False])
@@ -208,13 +210,17 @@ def test_an_object_beside_the_weights_is_refused_and_not_made(tmp_path: Path) ->
         read_tensors(path)
     assert not trace.exists()
     with pytest.raises(ValueError, match="but the published file has 541141fa2ee191a88f24a3219fff024e"):
-        load_encoder(f"panns-cnn14={path}", device="cpu")
+        load_model(f"panns-cnn14={path}", device="cpu")
 
 
 def test_untrained_and_of_full_size() -> None:
-    encoder = load_encoder("untrained:panns-cnn14", device="cpu", seed=3)
-    assert (encoder.id, encoder.revision, encoder.weights_sha256) == ("untrained:panns-cnn14", "seed-3", None)
+    encoder = load_model("untrained:panns-cnn14", device="cpu", seed=3)
+    assert (encoder.card.id, encoder.card.revision, encoder.card.weights_sha256) == (
+        "untrained:panns-cnn14",
+        "seed-3",
+        None,
+    )
     clip = np.random.default_rng(0).normal(0, 0.1, (1, 9920))
-    assert encoder.embed(clip, RATE).shape == (1, encoder.output_dim) == (1, 2048)
+    assert encoder.embed(clip, RATE).shape == (1, encoder.card.output_dim) == (1, 2048)
     # The paper counts 80,753,615 with the classifier.
-    assert encoder.num_parameters == 80_753_615 - (2048 * 527 + 527)
+    assert encoder.card.parameters == 80_753_615 - (2048 * 527 + 527)

@@ -13,10 +13,13 @@ import torch
 from safetensors.numpy import save_file
 from seeded import seeded_state
 
-from audio_compositionality.encoders import EncoderOptions, load_encoder
-from audio_compositionality.encoders.families import passt
-from audio_compositionality.encoders.model_encoder import ModelEncoder
+from audio_compositionality.encoders.families.passt import convert_passt
+from audio_compositionality.encoders.front_ends.passt import PasstLogMel
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly
+from audio_compositionality.encoders.model_encoder import ModelEncoder
+from audio_compositionality.encoders.networks import passt
+from audio_compositionality.encoders.options import EncoderOptions
 
 RATE = 32_000
 DIM, DEPTH, HEADS = 24, 2, 4
@@ -65,7 +68,7 @@ def load(small: None, tmp_path: Path) -> Callable[..., ModelEncoder]:
     """Function of options: the small model with its seeded weights."""
     path = tmp_path / "small.safetensors"
     save_file(official_state(), path)
-    return lambda **options: load_encoder(f"passt-s={path}", device="cpu", options=EncoderOptions(**options))
+    return lambda **options: load_model(f"passt-s={path}", device="cpu", options=EncoderOptions(**options))
 
 
 def log_mel_by_hand(clip: np.ndarray) -> np.ndarray:
@@ -125,7 +128,7 @@ PARTS = ("weight", "bias")
 def test_the_spectrogram_is_that_of_the_package(make_clips: Callable[[int, float], np.ndarray]) -> None:
     clips = make_clips(RATE, 0.5)
     expected = np.stack([log_mel_by_hand(clip.astype(np.float64)) for clip in clips])
-    np.testing.assert_allclose(passt.LogMel()(torch.from_numpy(clips)), expected, atol=1e-4)
+    np.testing.assert_allclose(PasstLogMel()(torch.from_numpy(clips)), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("seconds", [10.0, 1.23])
@@ -142,7 +145,7 @@ def test_layers_tokens_and_frames(
         frames, frame_seconds = encoder.embed_frames(clips, RATE)
         expected = torch.stack([tokens[:, 2 + m :: moments].mean(dim=1) for m in range(moments)], dim=1)
         np.testing.assert_allclose(frames, expected, atol=2e-4)
-        assert (frame_seconds, encoder.output_dim) == (0.1, DIM)
+        assert (frame_seconds, encoder.card.output_dim) == (0.1, DIM)
         cls = load(layer=layer, pooling="cls").embed(clips, RATE)
         np.testing.assert_allclose(cls, (tokens[:, 0] + tokens[:, 1]) / 2, atol=2e-4)
         mean = load(layer=layer, pooling="mean").embed(clips, RATE)
@@ -181,14 +184,18 @@ def test_every_weight_is_accounted_for(small: None) -> None:
         ({**state, "time_new_pos_embed": torch.zeros(1, DIM, 1, 199)}, r"time_new_pos_embed \(stored .*199\), model"),
     ]:
         with pytest.raises(ValueError, match=message):
-            load_exactly(passt.Passt(), passt.convert_passt(wrong), "file", ("head.", "head_dist."))
+            load_exactly(passt.Passt(), convert_passt(wrong), "file", ("head.", "head_dist."))
 
 
 def test_untrained_and_of_full_size() -> None:
-    encoder = load_encoder("untrained:passt-s", device="cpu", seed=3)
-    assert (encoder.id, encoder.revision, encoder.weights_sha256) == ("untrained:passt-s", "seed-3", None)
+    encoder = load_model("untrained:passt-s", device="cpu", seed=3)
+    assert (encoder.card.id, encoder.card.revision, encoder.card.weights_sha256) == (
+        "untrained:passt-s",
+        "seed-3",
+        None,
+    )
     clip = np.random.default_rng(0).normal(0, 0.1, (1, 4801))
-    assert encoder.embed(clip, RATE).shape == (1, encoder.output_dim) == (1, 768)
+    assert encoder.embed(clip, RATE).shape == (1, encoder.card.output_dim) == (1, 768)
     # The official file has 344,665,734 bytes: these weights and the classifiers' in float32, and the names.
     classifiers = 2 * 768 + 2 * (768 * 527 + 527)
-    assert 344_665_734 - 100_000 < 4 * (encoder.num_parameters + classifiers) < 344_665_734
+    assert 344_665_734 - 100_000 < 4 * (encoder.card.parameters + classifiers) < 344_665_734

@@ -12,7 +12,8 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from audio_compositionality.encoders import EncoderOptions, load_encoder
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.options import EncoderOptions
 
 Saved = Callable[[str], Path]
 Save = Callable[[str, Path], Path]
@@ -31,9 +32,9 @@ def inputs_of(folder: Path, clips: np.ndarray) -> dict[str, torch.Tensor]:
 
 
 def embed(folder: Path, clips: np.ndarray, *options: object) -> np.ndarray:
-    encoder = load_encoder(str(folder), options=EncoderOptions(*options))
+    encoder = load_model(str(folder), options=EncoderOptions(*options))
     embeddings = encoder.embed(clips, RATE)
-    assert embeddings.shape == (len(clips), encoder.output_dim)
+    assert embeddings.shape == (len(clips), encoder.card.output_dim)
     return embeddings
 
 
@@ -48,7 +49,7 @@ def test_the_embedding_is_the_projected_class_token(seconds: float, saved: Saved
     assert relative_error(embed(folder, clips, None, "cls"), inner.pooler_output) < 1e-5
     assert relative_error(embed(folder, clips, None, "mean"), inner.last_hidden_state.mean(1)) < 1e-5
     assert relative_error(embed(folder, clips, None, "max"), inner.last_hidden_state.amax(1)) < 1e-5
-    frames, distance = load_encoder(str(folder)).embed_frames(clips, RATE)
+    frames, distance = load_model(str(folder)).embed_frames(clips, RATE)
     assert distance == pytest.approx(0.04, rel=1e-12)
     assert relative_error(frames, inner.last_hidden_state) < 1e-5
 
@@ -124,11 +125,11 @@ def test_refusals(save: Save, saved: Saved, make_clips: MakeClips, tmp_path: Pat
     folder = save("pe-audio-encoder", tmp_path / "odd")
     transformers.PeAudioFeatureExtractor(hop_length=960).save_pretrained(folder)
     with pytest.raises(ValueError, match="makes frames of 960 samples, but the model of 1920"):
-        load_encoder(str(folder))
+        load_model(str(folder))
 
 
 def test_the_text_model_is_not_kept(saved: Saved) -> None:
-    encoder = load_encoder(str(saved("pe-audio")))
+    encoder = load_model(str(saved("pe-audio")))
     model = transformers.PeAudioModel.from_pretrained(saved("pe-audio"))
     kept = [*model.audio_encoder.parameters(), *model.audio_head.parameters()]
-    assert encoder.num_parameters == sum(p.numel() for p in kept)
+    assert encoder.card.parameters == sum(p.numel() for p in kept)

@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers
 
-from audio_compositionality.encoders import load_encoder
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
 
 Saved = Callable[[str], Path]
@@ -50,9 +50,9 @@ def test_layers_and_poolings_equal_the_model_called_by_hand(
         ("max", moments.max(axis=1)),
         ("cls", tokens.mean(axis=1)),
     ):
-        encoder = load_encoder(str(folder), options=EncoderOptions(layer, pooling))
+        encoder = load_model(str(folder), options=EncoderOptions(layer, pooling))
         np.testing.assert_allclose(encoder.embed(clips, 16_000), expected, atol=1e-5 * np.abs(expected).max())
-    frames, seconds = load_encoder(str(folder), options=EncoderOptions(layer)).embed_frames(clips, 16_000)
+    frames, seconds = load_model(str(folder), options=EncoderOptions(layer)).embed_frames(clips, 16_000)
     np.testing.assert_allclose(frames, moments, atol=1e-4)
     assert seconds == pytest.approx(0.12)
 
@@ -62,10 +62,10 @@ def test_the_extractors_own_normalisation_is_used(
     settings: dict[str, object], save: Save, make_clips: MakeClips, tmp_path: Path
 ) -> None:
     folder, clips = save("ast", tmp_path / "ast"), make_clips(16_000, 1.0)
-    before = load_encoder(str(folder)).embed(clips, 16_000)
+    before = load_model(str(folder)).embed(clips, 16_000)
     change_extractor(folder, **settings)
     expected = by_hand(folder, clips, None)[1][:, :, :9].mean(axis=(1, 2))
-    embeddings = load_encoder(str(folder)).embed(clips, 16_000)
+    embeddings = load_model(str(folder)).embed(clips, 16_000)
     np.testing.assert_allclose(embeddings, expected, atol=1e-5 * np.abs(expected).max())
     assert np.abs(embeddings - before).max() > 1e-3 * np.abs(expected).max()
 
@@ -84,11 +84,11 @@ def test_an_extractor_that_does_not_fit_is_refused(
     folder = save("ast", tmp_path / "ast")
     change_extractor(folder, **settings)
     with pytest.raises(ValueError, match=message):
-        load_encoder(str(folder))
+        load_model(str(folder))
 
 
 def test_another_kind_of_extractor_is_refused(save: Save, tmp_path: Path) -> None:
     folder = save("ast", tmp_path / "ast")
     transformers.WhisperFeatureExtractor().save_pretrained(folder)
     with pytest.raises(ValueError, match="with a WhisperFeatureExtractor; it needs an ASTFeatureExtractor"):
-        load_encoder(str(folder))
+        load_model(str(folder))

@@ -8,7 +8,14 @@ import torch
 import transformers
 from transformers.audio_utils import mel_filter_bank, spectrogram, window_function
 
-from audio_compositionality.encoders.front_ends.kaldi import FLOOR, FilterBank, WindowedFilterBank, check_length, count_frames, mel_filters
+from audio_compositionality.encoders.front_ends.kaldi import (
+    FLOOR,
+    FilterBank,
+    WindowedFilterBank,
+    check_length,
+    count_frames,
+    mel_filters,
+)
 
 MakeClips = Callable[[int, float], np.ndarray]
 

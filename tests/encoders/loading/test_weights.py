@@ -16,8 +16,14 @@ import torch
 from huggingface_hub.errors import RemoteEntryNotFoundError
 from safetensors.torch import save_file
 
+from audio_compositionality.encoders.loading.weights import (
+    Weights,
+    WeightsFile,
+    check_digest,
+    load_exactly,
+    read_tensors,
+)
 from audio_compositionality.support.cache import cache_folder
-from audio_compositionality.encoders.loading.weights import Weights, WeightsFile, check_digest, file_digest, load_exactly, read_tensors
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -78,11 +84,9 @@ def test_a_download_with_another_hash_is_refused_and_not_kept(site: tuple[str, P
 
 def test_what_cannot_be_downloaded_says_what_to_pass_instead(site: tuple[str, Path]) -> None:
     address, _ = site
-    with pytest.raises(ValueError, match=r"404[\s\S]*--encoder model=/path/to/gone\.pth"):
+    with pytest.raises(ValueError, match=r"404[\s\S]*model=/path/to/gone\.pth"):
         WeightsFile("gone.pth", f"{address}/gone.pth", 1).fetch("model")
-    with pytest.raises(
-        ValueError, match=r"cannot get weights\.pt from org/name[\s\S]*--encoder model=/path/to/weights\.pt"
-    ):
+    with pytest.raises(ValueError, match=r"cannot get weights\.pt from org/name[\s\S]*model=/path/to/weights\.pt"):
         WeightsFile("weights.pt", "org/name", 1).fetch("model")
 
 
@@ -90,7 +94,7 @@ def test_a_published_hash(tmp_path: Path) -> None:
     path = tmp_path / "weights.pth"
     path.write_bytes(b"abc")
     # FIPS 180-2, appendix B.1, and RFC 1321, appendix A.5.
-    assert file_digest(path) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert sha256_of_file(path) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     check_digest(path, "md5:900150983cd24fb0d6963f7d28e17f72")
     check_digest(path, None)
     with pytest.raises(ValueError, match=r"has the md5 900150983cd24fb0d6963f7d28e17f72.*save them as \.safetensors"):
@@ -188,7 +192,7 @@ def test_fresh_weights_follow_the_seed_and_leave_the_generator_alone(tmp_path: P
     module = weights.build(lambda: torch.nn.Linear(3, 2), lambda stored: {"weight": stored["w"], "bias": stored["b"]})
     assert torch.equal(module.bias, TENSORS["layer.bias"])
     assert not module.training
-    assert weights.revision == f"sha256-{file_digest(tmp_path / 'weights.safetensors')}"
+    assert weights.revision == f"sha256-{sha256_of_file(tmp_path / 'weights.safetensors')}"
 
 
 def test_a_hub_file_without_published_hash_is_taken_as_safetensors_where_there_is_one(
@@ -222,7 +226,5 @@ def test_without_network_the_file_that_was_fetched_is_taken(
     (tmp_path / "fetched" / "weights.bin").write_bytes(b"abc")
     snapshot = hub_cache("some/model", tmp_path / "fetched", ["model.safetensors"])
     assert WeightsFile("weights.bin", "some/model", 3).fetch("model") == snapshot / "weights.bin"
-    with pytest.raises(
-        ValueError, match=r"cannot get other\.bin from some/model: .*pass --encoder model=/path/to/other\.bin"
-    ):
+    with pytest.raises(ValueError, match=r"cannot get other\.bin from some/model: .*pass model=/path/to/other\.bin"):
         WeightsFile("other.bin", "some/model", 3).fetch("model")

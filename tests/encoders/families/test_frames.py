@@ -9,7 +9,9 @@ import pytest
 import torch
 import transformers
 
-from audio_compositionality.encoders import ClipError, EncoderOptions, load_encoder
+from audio_compositionality.encoders.base import ClipError
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.options import EncoderOptions
 
 FRAMES = {
     "wav2vec2": (8, 89, 89),
@@ -58,13 +60,13 @@ def test_the_mean_over_the_frames_of_sound(family: str, saved: Saved, make_clips
     folder, clips = saved(family), make_clips(16_000, 0.71)
     milliseconds, count, _ = FRAMES[family]
     expected = called_by_hand(folder, clips).last_hidden_state[:, :count].numpy()
-    encoder = load_encoder(str(folder))
+    encoder = load_model(str(folder))
     frames, seconds = encoder.embed_frames(clips, 16_000)
     assert frames.shape == expected.shape
     assert seconds == pytest.approx(milliseconds / 1000, rel=1e-12)
     assert relative_error(frames, expected) < 1e-5
     assert relative_error(encoder.embed(clips, 16_000), expected.mean(axis=1)) < 1e-5
-    highest = load_encoder(str(folder), options=EncoderOptions(pooling="max"))
+    highest = load_model(str(folder), options=EncoderOptions(pooling="max"))
     assert highest.id == f"{family}@pooling=max"
     assert relative_error(highest.embed(clips, 16_000), expected.max(axis=1)) < 1e-5
 
@@ -76,8 +78,8 @@ def test_layers_are_those_of_transformers(family: str, saved: Saved, make_clips:
     states = called_by_hand(folder, clips).hidden_states
     embeddings = []
     for layer, state in enumerate(states):
-        encoder = load_encoder(str(folder), options=EncoderOptions(layer=layer))
-        assert (encoder.num_layers, encoder.output_dim) == (2, 32)
+        encoder = load_model(str(folder), options=EncoderOptions(layer=layer))
+        assert (encoder.num_layers, encoder.card.output_dim) == (2, 32)
         frames, seconds = encoder.embed_frames(clips, 16_000)
         assert frames.shape == (3, count, 32)
         assert seconds * count == pytest.approx(milliseconds * at_output / 1000, rel=0.05)
@@ -91,24 +93,24 @@ def test_layers_are_those_of_transformers(family: str, saved: Saved, make_clips:
 def test_the_last_layer_is_the_output_but_for_some(family: str, saved: Saved, make_clips: MakeClips) -> None:
     """Tiny models with a norm of all blocks' output, and those with upsampling."""
     clips = make_clips(16_000, 0.71)
-    output = load_encoder(str(saved(family))).embed(clips, 16_000)
-    last = load_encoder(str(saved(family)), options=EncoderOptions(layer=2)).embed(clips, 16_000)
+    output = load_model(str(saved(family))).embed(clips, 16_000)
+    last = load_model(str(saved(family)), options=EncoderOptions(layer=2)).embed(clips, 16_000)
     others = {"wav2vec2-masked", "hubert", "unispeech-sat", "wav2vec2-conformer", "sew", "sew-d"}
     assert (relative_error(last, output) > 1e-2) is (family in others)
 
 
 def test_blocks_that_a_layer_does_not_need_are_not_run(saved: Saved) -> None:
     def blocks(layer: int | None) -> int:
-        return len(load_encoder(str(saved("wav2vec2")), options=EncoderOptions(layer=layer))._model.encoder.layers)
+        return len(load_model(str(saved("wav2vec2")), options=EncoderOptions(layer=layer))._model.encoder.layers)
 
     assert [blocks(layer) for layer in (None, 2, 1, 0)] == [2, 2, 2, 1]
 
 
 def test_options_that_a_model_cannot_be_run_with(saved: Saved) -> None:
     with pytest.raises(ValueError, match="'wav2vec2' has the layers 0 to 2, but layer 3 is asked for"):
-        load_encoder(str(saved("wav2vec2")), options=EncoderOptions(layer=3))
+        load_model(str(saved("wav2vec2")), options=EncoderOptions(layer=3))
     with pytest.raises(ValueError, match="'wav2vec2' has no class token, so pooling can be mean or max, not cls"):
-        load_encoder(str(saved("wav2vec2")), options=EncoderOptions(pooling="cls"))
+        load_model(str(saved("wav2vec2")), options=EncoderOptions(pooling="cls"))
 
 
 def test_frames_of_padding_are_zeros_or_masked_and_left_out(saved: Saved, make_clips: MakeClips) -> None:
@@ -119,7 +121,7 @@ def test_frames_of_padding_are_zeros_or_masked_and_left_out(saved: Saved, make_c
     )
     assert (inputs["attention_mask"] == 0).sum(1).tolist() == [1, 1, 1]
     hidden = called_by_hand(saved("w2v-bert"), clips).last_hidden_state.numpy()
-    assert relative_error(load_encoder(str(saved("w2v-bert"))).embed(clips, 16_000), hidden.mean(axis=1)) > 1e-3
+    assert relative_error(load_model(str(saved("w2v-bert"))).embed(clips, 16_000), hidden.mean(axis=1)) > 1e-3
     of_sew = called_by_hand(saved("sew"), clips).last_hidden_state
     assert of_sew.shape[1] == 89
     assert not of_sew[:, 88].any()
@@ -132,7 +134,7 @@ def test_the_normalisation_of_the_checkpoint_is_kept(
 ) -> None:
     folder = save("wav2vec2-masked", tmp_path / "model")
     transformers.Wav2Vec2FeatureExtractor(do_normalize=do_normalize).save_pretrained(folder)
-    encoder, clips = load_encoder(str(folder)), make_clips(16_000, 0.5)[:2]
+    encoder, clips = load_model(str(folder)), make_clips(16_000, 0.5)[:2]
     change = relative_error(encoder.embed(clips / 2 + 0.1, 16_000), encoder.embed(clips, 16_000))
     assert change < 1e-4 if do_normalize else change > 1e-2
 
@@ -147,7 +149,7 @@ def test_speech_models_equal_the_model_called_by_hand(family: str, saved: Saved,
             model(torch.from_numpy((clip - clip.mean()) / np.sqrt(clip.var() + 1e-7))[None])[0][0].mean(0).numpy()
             for clip in clips
         ]
-    assert relative_error(load_encoder(str(folder)).embed(clips, 16_000), np.stack(expected)) < 1e-5
+    assert relative_error(load_model(str(folder)).embed(clips, 16_000), np.stack(expected)) < 1e-5
 
 
 @pytest.mark.parametrize("seconds", [0.025, 0.13, 1.0, 2.05])
@@ -168,7 +170,7 @@ def test_ast_pools_the_patches_that_begin_within_the_clip(seconds: float, saved:
         # The patch begins 12 frames of 10 ms a column into the spectrogram, whose frames last 25 ms.
         if column * 0.12 <= seconds - 0.025 + 1e-9
     ]
-    assert relative_error(load_encoder(str(folder)).embed(clips, 16_000), hidden[:, kept].mean(axis=1)) < 1e-5
+    assert relative_error(load_model(str(folder)).embed(clips, 16_000), hidden[:, kept].mean(axis=1)) < 1e-5
 
 
 @pytest.mark.parametrize("family", ["clap", "clap-fusion"])
@@ -184,12 +186,12 @@ def test_clap_equals_the_model_called_by_hand(family: str, seconds: float, saved
         hidden = model.audio_model(mel, is_longer=torch.zeros(3, 1, dtype=torch.bool)).pooler_output
         projected = model.audio_projection(hidden).numpy()
     expected = projected / np.linalg.norm(projected, axis=1, keepdims=True)
-    assert relative_error(load_encoder(str(folder)).embed(clips, 48_000), expected) < 1e-5
+    assert relative_error(load_model(str(folder)).embed(clips, 48_000), expected) < 1e-5
 
 
 @pytest.mark.parametrize("family", ["clap", "clap-fusion"])
 def test_clap_takes_its_exact_window_from_32_khz(family: str, saved: Saved, make_clips: MakeClips) -> None:
-    encoder = load_encoder(str(saved(family)))
+    encoder = load_model(str(saved(family)))
     assert encoder.embed(make_clips(32_000, 2.0), 32_000).shape == (3, 24)
 
 
@@ -199,14 +201,14 @@ def test_clap_takes_its_exact_window_from_32_khz(family: str, saved: Saved, make
 def test_clips_longer_than_the_window_are_refused(
     family: str, seconds: float, longest: str, saved: Saved, make_clips: MakeClips
 ) -> None:
-    encoder = load_encoder(str(saved(family)))
+    encoder = load_model(str(saved(family)))
     with pytest.raises(ValueError, match=f"clips last {seconds} s, but '{family}' takes {longest} at most"):
-        encoder.embed(make_clips(encoder.sample_rate, seconds), encoder.sample_rate)
+        encoder.embed(make_clips(encoder.card.sample_rate, seconds), encoder.card.sample_rate)
 
 
 @pytest.mark.parametrize("family", ["wav2vec2", "speech-to-text", "ast"])
 def test_clips_shorter_than_a_frame_are_refused(family: str, saved: Saved) -> None:
-    encoder = load_encoder(str(saved(family)))
+    encoder = load_model(str(saved(family)))
     samples = 100 if family != "wav2vec2" else 40
     complaint = {"speech-to-text": "cannot take clips of"}.get(family, "are shorter than one frame of")
     with pytest.raises(ValueError, match=rf"'{family}'") as caught:
@@ -217,7 +219,7 @@ def test_clips_shorter_than_a_frame_are_refused(family: str, saved: Saved) -> No
 
 def test_a_clip_that_cannot_be_normalised_is_named(saved: Saved, make_clips: MakeClips) -> None:
     """Speech-to-text divides by the deviation of each band over time."""
-    encoder, clips = load_encoder(str(saved("speech-to-text"))), make_clips(16_000, 0.5)
+    encoder, clips = load_model(str(saved("speech-to-text"))), make_clips(16_000, 0.5)
     clips[1] = 0
     with pytest.raises(ClipError, match=r"row 1: .*'speech-to-text' cannot normalise a clip of 8000 samples") as caught:
         encoder.embed(clips, 16_000)
@@ -227,7 +229,7 @@ def test_a_clip_that_cannot_be_normalised_is_named(saved: Saved, make_clips: Mak
 
 
 def test_nan_weights_are_found_out(saved: Saved, make_clips: MakeClips) -> None:
-    encoder = load_encoder(str(saved("wav2vec2")))
+    encoder = load_model(str(saved("wav2vec2")))
     with torch.no_grad():
         encoder._model.encoder.layer_norm.bias.fill_(float("nan"))
     with pytest.raises(ValueError, match="'wav2vec2' returned 32 of 32 values that are NaN"):
@@ -244,7 +246,7 @@ def test_models_that_cannot_be_embedded_with_say_why_and_how_to_wrap_them(tmp_pa
 
     def refused(encoder: str, message: str) -> None:
         with pytest.raises(ValueError, match=message) as caught:
-            load_encoder(encoder)
+            load_model(encoder)
         assert "`embed(waveforms, sample_rate)`" in str(caught.value)
         assert "--encoder path/to/file.py:ClassName" in str(caught.value)
 
@@ -284,7 +286,7 @@ def test_a_front_end_of_another_family_is_refused(tmp_path: Path) -> None:
     transformers.Wav2Vec2Config(hidden_size=16, num_hidden_layers=1, num_attention_heads=2).save_pretrained(tmp_path)
     transformers.WhisperFeatureExtractor().save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="the model takes 'input_values', but its WhisperFeatureExtractor makes"):
-        load_encoder(f"untrained:{tmp_path}")
+        load_model(f"untrained:{tmp_path}")
 
 
 def test_padding_that_cannot_be_told_from_sound_is_refused(tmp_path: Path, saved: Saved) -> None:
@@ -294,4 +296,4 @@ def test_padding_that_cannot_be_told_from_sound_is_refused(tmp_path: Path, saved
     config.save_pretrained(folder)
     transformers.WhisperFeatureExtractor(chunk_length=3).save_pretrained(folder)
     with pytest.raises(ValueError, match="pads every clip to one length and returns no attention mask"):
-        load_encoder(f"untrained:{folder}")
+        load_model(f"untrained:{folder}")
