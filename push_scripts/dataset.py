@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 from tqdm import tqdm
 
-from audio_compositionality.dataset_builder import DatasetError
-from audio_compositionality.dataset_builder.build import FINGERPRINT_KEY
-from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
-from audio_compositionality.hub import Changes, Commit, Content, Hub, Repository
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.manifest import CARD_NAME, FINGERPRINT_KEY, MANIFEST_NAME, Manifest
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.content import Changes, Commit, Content
+from audio_compositionality.hub.errors import Repository
 from audio_compositionality.hub.names import dataset_of
+from audio_compositionality.tasks.base import TaskInfo
+from audio_compositionality.tasks.registry import list_tasks
 
-CARD = "README.md"
 REGISTRATION = "eval.yaml"
-"""Registers the data set as a benchmark of the Hub, with one task id a metric."""
+"""Registers the data set as a benchmark of the Hub, with one task id a task."""
 
-_SHARD = re.compile(r"(a_coat|a_tre)/[a-z]+-\d{5}-of-\d{5}\.parquet")
+SCORED_SPLIT = "test"
+"""The split that tasks score, where a recipe has it."""
 
 MANIFEST_LIMIT = 10_000_000
 """Bytes of a manifest, at most; that of the preset full has 12 kB."""
+
+_SHARD = re.compile(r"[A-Za-z0-9]\w*/\w+-\d{5}-of-\d{5}\.parquet", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -34,15 +39,15 @@ class DatasetPush:
 
     Attributes:
         repository: id on the Hub.
-        fingerprint: of the data.
-        replaced: fingerprint of other data that the repository held; None where there were none.
+        recipes: fingerprint of each configuration, by the name of its recipe.
+        replaced: the same of other data that the repository held.
         changes: what is sent, and what is there already.
         commit: what it led to; None of a dry run.
     """
 
     repository: str
-    fingerprint: str
-    replaced: str | None
+    recipes: Mapping[str, str]
+    replaced: Mapping[str, str]
     changes: Changes
     commit: Commit | None
 
@@ -83,27 +88,58 @@ def push_dataset(
     if not dry_run:
         hub.create(repository, private=private)
     present = hub.files_if_any(repository) or {}
-    replaced = _replaced(hub, repository, manifest) if MANIFEST_NAME in present else None
+    replaced = _replaced(hub, repository, manifest) if MANIFEST_NAME in present else {}
     stale = [name for name in present if _SHARD.fullmatch(name) and name not in content]
+    fingerprints = {name: recipe.fingerprint for name, recipe in manifest.recipes.items()}
     if dry_run:
         changes = hub.changes(repository, content, delete=stale)
-        return DatasetPush(repository.id, manifest.fingerprint, replaced, changes, None)
+        return DatasetPush(repository.id, fingerprints, replaced, changes, None)
     commit = hub.commit(
         repository,
         content,
-        f"Data {manifest.fingerprint[:12]}",
-        description=f"Fingerprint {manifest.fingerprint}.",
+        f"Data {', '.join(f'{name} {fingerprint[:12]}' for name, fingerprint in fingerprints.items())}",
+        description="\n".join(f"- `{name}`: fingerprint {value}" for name, value in fingerprints.items()),
         delete=stale,
         pull_request=pull_request,
     )
-    return DatasetPush(repository.id, manifest.fingerprint, replaced, commit.changes, commit)
+    return DatasetPush(repository.id, fingerprints, replaced, commit.changes, commit)
 
 
 def dataset_files(folder: Path, manifest: Manifest) -> dict[str, Content]:
-    """The files of a data set's repository by their paths there, those of a configuration after each other."""
-    shards: Mapping[str, Content] = {name: folder / name for name in sorted(manifest.shards)}
-    registration = files(__package__).joinpath(REGISTRATION).read_bytes()
-    return {**shards, CARD: folder / CARD, MANIFEST_NAME: folder / MANIFEST_NAME, REGISTRATION: registration}
+    """What the repository is to hold: shards by configuration, card, manifest, registration as a benchmark."""
+    tasks = [task.info for task in list_tasks()]
+    return {
+        **{name: folder / name for name in sorted(manifest.shards)},
+        CARD_NAME: folder / CARD_NAME,
+        MANIFEST_NAME: folder / MANIFEST_NAME,
+        REGISTRATION: registration(manifest, tasks).encode(),
+    }
+
+
+def registration(manifest: Manifest, tasks: Sequence[TaskInfo]) -> str:
+    """What registers data as a benchmark: YAML of the tasks that they are for.
+
+    The format is that of https://huggingface.co/docs/hub/eval-results.
+
+    Args:
+        manifest: of the data.
+        tasks: those without a configuration in the data are left out.
+    """
+    scored = [task for task in tasks if task.recipe in manifest.recipes]
+    values = {
+        "name": "audio-compositionality",
+        "description": " ".join(f"{task.title}: {task.question}" for task in scored),
+        "evaluation_framework": "audio-compositionality",
+        "tasks": [
+            {"id": task.name, "config": task.recipe, "split": _scored_split(manifest, task.recipe)} for task in scored
+        ],
+    }
+    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _scored_split(manifest: Manifest, recipe: str) -> str:
+    splits = list(manifest.recipes[recipe].splits)
+    return SCORED_SPLIT if SCORED_SPLIT in splits else splits[-1]
 
 
 def check_folder(folder: Path, *, progress: bool = True) -> Manifest:
@@ -119,41 +155,48 @@ def check_folder(folder: Path, *, progress: bool = True) -> Manifest:
         raise DatasetError(
             f"{folder} holds no {MANIFEST_NAME}; give a folder that `audio-compositionality build` has written"
         )
-    if not manifest.shards:
+    unfinished = [name for name, recipe in manifest.recipes.items() if not recipe.shards]
+    if unfinished or not manifest.recipes:
         raise DatasetError(f"the build in {folder} has not finished: run it again, it goes on from there")
     for name in tqdm(sorted(manifest.shards), desc="check", unit="shard", disable=not progress):
         _check_shard(folder, name, manifest)
-    card = folder / CARD
-    if not card.is_file() or f"`{manifest.fingerprint}`" not in card.read_text("utf-8"):
-        raise DatasetError(f"{card} is not the card of fingerprint {manifest.fingerprint[:12]}: run the build again")
+    card = folder / CARD_NAME
+    text = card.read_text("utf-8", errors="replace") if card.is_file() else ""
+    for name, recipe in manifest.recipes.items():
+        if recipe.fingerprint not in text:
+            raise DatasetError(
+                f"{card} is not the card of these data: it does not state {name}'s fingerprint "
+                f"{recipe.fingerprint[:12]}; run the build again"
+            )
     return manifest
 
 
 def _check_shard(folder: Path, name: str, manifest: Manifest) -> None:
-    path = folder / name
-    if not _SHARD.fullmatch(name):
-        raise DatasetError(f"{MANIFEST_NAME} names {name!r}, which is no shard of a build")
-    if not path.is_file() or path.is_symlink():
-        raise DatasetError(f"{path} is missing or no regular file: run the build again")
-    manifest.verify(name, path)
+    path, shard = folder / name, manifest.shards[name]
+    if path.is_symlink():
+        raise DatasetError(f"{path} is a link; a build writes regular files")
+    shard.verify(name, path)
     try:
         metadata = pq.read_metadata(path)
     except (pa.ArrowException, OSError) as error:
         raise DatasetError(f"{name} cannot be read as Parquet: {error}") from error
     fingerprint = (metadata.metadata or {}).get(FINGERPRINT_KEY, b"").decode("utf-8", "replace")
-    if fingerprint != manifest.fingerprint:
+    stated = next(recipe.fingerprint for recipe in manifest.recipes.values() if name in recipe.shards)
+    if fingerprint != stated:
         raise DatasetError(
-            f"{name} was built for fingerprint {fingerprint[:12] or 'none'}, {MANIFEST_NAME} says "
-            f"{manifest.fingerprint[:12]}: these are not the data of that fingerprint; build them again"
+            f"{name} was built for fingerprint {fingerprint[:12] or 'none'}, {MANIFEST_NAME} says {stated[:12]}: "
+            "these are not the data of that fingerprint; build them again"
         )
-    if metadata.num_rows != manifest.shards[name].rows:
-        raise DatasetError(f"{name} has {metadata.num_rows} rows, {MANIFEST_NAME} says {manifest.shards[name].rows}")
+    if metadata.num_rows != shard.rows:
+        raise DatasetError(f"{name} has {metadata.num_rows} rows, {MANIFEST_NAME} says {shard.rows}")
 
 
-def _replaced(hub: Hub, repository: Repository, manifest: Manifest) -> str | None:
-    """The fingerprint of other data that the repository holds."""
+def _replaced(hub: Hub, repository: Repository, manifest: Manifest) -> dict[str, str]:
+    """The fingerprints of other data that the repository holds, by the name of the recipe."""
     try:
         other = Manifest.load(hub.download(repository, MANIFEST_NAME, limit=MANIFEST_LIMIT))
     except DatasetError:
-        return None
-    return None if other is None or other.fingerprint == manifest.fingerprint else other.fingerprint
+        return {}
+    present = {name: recipe.fingerprint for name, recipe in manifest.recipes.items()}
+    stored = {} if other is None else {name: recipe.fingerprint for name, recipe in other.recipes.items()}
+    return {name: fingerprint for name, fingerprint in stored.items() if present.get(name) != fingerprint}

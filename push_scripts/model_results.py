@@ -57,9 +57,10 @@ def check_data(hub: Hub, org: str, results: Sequence[Result]) -> str:
     repository = dataset_of(org)
     head = hub.head(repository)
     manifest = Manifest.load(hub.download(repository, MANIFEST_NAME, head, limit=MANIFEST_LIMIT))
+    stored = {} if manifest is None else {name: recipe.fingerprint for name, recipe in manifest.recipes.items()}
     for result in results:
-        if manifest is None or manifest.fingerprint != result.fingerprint:
-            theirs = "no data" if manifest is None else f"the data {manifest.fingerprint[:12]}"
+        if stored.get(result.recipe) != result.fingerprint:
+            theirs = f"the data {stored[result.recipe][:12]}" if result.recipe in stored else "no such data"
             raise ResultError(
                 f"the result of {result.model.id} is of the data {result.fingerprint[:12]}, and {repository.id} has "
                 f"{theirs}: the page of a model can only show results on {repository.id}"

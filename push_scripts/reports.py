@@ -31,9 +31,7 @@ def dataset_lines(push: DatasetPush) -> list[str]:
 def metric_lines(pushes: Sequence[SpacePush]) -> list[str]:
     """Of `push_metrics`."""
     lines = _all_told(pushes)
-    return lines + [
-        f'evaluate.load("{push.repository.id}") loads it.' for push in pushes if _is_on_main(push.commit)
-    ]
+    return lines + [f'evaluate.load("{push.repository.id}") loads it.' for push in pushes if _is_on_main(push.commit)]
 
 
 def leaderboard_lines(pushes: Sequence[SpacePush]) -> list[str]:
