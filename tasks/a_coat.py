@@ -94,7 +94,7 @@ class ACoat:
     def samples(self, rows: Sequence[Row]) -> Samples:
         """All quadruples; those with the same added sources T are not independent."""
         parts = {part: [row["metadata"][part] for row in rows] for part in ("A", "C", "T")}
-        counts = {part: scenes.counts(found) for part, found in parts.items()}
+        counts = {part: scenes.counts(sources) for part, sources in parts.items()}
         return Samples(
             rows=tuple(rows),
             clusters=scenes.same_scenes(parts["T"]),
@@ -104,7 +104,7 @@ class ACoat:
             held_fixed={f"number of sources of {part}": count for part, count in counts.items()},
             groups={
                 "|T|, the number of sources that are added": tuple(map(str, counts["T"])),
-                "the number of sources": tuple(map(str, sum(counts.values()))),
+                "the number of sources": tuple(map(str, counts["A"] + counts["C"] + counts["T"])),
                 "the attributes whose classes differ between A and C": tuple(
                     scenes.differing(a, c) for a, c in zip(parts["A"], parts["C"], strict=True)
                 ),

@@ -66,7 +66,7 @@ class ATre:
             settings["seeds"] = list(range(settings["seeds"]))
         seeds = settings["seeds"]
         if not isinstance(seeds, list) or not seeds or len(set(seeds)) < len(seeds) or not all(map(_is_count, seeds)):
-            raise TaskError(f"seeds are {seeds!r}; give how many fits there are to be, 1 or more, or a list of different whole numbers")
+            raise TaskError(f"seeds are {seeds!r}; give how many fits to make, or a list of different whole numbers")
         if not _is_count(settings["max_steps"]) or settings["max_steps"] < 1:
             raise TaskError(f"max_steps is {settings['max_steps']!r}; it must be a whole number from 1 on")
         return settings
@@ -78,7 +78,7 @@ class ATre:
         # Importing the metric imports torch, which takes seconds that only the process that scores has to spend.
         from audio_compositionality.metrics.a_tre.a_tre import a_tre
 
-        gains = [row.get("gains") for row in rows]
+        gains = [row.get("gains") or [] for row in rows]
         values = a_tre(
             outputs.clips,
             [row["metadata"] for row in rows],

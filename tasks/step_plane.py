@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from .base import Number
 
@@ -66,6 +65,8 @@ def step_plane(ab: Floats, cd: Floats) -> StepPlane:
 
 def _leading_axes(centred: NDArray[np.float64], total: float) -> list[tuple[float, NDArray[np.float64]]]:
     """Share of the variance and unit vector [dim] of at most two axes."""
+    from scipy import linalg
+
     # Both Gram matrices have the same eigenvalues; the smaller costs less, above all at 2,000 quadruples.
     wide = centred.shape[0] < centred.shape[1]
     gram = centred @ centred.T if wide else centred.T @ centred
@@ -103,8 +104,9 @@ def draw_panel(axes: Axes, columns: Mapping[str, NDArray[np.float64]], measures:
     axes.add_collection(LineCollection(list(pairs), colors="#555555", linewidths=0.3, rasterized=True))
     # Blue and orange of Okabe and Ito 2008, "Color universal design".
     for steps, colour, marker, label in ((ab, "#0072B2", "o", "B − A"), (cd, "#E69F00", "^", "D − C")):
-        style = {"color": colour, "marker": marker, "markersize": 2.5, "markeredgewidth": 0}
-        axes.plot(*steps[joined].T, linestyle="", label=label, rasterized=True, **style)
+        first, second = steps[joined].T
+        points = axes.scatter(first, second, s=6, c=colour, marker=marker, linewidths=0, label=label, zorder=3)
+        points.set_rasterized(True)
     axes.set_aspect("equal", adjustable="datalim")
     shares = [measures.get(f"step_variance_{number}") or 0.0 for number in (1, 2)]
     labels = [f"axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]

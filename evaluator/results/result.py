@@ -131,7 +131,7 @@ class Result(Strict):
         samples_sha256: SHA-256 of the CSV file of the samples.
     """
 
-    schema_version: Literal[1]
+    schema_version: Literal[1] = 1
     task: Name
     task_version: Count
     measures: Annotated[dict[Name, Number], Field(min_length=1, max_length=200)]

@@ -16,7 +16,6 @@ from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.encoders.protocols import AudioEncoder, Model, ModelCard
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.results.result import (
-    SCHEMA_VERSION,
     Deviation,
     Result,
     ResultError,
@@ -274,7 +273,6 @@ def make_result(
     """
     info = opened.task.info
     return Result(
-        schema_version=SCHEMA_VERSION,
         task=info.name,
         task_version=info.version,
         measures=dict(scores.measures),
