@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_load, __dir__, _ = lazy_loader.attach(
+_load = lazy_loader.attach(
     __name__,
     submod_attrs={
         "dataset_builder.opening": ["open_data"],
@@ -25,9 +25,13 @@ _load, __dir__, _ = lazy_loader.attach(
         "evaluator.run.options": ["RunOptions"],
         "tasks.registry": ["list_tasks"],
     },
-)
+)[0]
 
 __all__ = ["RunOptions", "__version__", "evaluate", "list_models", "list_tasks", "load_model", "open_data"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from audio_compositionality.support.errors import AudioCompositionalityError
 _KEPT = "what is finished is kept"
 
 
-def exit_status(error: BaseException, *, resume: str, traceback: bool) -> int:
+def exit_status(error: BaseException, *, resume: str = "", traceback: bool = False, can_skip: bool = False) -> int:
     """Print what went wrong in one line, and return the exit status: 130 for an interrupt, else 2.
 
     An error that nobody expects is a mistake of the project: it is raised again, so that its traceback is seen.
@@ -21,6 +21,7 @@ def exit_status(error: BaseException, *, resume: str, traceback: bool) -> int:
         error: what the command raised.
         resume: how to go on where the command was stopped.
         traceback: print the traceback of any error.
+        can_skip: the command was not told to leave out clips that cannot be embedded, and could be.
     """
     message = _explain(error, resume)
     if message is None:
@@ -29,7 +30,8 @@ def exit_status(error: BaseException, *, resume: str, traceback: bool) -> int:
     if traceback:
         tracebacks.print_exception(error, file=sys.stderr)
     if not _told_by_another(error):
-        print(f"{_process()}{message}", file=sys.stderr)
+        hint = "; --skip-invalid leaves such clips out" if can_skip and _is_of_a_clip(error) else ""
+        print(f"{_process()}{message}{hint}", file=sys.stderr)
     return 130 if isinstance(error, KeyboardInterrupt) else 2
 
 
@@ -46,6 +48,12 @@ def _explain(error: BaseException, resume: str) -> str | None:
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return f"error: {error or 'out of memory'}; {_KEPT}"
     return None
+
+
+def _is_of_a_clip(error: BaseException) -> bool:
+    from audio_compositionality.encoders.base import ClipError
+
+    return isinstance(error, ClipError) and "--skip-invalid" not in str(error)
 
 
 def _told_by_another(error: BaseException) -> bool:

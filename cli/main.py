@@ -56,16 +56,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if arguments is None else arguments)
     warnings.showwarning = _show_warning
     command: Command | None = None
-    status: int | None
+    options: argparse.Namespace | None = None
     try:
         name = next((argument for argument in typed if not argument.startswith("-")), None)
         command = None if name is None else load_command(name)
         options = argument_parser({name: command} if name and command else load_commands()).parse_args(typed)
         options.typed = shlex.join([PROGRAM, *typed])
         _register_metrics()
-        status = options.run(options)
+        status: int | None = options.run(options)
     except (KeyboardInterrupt, Exception) as error:
-        return exit_status(error, resume=command.resume if command else "", traceback="--traceback" in typed)
+        return exit_status(
+            error,
+            resume=command.resume if command else "",
+            traceback="--traceback" in typed,
+            can_skip=options is not None and getattr(options, "skip_invalid", None) is False,
+        )
     return status or 0
 
 

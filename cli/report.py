@@ -76,14 +76,14 @@ def run(options: argparse.Namespace) -> None:
 
 def _write_tables(options: argparse.Namespace) -> None:
     from audio_compositionality.evaluator.compare.comparison import compare_results
-    from audio_compositionality.evaluator.report.sections import write_figures
+    from audio_compositionality.evaluator.figures.catalogue import write_figures
 
     if options.model is not None:
         raise InputError("--model chooses samples to listen to, which only the format html has")
     arguments.check_file(options.out)
     comparisons = compare_results(options.results, data=options.data)
     if options.figures is not None:
-        write_figures(comparisons, options.figures)
+        write_figures(comparisons, options.figures, progress=sys.stderr.isatty())
     tell(comparisons, options.format, options.out)
 
 

@@ -1,0 +1,45 @@
+"""`build`, and the timbres that it takes from a bank."""
+
+import datasets
+import pytest
+
+
+class TestBank:
+    @pytest.fixture
+    def bank(self, tmp_path):
+        """Thirty-two named sines, packed by hand from the published layout of a bank."""
+        data = b""
+        for number in range(1, 33):
+            for level in (0, 0, 0, 0, 0, 60 + number):
+                data += bytes([99, 99, 99, 99, 99, 99, 99, 0, 39, 0, 0, 0, 7 << 3, 0, level, 1 << 1, 0])
+            data += bytes([99, 99, 99, 99, 50, 50, 50, 50, 0, 1 << 3, 35, 0, 0, 0, 1, 24])
+            data += f"VOICE {number}".ljust(10).encode()
+        path = tmp_path / "bank.syx"
+        path.write_bytes(bytes.fromhex("f04300092000") + data + bytes([-sum(data) & 127, 0xF7]))
+        return path
+
+    @pytest.mark.parametrize(
+        ("voices", "message"),
+        [
+            ("1,2,x", "give numbers with commas"),
+            ("0,1,2,3,4,5,6,7", "--voices has 0; the voices of a bank are numbered 1 to 32"),
+            ("1,2,3", "3 voices for K = 8"),
+        ],
+    )
+    def test_a_wrong_choice_is_refused(self, bank, voices, message, tmp_path, run, capsys):
+        assert run("build", "--bank", bank, "--voices", voices, "--out", tmp_path / "x") == 2
+        assert message in capsys.readouterr().err
+
+    @pytest.mark.slow
+    def test_eight_voices_of_a_bank_become_the_timbres(self, bank, tmp_path, monkeypatch, run, capsys):
+        from audio_compositionality.dataset_builder import rendered
+
+        few = {"quadruples": 1, "train_scenes": 8, "validation_scenes": 1, "test_scenes": 1}
+        preset = rendered.rendered_preset
+        monkeypatch.setattr(rendered, "rendered_preset", lambda name, **changes: preset(name, **few, **changes))
+        assert run("build", "--bank", bank, "--voices", "3,1,4,5,9,2,6,8", "--out", tmp_path / "x") == 0
+        assert 'load_dataset("x", "a_tre")' in capsys.readouterr().out
+        rows = datasets.load_dataset(str(tmp_path / "x"), "a_tre", split="train", cache_dir=str(tmp_path / "cache"))
+        labels = {source["timbre_label"] for scene in rows["metadata"] for source in scene}
+        assert labels <= {f"VOICE {number}" for number in (3, 1, 4, 5, 9, 2, 6, 8)}
+        assert len(labels) > 3

@@ -1,0 +1,246 @@
+"""The commands that evaluate, from arguments to files and what is printed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.encoders.loading.registry import list_models, load_model
+from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.evaluator.results.result import load_result
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.tasks.registry import list_tasks
+
+LOG_MEL = "log-mel-statistics"
+FEW = ("--seeds", "1", "--max-steps", "10")
+EXAMPLE = f"{Path(__file__).parents[1] / 'examples' / 'band_energies.py'}:BandEnergies"
+
+
+def test_evaluate_writes_results_and_prints_each_and_the_tables(folder, tmp_path, run, capsys, cache):
+    assert run("evaluate", LOG_MEL, "--data", folder, "--out", tmp_path, *FEW) == 0
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert lines[0].startswith(f"{LOG_MEL}, A-COAT: adjusted ")
+    assert lines[1].startswith(f"{LOG_MEL}, A-TRE: centred ")
+    assert "A-TRE" in captured.out
+    assert f"Result files are in {tmp_path}, embeddings in {cache}" in " ".join(captured.out.split())
+    # Bars are for people: nothing of them where the standard error is no terminal.
+    assert captured.err == ""
+    result, _ = load_result(next(tmp_path.rglob("a_tre.json")))
+    assert result.dataset == str(folder)
+    assert result.settings == {"seeds": [0], "max_steps": 10}
+    assert run("evaluate", LOG_MEL, "--data", folder, "--out", tmp_path, *FEW) == 0
+
+
+def test_tasks_are_chosen_by_name_or_by_benchmark(folder, tmp_path, run):
+    assert run("evaluate", LOG_MEL, "random", "--data", folder, "--out", tmp_path, "--tasks", "a_coat") == 0
+    assert sorted(path.name for path in tmp_path.rglob("*.json")) == ["a_coat.json"] * 2
+    benchmark = list_tasks()[0].info.benchmark
+    out = tmp_path / "benchmark"
+    assert run("evaluate", LOG_MEL, "--data", folder, "--out", out, "--benchmark", benchmark, *FEW) == 0
+    assert sorted(path.stem for path in out.rglob("*.json")) == ["a_coat", "a_tre"]
+
+
+def test_embed_writes_every_clip_once_and_evaluate_takes_them(folder, tmp_path, run, capsys, cache):
+    out = tmp_path / "embeddings"
+    assert run("embed", LOG_MEL, "--data", folder, "--out", out) == 0
+    stores = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(stores) == 2
+    assert all(list(store.glob("*.safetensors")) for store in stores)
+    dates = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+    evaluate = ["evaluate", LOG_MEL, "--data", folder, "--store", out, "--out", tmp_path / "results"]
+    assert run(*evaluate, "--tasks", "a_coat") == 0
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == dates
+    assert not list(cache.rglob("*.safetensors"))
+
+
+@pytest.mark.parametrize("command", [("evaluate", "--out"), ("embed", "--out"), ("run", "--out")])
+def test_layer_pooling_and_precision_reach_the_model(command, folder, tmp_path, monkeypatch, run):
+    asked = {}
+
+    def load(name, *, device, options, seed=0):
+        asked[name] = options
+        if name == "x":
+            raise InputError("enough")
+        return load_model(name, device=device, options=options)
+
+    monkeypatch.setattr("audio_compositionality.encoders.loading.registry.load_model", load)
+    chosen = ["--layer", 2, "--pooling", "max", "--precision", "bfloat16", "--compile"]
+    assert run(command[0], "x", *chosen, command[1], tmp_path) == 2
+    assert asked.pop("x") == EncoderOptions(layer=2, pooling="max", precision="bfloat16", compile=True)
+    # Of `run`, the baselines are loaded before: they have no model that could be run in another way.
+    assert set(asked.values()) <= {EncoderOptions()}
+
+
+@pytest.fixture
+def evaluated(monkeypatch):
+    """What `run` hands to the evaluator, which does nothing."""
+    calls = []
+
+    def evaluate_models(models, data, tasks, options, *, on_result=None):
+        calls.append((list(models), data, tasks, options))
+        return []
+
+    monkeypatch.setattr("audio_compositionality.evaluator.run.evaluate.evaluate_models", evaluate_models)
+    monkeypatch.setattr(
+        "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options: name
+    )
+    return calls
+
+
+def test_run_takes_the_baselines_and_each_model_once_beside_its_twin(evaluated, run, tmp_path, capsys):
+    names = ("whisper-base", "random", "untrained:whisper-tiny", "whisper-base")
+    assert run("run", *names, "--out", tmp_path) == 0
+    ((models, data, tasks, _),) = evaluated
+    baselines = [listing.name for listing in list_models() if listing.source is None]
+    assert models == [*baselines, "whisper-base", "untrained:whisper-base", "untrained:whisper-tiny"]
+    assert set(baselines) == {"random", "downsample", LOG_MEL}
+    assert (data.source, tasks) == ("mini", None)
+    opening = capsys.readouterr().out.splitlines()[0]
+    for words in ("minutes", str(tmp_path), "report.html", "untrained:whisper-base"):
+        assert words in opening
+
+
+def test_run_fits_once_unless_asked(evaluated, run, tmp_path):
+    assert run("run", "--out", tmp_path) == 0
+    assert run("run", "--out", tmp_path, "--seeds", 2) == 0
+    assert run("run", "--out", tmp_path, "--tasks", "a_coat") == 0
+    assert [options.settings for *_, options in evaluated] == [{"seeds": [0]}, {"seeds": [0, 1]}, {}]
+
+
+def test_the_arguments_become_the_options_of_a_run(evaluated, run, tmp_path):
+    arguments = ["--batch-size", 1_000, "--store", tmp_path / "kept", "--skip-invalid", "--force", "--device", "cpu"]
+    assert run("run", *arguments, "--max-steps", 5, "--out", tmp_path) == 0
+    options = evaluated[0][3]
+    assert (options.batch_size, options.store, options.out) == (1_000, tmp_path / "kept", tmp_path)
+    assert (options.skip_invalid, options.force, options.device) == (True, True, "cpu")
+    assert options.settings["max_steps"] == 5
+    assert not options.progress
+
+
+@pytest.mark.slow
+def test_a_model_of_a_file_is_run_without_a_twin(folder, tmp_path, monkeypatch, run, capsys):
+    monkeypatch.setattr(
+        "audio_compositionality.dataset_builder.opening.open_data", lambda source: open_data(str(folder))
+    )
+    assert run("run", EXAMPLE, *FEW, "--out", tmp_path / "results") == 0
+    out = capsys.readouterr().out
+    assert "BandEnergies, A-COAT" in out
+    assert "report.html: open it in a browser" in out
+    assert len([path for path in (tmp_path / "results").iterdir() if path.is_dir()]) == 4
+
+
+def test_clips_that_cannot_be_embedded_are_told_of(folder, tmp_path, run, capsys):
+    path = tmp_path / "half.py"
+    path.write_text(
+        "import numpy as np\n"
+        "class Half:\n"
+        "    sample_rate, output_dim = 32_000, 1\n"
+        "    def embed(self, waveforms, sample_rate):\n"
+        "        return np.where(waveforms[:, 16_000:16_001] > 0, np.nan, 1)\n"
+    )
+    clips = np.stack([clip.waveform for clip in open_data(folder).configuration("a_tre").clips()])
+    refused = int((clips[:, 16_000] > 0).sum())
+    assert 0 < refused < len(clips) == 24
+    embed = ["embed", f"{path}:Half", "--data", folder, "--out", tmp_path / "out"]
+    assert run(*embed) == 2
+    assert "--skip-invalid" in capsys.readouterr().err
+    assert run(*embed, "--skip-invalid") == 0
+    assert f"note: {refused} of 24 clips of a_tre could not be embedded" in capsys.readouterr().err
+
+
+def test_models_lists_every_name_with_licence_paradigm_and_source(run, capsys):
+    assert run("models") == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    for listing in list_models():
+        assert listing.name in printed
+    for words in ("CC-BY-NC-4.0", "Noncommercial", "self-supervised", "zenodo", "microsoft/msclap", "2,048", "44,100"):
+        assert words in printed
+
+
+def test_tasks_lists_every_task_with_its_question_and_its_warning(run, capsys):
+    assert run("tasks") == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    for task in list_tasks():
+        for words in (task.info.name, task.info.title, task.info.benchmark, task.info.warning):
+            assert words in printed
+
+
+def test_check_model_passes_a_sound_one_and_fails_a_broken_one(tmp_path, run, capsys):
+    assert run("check-model", EXAMPLE) == 0
+    assert " fail " not in capsys.readouterr().out
+    (tmp_path / "broken.py").write_text(
+        "import numpy as np\n"
+        "class Broken:\n"
+        "    sample_rate = 16_000\n"
+        "    def embed(self, waveforms, sample_rate):\n"
+        "        return np.full((len(waveforms), 4), np.nan)\n"
+    )
+    assert run("check-model", f"{tmp_path / 'broken.py'}:Broken") == 1
+    assert " fail " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate", "downsampel"], "did you mean 'downsample'"),
+        (["run", "whisper-bas"], "did you mean 'whisper-base'"),
+        (["evaluate", "random", "--preset", "ful"], "unknown preset 'ful'; did you mean 'full'"),
+        (["evaluate", "random", "--data", "nowhere"], "no data 'nowhere'"),
+        (["evaluate", "random", "--batch-size", "0"], "--batch-size is 0; it must be 1 or more"),
+        (["evaluate", "random", "--seeds", "0"], "--seeds is 0; it must be 1 or more"),
+        (["evaluate", "random", "--max-steps", "-1"], "--max-steps is -1; it must be 1 or more"),
+        (["evaluate", "random", "--tasks", "a_coad"], "unknown task 'a_coad'; did you mean 'a_coat'"),
+        (["evaluate", "random", "--benchmark", "goat"], "unknown benchmark 'goat'; did you mean 'coat'"),
+        (["evaluate", "random", "--layer", "2"], "'random' is a baseline"),
+        (["evaluate", "random", "--pooling", "men"], "pooling is 'men'"),
+        (["run", "--precision", "fp16"], "precision is 'fp16'"),
+        (["build", "--preset", "minny"], "did you mean 'mini'"),
+        (["build", "--audio-format", "mp3"], "unknown audio format 'mp3'"),
+        (["build", "--seed", "-1"], "seed is -1"),
+        (["build", "--voices", "1,2"], "give --bank FILE too"),
+        (["build", "--bank", "nowhere.syx"], "nowhere.syx"),
+        (["compare", "nowhere"], "nowhere"),
+        (["compare", "nowhere", "--format", "latx"], "did you mean 'latex'"),
+        (["report", "nowhere", "--format", "htm"], "did you mean 'html'"),
+        (["report", "nowhere", "--format", "csv", "--model", "x"], "--model chooses samples"),
+        (["validate", "--out", "."], "is a folder; give the name of a file"),
+        (["verify", "nowhere"], "nowhere"),
+        (["coral", "random", "--recordings", "nowhere"], "'nowhere' is not a folder"),
+    ],
+)
+def test_a_mistake_is_one_line_and_leaves_nothing(arguments, message, tmp_path, monkeypatch, run, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(*arguments) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith("error: ")
+    assert message in error
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_verify_prints_no_legend_below_an_error_alone(tmp_path, run, capsys):
+    path = tmp_path / "a_coat.json"
+    path.write_text("{")
+    assert run("verify", path) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+
+
+def test_results_are_compared_reported_and_verified(folder, tmp_path, run, capsys):
+    results = tmp_path / "results"
+    assert run("evaluate", LOG_MEL, "random", "--data", folder, "--out", results, "--tasks", "a_coat") == 0
+    capsys.readouterr()
+    assert run("compare", results) == 0
+    assert LOG_MEL in capsys.readouterr().out
+    assert run("compare", results, "--format", "csv", "--out", tmp_path / "table.csv") == 0
+    assert (tmp_path / "table.csv").read_text("utf-8").startswith("task,")
+    assert run("report", results, "--format", "markdown") == 0
+    assert "| " in capsys.readouterr().out
+    assert run("verify", next(results.glob("random/*/a_coat.json")), "--data", folder) == 0
+    assert "verified" in capsys.readouterr().out
+
+
+def test_errors_of_ours_are_those_of_the_base_class():
+    assert issubclass(InputError, AudioCompositionalityError)

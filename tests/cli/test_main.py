@@ -1,0 +1,231 @@
+"""The command line itself: finding commands, help, exit statuses, what is printed of errors, what is imported when."""
+
+import errno
+import re
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from audio_compositionality.cli import main as command_line
+from audio_compositionality.cli.main import load_command, load_commands
+from audio_compositionality.evaluator.run.processes import ProcessError
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.tasks.registry import list_tasks
+
+COMMANDS = (
+    *("run", "build", "evaluate", "embed", "compare", "report", "validate", "coral"),
+    *("models", "tasks", "check-model", "push", "submit", "verify"),
+)
+
+HEAVY = {"torch", "transformers", "datasets", "evaluate", "matplotlib", "statsmodels", "librosa", "gradio"}
+
+
+@pytest.fixture
+def command_does(monkeypatch):
+    """Gives the command `tasks` something else to do."""
+
+    def change(function):
+        command = replace(load_command("tasks"), run=function)
+        monkeypatch.setattr("audio_compositionality.cli.tasks.COMMAND", command)
+
+    return change
+
+
+@pytest.fixture
+def fails(command_does):
+    """Makes the command `tasks` raise an error."""
+
+    def make(error):
+        def fail(options):
+            raise error
+
+        command_does(fail)
+
+    return make
+
+
+def test_every_command_is_found():
+    assert set(COMMANDS) <= set(load_commands())
+    assert not {"main", "arguments", "command"} & set(load_commands())
+
+
+@pytest.mark.parametrize("arguments", [(), *((name,) for name in COMMANDS), ("push", "metrics")])
+def test_help_is_there_for_every_command(arguments, run, capsys):
+    with pytest.raises(SystemExit) as stop:
+        run(*arguments, "--help")
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert "usage: audio-compositionality" in out
+    assert "--traceback" in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_names_no_task(name):
+    """Tasks come and go as files: what is typed about one would be wrong of the next."""
+    command = load_command(name)
+    text = Path(sys.modules[command.run.__module__].__file__).read_text("utf-8")
+    for task in list_tasks():
+        assert task.info.name not in text
+        assert task.info.title not in text
+
+
+def test_examples_are_commands_that_can_be_parsed():
+    for name, command in load_commands().items():
+        for line in command.examples.splitlines():
+            match = re.fullmatch(r"  audio-compositionality (\S.*)", line)
+            if match is None:
+                continue
+            typed = match[1].split()
+            assert typed[0] in load_commands(), line
+            command_line.argument_parser({typed[0]: load_command(typed[0])}).parse_args(typed)
+        assert not command.examples or f"audio-compositionality {name}" in command.examples
+
+
+def test_the_version_is_that_of_the_distribution(run, capsys):
+    with pytest.raises(SystemExit) as stop:
+        run("--version")
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"audio-compositionality {version('audio-compositionality')}\n"
+
+
+def test_the_package_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "audio_compositionality", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("audio-compositionality ")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["--help"],
+        ["--version"],
+        ["models"],
+        ["tasks"],
+        ["evaluate", "--help"],
+        ["evaluat"],
+        ["evaluate", "random", "--data", "nowhere"],
+        ["evaluate", "random", "--batch-size", "0"],
+        ["evaluate", "random", "--tasks", "no-such-task"],
+    ],
+)
+def test_what_needs_no_model_imports_nothing_heavy(typed, tmp_path):
+    """A look at what is imported, since seconds depend on the machine: it is what made such answers slow."""
+    code = (
+        "import sys\n"
+        "from audio_compositionality.cli.main import main\n"
+        "try:\n"
+        f"    main({typed!r})\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        f"print('imported:', sorted({HEAVY!r} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.splitlines()[-1] == "imported: []"
+
+
+def test_an_unknown_command_names_the_nearest(run, capsys):
+    assert run("evalute") == 2
+    assert capsys.readouterr().err.startswith("error: unknown command 'evalute'; did you mean 'evaluate'?")
+
+
+@pytest.mark.parametrize("name", ["main", "arguments", "..", "a.b", "check_model"])
+def test_no_other_module_is_taken_for_a_command(name):
+    with pytest.raises(InputError, match="unknown command"):
+        load_command(name)
+
+
+# ----- errors
+
+
+def test_an_error_of_ours_is_one_line(run, fails, capsys):
+    fails(AudioCompositionalityError("the value, the rule"))
+    assert run("tasks") == 2
+    assert capsys.readouterr().err == "error: the value, the rule\n"
+
+
+def test_its_traceback_is_shown_on_demand(run, fails, capsys):
+    fails(InputError("the value, the rule"))
+    assert run("tasks", "--traceback") == 2
+    told = capsys.readouterr().err
+    assert "Traceback" in told
+    assert told.endswith("error: the value, the rule\n")
+    assert run("--traceback", "tasks") == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [ValueError("plain"), KeyError("k"), AssertionError("a")])
+def test_any_other_error_is_a_mistake_of_ours_and_shows_its_traceback(error, run, fails, capsys):
+    fails(error)
+    with pytest.raises(type(error)):
+        run("tasks")
+    assert "please report it" in capsys.readouterr().err
+
+
+def test_a_full_disk_names_the_path_and_what_is_kept(run, fails, capsys):
+    fails(OSError(errno.ENOSPC, "No space left on device", "/data/results"))
+    assert run("tasks") == 2
+    told = capsys.readouterr().err
+    assert "'/data/results'" in told
+    assert "what is finished is kept" in told
+
+
+def test_a_lack_of_memory_is_one_line(run, fails, capsys):
+    from torch import OutOfMemoryError
+
+    fails(OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB."))
+    assert run("tasks") == 2
+    assert capsys.readouterr().err == "error: CUDA out of memory. Tried to allocate 1 GiB.; what is finished is kept\n"
+
+
+def test_an_interrupt_says_how_to_go_on(run, monkeypatch, capsys):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("audio_compositionality.dataset_builder.build.build_dataset", interrupt)
+    assert run("build") == 130
+    assert "What is finished is kept: the same command goes on" in capsys.readouterr().err
+
+
+def test_of_several_processes_the_one_that_failed_speaks(run, fails, monkeypatch, capsys):
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setenv("RANK", "2")
+    fails(InputError("a reason"))
+    assert run("tasks") == 2
+    assert capsys.readouterr().err == "process 2 of 4: error: a reason\n"
+    fails(ProcessError("another process has ended"))
+    assert run("tasks") == 2
+    assert capsys.readouterr().err == ""
+
+
+def test_warnings_are_notes(run, command_does, capsys):
+    def warn(options):
+        warnings.warn("look", stacklevel=1)
+
+    command_does(warn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert run("tasks") == 0
+    assert capsys.readouterr().err == "note: look\n"
+
+
+# ----- registration of the metrics
+
+
+def test_the_first_use_registers_the_metrics(tmp_path):
+    """`evaluate` finds them by their bare names afterwards; a cache that cannot be written is noted, no more."""
+    environment = {"HF_HOME": str(tmp_path / "home"), "PATH": ""}
+    command = [sys.executable, "-m", "audio_compositionality", "tasks"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert list((tmp_path / "home" / "modules").rglob("a_coat.py"))
+    (tmp_path / "file").write_text("")
+    environment["HF_HOME"] = str(tmp_path / "file")
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr.startswith("note: evaluate.load will not find the metrics")
+    assert "A-COAT" in done.stdout
