@@ -6,11 +6,11 @@ import pytest
 from board_entries import below, entry, folder, made_up
 
 from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES
-from audio_compositionality.hub import RemoteFile
+from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.leaderboard.examination import quoted
 from audio_compositionality.leaderboard.pull_requests import new_entries
 
-README = {"README.md": b"card", ".gitattributes": b"*.parquet"}
+README = {"README.md": b"card", ".gitattributes": b"*.safetensors"}
 
 
 def tree(files):
@@ -23,8 +23,8 @@ def tree(files):
 def check(head, base=README, main=None):
     """The folders of the entries that are added to what is there, and the reasons against it."""
     base = {**README, **base}
-    found, reasons = new_entries(tree(base), tree({**base, **head}), tree({**base, **(main or {})}))
-    return sorted(item.path for item in found), reasons
+    folders, reasons = new_entries(tree(base), tree({**base, **head}), tree({**base, **(main or {})}))
+    return sorted(item.path for item in folders), reasons
 
 
 def complete(encoder, number=0, embeddings=None):
@@ -45,8 +45,8 @@ def test_what_is_there_stays():
     _, reasons = check(changed, base=there)
     assert len(reasons) == 1
     assert "it changes `results/org__one/1/a_coat-" in reasons[0]
-    found, reasons = new_entries(tree({**README, **there}), tree(README), tree({**README, **there}))
-    assert found == []
+    folders, reasons = new_entries(tree({**README, **there}), tree(README), tree({**README, **there}))
+    assert folders == []
     assert len(reasons) == 3
     assert all("it deletes" in reason for reason in reasons)
     _, reasons = check({"README.md": b"another card"})
@@ -55,7 +55,7 @@ def test_what_is_there_stays():
 
 def test_a_file_that_an_entry_lacked_cannot_be_added_to_it():
     bare = entry("org/one")
-    _, reasons = check({f"{next(iter(bare)).rsplit('/', 1)[0]}/embeddings.parquet": b"x"}, base=bare)
+    _, reasons = check({f"{next(iter(bare)).rsplit('/', 1)[0]}/embeddings.safetensors": b"x"}, base=bare)
     assert any("is there already" in reason for reason in reasons)
 
 
@@ -76,9 +76,9 @@ def test_an_entry_that_main_got_meanwhile():
         "results/org__one/1/run.py",
         "results/../verified/x/1/a_coat-0123456789abcdef/result.json",
         "results/org__one/1/a_coat-0123456789abcdef/../../x.json",
-        "results/org__one/1/a_coat-0123456789abcdef/model.safetensors",
+        "results/org__one/1/a_coat-0123456789abcdef/model.pt",
         "results/org__one/1/a_coat-0123456789ABCDEF/result.json",
-        "results/org__one/1/b_coat-0123456789abcdef/result.json",
+        "results/org__one/1/<task>-0123456789abcdef/result.json",
         "results/<img src=x>/1/a_coat-0123456789abcdef/result.json",
         "results/org__one/1/a_coat-0123456789abcdef/result.json\n",
     ],
@@ -97,7 +97,7 @@ def test_nobody_else_writes_verifications():
 
 def test_half_an_entry():
     files = made_up("org/one", embeddings=b"1")
-    for name in ("result.json", "samples.parquet"):
+    for name in ("result.json", "samples.csv"):
         rest = {other: content for other, content in files.items() if other != name}
         assert any(f"it has no {name}" in reason for reason in check(below(folder(files), rest))[1])
 
@@ -105,10 +105,10 @@ def test_half_an_entry():
 def test_sizes_are_known_before_anything_is_fetched():
     files = made_up("org/one", embeddings=b"1")
     head = tree(below(folder(files), files))
-    path = f"{folder(files)}/embeddings.parquet"
+    path = f"{folder(files)}/embeddings.safetensors"
     head[path] = RemoteFile(path, 64_000_001, head[path].digest)
     _, reasons = new_entries({}, head, {})
-    assert reasons == [f"`{folder(files)}`: `embeddings.parquet has 64,000,001 bytes; at most 64,000,000 can be`"]
+    assert reasons == [f"`{folder(files)}`: `embeddings.safetensors has 64,000,001 bytes; at most 64,000,000 can be`"]
 
 
 def test_too_many_at_once():

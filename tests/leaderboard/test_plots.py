@@ -6,25 +6,18 @@ import numpy as np
 import pytest
 from board_entries import folder, made_up
 
-from audio_compositionality.dataset_builder import open_benchmark
-from audio_compositionality.evaluator.figures.figures.figures import diversity_panels, score_boxes
-from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.evaluator.figures.figures import diversity_panels, score_boxes
 from audio_compositionality.evaluator.results.result import Result
-from audio_compositionality.hub import HubError, Repository
+from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.leaderboard import plots as module
 from audio_compositionality.leaderboard.entries import Entry
 from audio_compositionality.leaderboard.plots import MOST, Plots, labels
 
 
 @pytest.fixture(scope="module")
-def reader():
-    with ParquetReader() as reader:
-        yield reader
-
-
-@pytest.fixture(scope="module")
 def mini():
-    return open_benchmark("mini")
+    return open_data("mini").configuration("a_coat")
 
 
 class Board:
@@ -38,10 +31,10 @@ class Board:
     def add(self, encoder, number=0, verified=False, **options):
         files = made_up(encoder, number, **options)
         path = self.root / f"{folder(files).replace('/', ' ')} {len(list(self.root.iterdir()))}"
-        path.write_bytes(files["samples.parquet"])
-        result = Result.loads(files["result.json"].decode())
+        path.write_bytes(files["samples.csv"])
+        result = Result.loads(files["result.json"])
         on = "2026-01-01T00:00:00+00:00" if verified else None
-        return Entry(folder(files), result, result, result.interval, "BCa", on, str(path), False, None)
+        return Entry(folder(files), result, result, on, str(path), False, None)
 
     def download(self, repository, path, revision, *, limit):
         self.asked.append(path)
@@ -56,8 +49,8 @@ def board(tmp_path):
 
 
 @pytest.fixture
-def plots(board, reader):
-    return Plots(board, Repository("dataset", "lab/results"), reader)
+def plots(board):
+    return Plots(board, Repository("dataset", "lab/results"))
 
 
 @pytest.fixture
@@ -74,26 +67,26 @@ def drawn(monkeypatch):
 @pytest.fixture(scope="module")
 def of_mini(mini):
     """What makes an entry one of the preset mini."""
-    return {"ids": [row["id"] for row in mini.rows("a_coat")], "fingerprint": mini.fingerprint}
+    return {"ids": [row["id"] for row in mini.rows], "fingerprint": mini.fingerprint}
 
 
 def test_both_plots_of_what_is_picked(board, plots, drawn, of_mini):
     entries = [board.add("org/one", 0, verified=True, **of_mini), board.add("org/two", 2, **of_mini)]
-    drawing = plots.draw("c", entries)
+    drawing = plots.draw("c", entries, "a_coat")
     assert drawing.boxes.width > 600
     assert drawing.diversity.width > 600
     assert drawing.notes == ()
     comparison = drawn[0]
     assert comparison.labels == ("org/two (reported)", "org/one (verified)")
     assert comparison.samples is not None
-    assert comparison.scores[:, 1].mean() == pytest.approx(entries[0].result.score)
+    assert comparison.views["a_coat"].means[1] == pytest.approx(entries[0].result.score)
 
 
 def test_nothing_is_fetched_or_drawn_twice(board, plots, drawn, of_mini):
     one, two = board.add("org/one", 0, **of_mini), board.add("org/two", 2, **of_mini)
-    first = plots.draw("c", [one, two])
-    assert plots.draw("d", [two, one]) is first
-    plots.draw("c", [one])
+    first = plots.draw("c", [one, two], "a_coat")
+    assert plots.draw("d", [two, one], "a_coat") is first
+    plots.draw("c", [one], "a_coat")
     assert len(board.asked) == 2
     assert len(drawn) == 4
     assert plots.draw("c", [one, two], "centred") is not first
@@ -112,10 +105,10 @@ def test_a_slow_download_of_one_visitor_s_is_waited_for_by_nobody_else(board, pl
 
     board.download = waiting
     with ThreadPoolExecutor(1) as pool:
-        drawn = pool.submit(plots.draw, "c", [slow])
+        drawn = pool.submit(plots.draw, "c", [slow], "a_coat")
         assert begun.wait(60)
         try:
-            assert plots.draw("c", [quick]).boxes is not None
+            assert plots.draw("c", [quick], "a_coat").boxes is not None
             assert not drawn.done()
         finally:
             given.set()
@@ -125,64 +118,64 @@ def test_a_slow_download_of_one_visitor_s_is_waited_for_by_nobody_else(board, pl
 def test_visitors_may_draw_at_the_same_time(board, plots, of_mini):
     entries = [board.add(f"org/e{number}", number, **of_mini) for number in range(6)]
     with ThreadPoolExecutor(6) as pool:
-        drawings = list(pool.map(lambda number: plots.draw("c", entries[: number + 1]), range(6)))
+        drawings = list(pool.map(lambda number: plots.draw("c", entries[: number + 1], "a_coat"), range(6)))
     assert all(drawing.boxes is not None and drawing.diversity is not None for drawing in drawings)
 
 
 def test_of_data_that_are_no_preset_there_is_no_diversity(board, plots):
-    drawing = plots.draw("c", [board.add("org/one"), board.add("org/two", 1)])
+    drawing = plots.draw("c", [board.add("org/one"), board.add("org/two", 1)], "a_coat")
     assert drawing.boxes is not None
     assert drawing.diversity is None
-    assert "none of the presets" in " ".join(drawing.notes)
+    assert "those of no preset" in " ".join(drawing.notes)
 
 
 def test_a_damaged_file_is_left_out(board, plots, drawn, of_mini):
     good, bad = board.add("org/one", **of_mini), board.add("org/bad", 1, **of_mini)
-    (board.root / bad.samples).write_bytes(b"PAR1 damaged PAR1")
-    drawing = plots.draw("c", [bad, good])
+    (board.root / bad.samples).write_bytes(b"id,score\ndamaged")
+    drawing = plots.draw("c", [bad, good], "a_coat")
     assert drawn[0].labels == ("org/one (reported)",)
     assert "org/bad (reported)" in drawing.notes[0]
-    assert plots.draw("c", [bad]).boxes is None
+    assert plots.draw("c", [bad], "a_coat").boxes is None
 
 
 def test_samples_of_other_data_are_left_out(board, plots, drawn, of_mini):
     good = board.add("org/one", **of_mini)
     other = board.add("org/bad", 1, ids=[f"x{k}" for k in range(64)], fingerprint=of_mini["fingerprint"])
-    drawing = plots.draw("c", [other, good])
+    drawing = plots.draw("c", [other, good], "a_coat")
     assert drawn[0].labels == ("org/one (reported)",)
     assert "samples that the data do not have" in drawing.notes[0]
 
 
 def test_fewer_samples_are_told(board, plots, of_mini):
     few = {**of_mini, "ids": of_mini["ids"][:20]}
-    notes = plots.draw("c", [board.add("org/one", **of_mini), board.add("org/few", 1, **few)]).notes
+    notes = plots.draw("c", [board.add("org/one", **of_mini), board.add("org/few", 1, **few)], "a_coat").notes
     assert any("compared on the 20 samples" in note for note in notes)
 
 
 def test_trouble_with_the_hub_passes(board, plots, of_mini):
     entry = board.add("org/one", **of_mini)
     board.trouble = HubError("no answer")
-    assert "no answer" in plots.draw("c", [entry]).notes[0]
+    assert "no answer" in plots.draw("c", [entry], "a_coat").notes[0]
     board.trouble = None
-    assert plots.draw("c", [entry]).boxes is not None
+    assert plots.draw("c", [entry], "a_coat").boxes is not None
 
 
 def test_no_more_than_fit(board, plots, drawn, of_mini):
     entries = [board.add(f"org/e{number}", number, **of_mini) for number in range(MOST + 1)]
-    assert plots.draw("c", entries).notes[0] == "Only the first 12 of 13 are drawn."
-    assert len(drawn[0].entries) == MOST
+    assert plots.draw("c", entries, "a_coat").notes[0] == "Only the first 12 of 13 are drawn."
+    assert len(drawn[0].results) == MOST
 
 
 def test_nothing_picked(plots):
-    assert plots.draw("c", []).boxes is None
+    assert plots.draw("c", [], "a_coat").boxes is None
 
 
 def test_labels_tell_entries_and_statuses_apart():
     def entry(encoder, revision, id, status):
-        result = SimpleNamespace(encoder_id=encoder, encoder_revision=revision)
-        return SimpleNamespace(result=result, id=f"a_coat-{id * 16}", status=status)
+        result = SimpleNamespace(model=SimpleNamespace(revision=revision))
+        return SimpleNamespace(model=encoder, result=result, id=f"a_coat-{id * 16}", status=status)
 
-    found = labels(
+    labelled = labels(
         [
             entry("one", "abcdefghij", "1", "verified"),
             entry("two", "aaaaaaaaaa", "2", "reported"),
@@ -192,7 +185,7 @@ def test_labels_tell_entries_and_statuses_apart():
             entry("ten", "1", "6", "verified"),
         ]
     )
-    assert found == [
+    assert labelled == [
         "one (verified)",
         "two (aaaaaaaa, reported)",
         "two (bbbbbbbb, verified)",
@@ -200,10 +193,10 @@ def test_labels_tell_entries_and_statuses_apart():
         "ten (1, 55555555, reported)",
         "ten (1, 66666666, verified)",
     ]
-    assert len(set(found)) == len(found)
+    assert len(set(labelled)) == len(labelled)
 
 
 def test_a_stranger_cannot_have_text_typeset(board, plots, of_mini):
     # A label that Matplotlib took for mathematics would be an error, or show as something else.
     entry = board.add("a$\\frac{x}$", **of_mini)
-    assert np.asarray(plots.draw("c", [entry]).boxes).std() > 0
+    assert np.asarray(plots.draw("c", [entry], "a_coat").boxes).std() > 0

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from audio_compositionality.hub import HubError
+from audio_compositionality.hub.errors import HubError
 from audio_compositionality.leaderboard.entries import EMPTY, Board
 from audio_compositionality.leaderboard.source import Source
 
@@ -19,10 +19,10 @@ class Answers:
 
     def __call__(self):
         self.asked.append(time.monotonic())
-        found = self.left.pop(0) if len(self.left) > 1 else self.left[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        answer = self.left.pop(0) if len(self.left) > 1 else self.left[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 @pytest.fixture

@@ -3,40 +3,64 @@ import io
 
 import pytest
 
-from audio_compositionality.evaluator.compare.table import control_headings
 from audio_compositionality.leaderboard.entries import Shown
-from audio_compositionality.leaderboard.table import (CONTROLS, Filters, choices, columns, defused, notes, ordered, shortened, write_csv)
+from audio_compositionality.leaderboard.table import (
+    Filters,
+    board_csv,
+    board_table,
+    choices,
+    columns,
+    notes,
+    ordered,
+    ranking_heading,
+)
+from audio_compositionality.support.table import cell_text
+from audio_compositionality.tasks.registry import list_tasks
 
 
 @pytest.fixture(scope="module")
 def rows(make_entry):
     verified = "2026-02-01T00:00:00+00:00"
+    supervised = {"paradigm": "supervised", "licence": "MIT", "parameters": 5}
+    masked = {"paradigm": "masked prediction", "licence": "MIT"}
     return [
-        Shown(make_entry("org/one", 1, paradigm="supervised", licence="MIT", parameters=5), 1),
+        Shown(make_entry("org/one", 1, model=supervised, measures={"adjusted": 0.2}), 1),
         Shown(
-            make_entry(
-                "Org/Two", 3, verified_on=verified, submitter="eve", paradigm="masked prediction", licence="MIT"
-            ),
+            make_entry("Org/Two", 3, verified_on=verified, submitter="eve", model=masked, measures={"adjusted": 0.3}),
             2,
         ),
-        Shown(make_entry("untrained:org/one", 0, verified_on=verified, interval=None), 1),
+        Shown(
+            make_entry(
+                "untrained:org/one",
+                0,
+                verified_on=verified,
+                intervals={"a_coat": None, "centred": None},
+                measures={"adjusted": 0.1},
+            ),
+            1,
+        ),
     ]
 
 
-def column(heading, task="a_coat"):
-    return next(column for column in columns(task) if column.heading == heading)
-
-
 def ids(rows):
-    return [row.entry.result.encoder_id for row in rows]
+    return [row.entry.model for row in rows]
 
 
-@pytest.mark.parametrize("task", ["a_coat", "a_tre"])
-def test_the_controls_are_those_of_the_command_line(task):
-    shown = " ".join(CONTROLS[task])
-    for heading in control_headings(task):
-        assert heading.replace(" (null)", "") in shown
-    assert len({column.heading for column in columns(task)}) == len(columns(task))
+@pytest.mark.parametrize("task", list_tasks(), ids=lambda task: task.info.name)
+def test_columns_are_those_that_the_task_describes_scores_first(task):
+    info = task.info
+    shown = columns(info)
+    headings = [column.heading for column in shown]
+    assert len(set(headings)) == len(headings)
+    assert headings[:2] == ["model", info.measure(info.ranks_by).heading]
+    assert headings[-1] == "entry"
+    of_task = {measure.heading: measure for measure in info.shown}
+    assert set(of_task) <= set(headings)
+    assert max(map(headings.index, of_task)) < headings.index("status")
+    meanings = {column.heading: column.meaning for column in shown}
+    assert all(meanings[heading] == measure.meaning for heading, measure in of_task.items())
+    before = headings[headings.index("95 % interval") - 1]
+    assert of_task[before].column is not None
 
 
 class TestFiltering:
@@ -63,71 +87,71 @@ class TestFiltering:
 
 
 class TestOrder:
-    def test_by_numbers(self, rows):
-        assert ids(ordered(rows, column("A-COAT"))) == ["Org/Two", "org/one", "untrained:org/one"]
-        assert ids(ordered(rows, column("A-COAT"), ascending=True)) == ["untrained:org/one", "org/one", "Org/Two"]
-        assert ids(ordered(rows, column("dim"))) == ["Org/Two", "org/one", "untrained:org/one"]
+    def test_by_numbers(self, rows, coat):
+        assert ids(ordered(coat, rows, "A-COAT")) == ["Org/Two", "org/one", "untrained:org/one"]
+        assert ids(ordered(coat, rows, "A-COAT", ascending=True)) == ["untrained:org/one", "org/one", "Org/Two"]
+        assert ids(ordered(coat, rows, "dim")) == ["Org/Two", "org/one", "untrained:org/one"]
 
-    def test_by_words_whatever_their_case(self, rows):
-        assert ids(ordered(rows, column("encoder"), ascending=True)) == ["org/one", "Org/Two", "untrained:org/one"]
+    def test_by_words_whatever_their_case(self, rows, coat):
+        assert ids(ordered(coat, rows, "model", ascending=True)) == ["org/one", "Org/Two", "untrained:org/one"]
+
+    def test_by_what_ranks_where_there_is_no_such_column(self, rows, coat):
+        assert ids(ordered(coat, rows, "gone")) == ids(ordered(coat, rows, ranking_heading(coat)))
 
     @pytest.mark.parametrize("ascending", [True, False])
-    def test_what_is_missing_is_last(self, rows, ascending):
-        assert ids(ordered(rows, column("95 % low"), ascending=ascending))[-1] == "untrained:org/one"
-        assert ids(ordered(rows, column("parameters"), ascending=ascending))[0] == "org/one"
+    def test_what_is_missing_is_last(self, rows, coat, ascending):
+        assert ids(ordered(coat, rows, "95 % interval", ascending=ascending))[-1] == "untrained:org/one"
+        assert ids(ordered(coat, rows, "parameters", ascending=ascending))[0] == "org/one"
 
 
-def test_how_numbers_are_written(make_entry):
-    score, dim, low = column("A-COAT"), column("dim"), column("95 % low")
-    assert score.shown(-0.00001) == "0.000"
-    assert score.shown(0.12345) == "0.123"
-    assert dim.shown(1_234_567) == "1,234,567"
-    assert low.shown(None) == "–"
-    assert len(score.shown(1e300)) < 10
+def test_how_it_is_written(make_entry, coat):
+    entry = make_entry("x" * 200, measures={"null": -1e-9, "adjusted": 1e300}, model={"parameters": 1_234_567})
+    table = board_table(coat, [Shown(entry, 1)])
+    texts = {
+        column.heading: cell_text(cell, column) for cell, column in zip(table.rows[0].cells, table.columns, strict=True)
+    }
+    assert texts["model"] == "x" * 79 + "…"
+    assert texts["null"] == "0.000"
+    assert texts["adjusted"] == "1e+300"
+    assert texts["parameters"] == "1,234,567"
+    low, high = entry.result.intervals["a_coat"]
+    assert texts["95 % interval"] == f"{low:.3f} to {high:.3f}"
 
 
-def test_what_has_to_be_said_of_an_entry(make_entry):
+def test_what_has_to_be_said_of_an_entry(make_entry, coat, tre):
     options = {"layer": 3, "pooling": "mean", "precision": "bfloat16", "compile": False}
-    assert notes(make_entry("org/one", options=options)) == ["layer 3", "pooling mean", "bfloat16"]
-    collapsed = make_entry("org/one", task="a_tre", controls={"collapsed": True})
-    assert notes(collapsed) == ["predictions hardly vary"]
-    assert notes(make_entry("org/one")) == []
+    assert notes(make_entry("org/one", model={"options": options}), coat) == ["layer 3", "pooling mean", "bfloat16"]
+    collapsed = make_entry("org/one", task="a_tre", measures={"collapsed": True})
+    assert notes(collapsed, tre) == [tre.measure("collapsed").heading]
+    assert notes(make_entry("org/one"), coat) == []
+    older = make_entry("org/one", task_version=coat.version + 1)
+    assert f"version {coat.version + 1} of the task" in notes(older, coat)[0]
 
 
 class TestCsv:
-    def test_what_it_holds(self, rows):
-        lines = list(csv.DictReader(io.StringIO(write_csv("a_coat", rows, "commit-1"))))
-        assert [line["encoder"] for line in lines] == ["org/one", "Org/Two", "untrained:org/one"]
+    def lines(self, task, rows, commit="c"):
+        return list(csv.DictReader(io.StringIO(board_csv(task, rows, commit))))
+
+    def test_what_it_holds(self, rows, coat):
+        lines = self.lines(coat, rows, "commit-1")
+        assert [line["model"] for line in lines] == ["org/one", "Org/Two", "untrained:org/one"]
         assert [line["status"] for line in lines] == ["reported", "verified", "verified"]
         assert [line["submitted by"] for line in lines] == ["not known", "eve", "not known"]
-        assert [line["interval"] for line in lines] == ["t, reported", "BCa", "BCa"]
         assert float(lines[0]["A-COAT"]) == rows[0].entry.result.score
-        assert [line["parameters"] for line in lines] == ["5", "", ""]
+        assert float(lines[0]["95 % low"]) == rows[0].entry.result.intervals["a_coat"][0]
+        assert [float(line["parameters"] or 0) for line in lines] == [5, 0, 0]
         assert lines[2]["95 % low"] == ""
         assert {line["commit"] for line in lines} == {"commit-1"}
         assert {line["fingerprint"] for line in lines} == {"ab" * 32}
+        assert {measure.name for measure in coat.measures if not measure.shown} <= set(lines[0])
 
     @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1", "  =1", '=cmd|"/c calc"!A1'])
-    def test_text_that_begins_like_a_formula_is_no_formula(self, make_entry, text):
-        row = Shown(make_entry("org/one", licence=text), 1)
-        line = next(csv.DictReader(io.StringIO(write_csv("a_coat", [row], "c"))))
-        assert line["licence"] == f"'{text}"
-        row = Shown(make_entry("org/one", submitter=text), 1)
-        assert next(csv.DictReader(io.StringIO(write_csv("a_coat", [row], "c"))))["submitted by"] == f"'{text}"
+    def test_text_that_begins_like_a_formula_is_no_formula(self, make_entry, coat, text):
+        row = Shown(make_entry("org/one", model={"licence": text}, submitter=text), 1)
+        line = self.lines(coat, [row])[0]
+        assert (line["licence"], line["submitted by"]) == (f"'{text}", f"'{text}")
 
-    def test_numbers_stay_numbers(self, make_entry):
-        row = Shown(make_entry("org/one", 0, interval=[-0.5, -0.25], parameters=7), 1)
-        line = next(csv.DictReader(io.StringIO(write_csv("a_coat", [row], "c"))))
-        assert (line["95 % low"], line["95 % high"], line["parameters"]) == ("-0.5", "-0.25", "7")
-
-    def test_what_cannot_be_seen_is_replaced(self):
-        assert defused("\tx") == "'\tx"
-        assert defused("x=1") == "x=1"
-        assert defused("") == ""
-
-
-def test_shortened():
-    assert shortened("a\nb\u202ec\x00") == "a b\ufffdc\ufffd"
-    assert shortened("x" * 81) == "x" * 79 + "…"
-    assert shortened("x" * 80) == "x" * 80
-    assert len(shortened("\n" * 10_000_000)) == 80
+    def test_numbers_stay_numbers(self, make_entry, coat):
+        row = Shown(make_entry("org/one", 0, measures={"null": -0.5}, model={"parameters": 7}), 1)
+        line = self.lines(coat, [row])[0]
+        assert (line["null"], line["parameters"]) == ("-0.5", "7")

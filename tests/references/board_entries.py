@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
@@ -10,27 +11,23 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from scipy import stats
-from submissions import sha256sum
+from submissions import sha256sum, written
 
+from audio_compositionality.evaluator.results.result import Result, SampleTable
+from audio_compositionality.evaluator.submissions.copies import Sketch
 from audio_compositionality.evaluator.submissions.record import verification_files
-from audio_compositionality.evaluator.results.result import Result
-from audio_compositionality.evaluator.submissions.verification import Difference, Verification
+from audio_compositionality.evaluator.submissions.verification import Verification
+from audio_compositionality.tasks.registry import load_task
 
 FINGERPRINT = "ab" * 32
 
-_CONTROLS: Mapping[str, Mapping[str, Any]] = {
-    "a_coat": {"null": 0.1, "matched_null": 0.12, "adjusted": 0.2, "top1": 0.2, "step_variance_1": 0.4},
-    "a_tre": {"seed_std": 0.001, "constant": 0.8, "gain": 0.1, "ridge_r2": 0.3, "ridge_r2_null": 0.01, "top1": 0.25},
-}
+SECRET = "the secret of a Space, for tests only"
 
 
 def scores(number: int, n: int) -> np.ndarray:
     """Scores [n] within (-1, 1), alike between numbers; the greater the number, the higher."""
-    shared, own = np.random.default_rng(0).normal(size=n), np.random.default_rng(number + 1).normal(size=n)
-    return np.tanh(0.3 * shared + 0.3 * own + 0.15 * number - 0.2)
+    shared, noise = np.random.default_rng(0).normal(size=n), np.random.default_rng(number + 1).normal(size=n)
+    return np.tanh(0.3 * shared + 0.3 * noise + 0.15 * number - 0.2)
 
 
 def made_up(
@@ -39,61 +36,68 @@ def made_up(
     task: str = "a_coat",
     ids: list[str] | None = None,
     embeddings: bytes | None = None,
+    model: Mapping[str, Any] | None = None,
+    measures: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> dict[str, bytes]:
     """The files of an entry: made-up scores of samples with these ids, and fields of the result changed."""
     ids = ids or [f"q{k}" for k in range(12)]
-    values = scores(number, len(ids))
-    columns = {"score": values, "score_centred": np.tanh(values - 0.1)}
-    if task == "a_coat":
-        points = np.random.default_rng(number).normal(size=(4, len(ids)))
-        columns |= dict(zip(("ab_1", "ab_2", "cd_1", "cd_2"), points, strict=True))
-    centred = {"a_coat": "centred", "a_tre": "a_tre_centred"}[task]
-    mean = float(values.mean())
-    half = float(stats.t.ppf(0.975, len(ids) - 1) * values.std(ddof=1) / len(ids) ** 0.5)
+    info = load_task(task).info
+    sampled = {measure.name: measure.column for measure in info.sampled}
+    columns = {column: np.tanh(scores(number, len(ids)) - 0.1 * k) for k, column in enumerate(sampled.values())}
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["id", *columns])
+    writer.writerows(zip(ids, *(column.tolist() for column in columns.values()), strict=True))
+    samples = stream.getvalue().encode()
+    means = {name: float(columns[column].mean()) for name, column in sampled.items()}
+    others = {measure.name: 0.1 for measure in info.measures} | {"n": len(ids)}
+    flags = {"collapsed": False} if task == "a_tre" else {"degenerate": 0}
     result = {
-        "schema_version": 4,
+        "schema_version": 1,
         "task": task,
-        "score": mean,
-        "std": float(values.std(ddof=1)),
+        "task_version": info.version,
+        "measures": {**others, **flags, **means, **(measures or {})},
+        "intervals": {name: [mean - 0.02, mean + 0.02] for name, mean in means.items()},
         "n": len(ids),
-        "interval": [mean - half, mean + half],
-        "controls": {**_CONTROLS[task], centred: float(columns["score_centred"].mean())},
         "training": {},
-        "settings": {} if task == "a_coat" else {"seeds": [0, 1, 2], "max_steps": 600},
-        "encoder_id": encoder,
-        "encoder_revision": "1",
-        "weights_sha256": None,
-        "output_dim": 8 * (number + 1),
-        "sample_rate": 16_000,
-        "parameters": None,
-        "paradigm": None,
-        "licence": None,
-        "options": {"layer": None, "pooling": None, "precision": "float32", "compile": False},
-        "front_end_version": 1,
+        "settings": {"seeds": [0, 1, 2]} if task == "a_tre" else {},
+        "model": {
+            "id": encoder,
+            "revision": "1",
+            "sample_rate": 16_000,
+            "output_dim": 8 * (number + 1),
+            "weights_sha256": None,
+            "parameters": None,
+            "paradigm": None,
+            "licence": None,
+            "front_end_version": 1,
+            "options": {"layer": None, "pooling": None, "precision": "float32", "compile": False},
+            **(model or {}),
+        },
         "precision_deviation": None,
         "skipped": [],
-        "dataset": "mini",
+        "recipe": info.recipe,
         "fingerprint": FINGERPRINT,
+        "dataset": "mini",
         "versions": {"python": "3.11"},
         "device": "cpu",
         "seconds": {"embed": 1.0},
         "date": "2026-01-01T00:00:00+00:00",
+        "samples_sha256": sha256(samples).hexdigest(),
         **changes,
     }
-    table = pa.table({"id": ids, **columns}).replace_schema_metadata({"fingerprint": result["fingerprint"]})
-    stream = io.BytesIO()
-    pq.write_table(table, stream)
-    files = {"result.json": json.dumps(result).encode(), "samples.parquet": stream.getvalue()}
-    return files if embeddings is None else {**files, "embeddings.parquet": embeddings}
+    files = {"result.json": written(result), "samples.csv": samples}
+    return files if embeddings is None else {**files, "embeddings.safetensors": embeddings}
 
 
 def folder(files: Mapping[str, bytes], kind: str = "results") -> str:
     """Path of the folder that belongs to the files of an entry."""
     result = json.loads(files["result.json"])
+    model = result["model"]
     id = sha256(sha256sum(files).encode()).hexdigest()[:16]
-    encoder = re.sub(r"[^\w.+=@-]+", "_", result["encoder_id"].replace("/", "__"))
-    return f"{kind}/{encoder}/{result['encoder_revision']}/{result['task']}-{id}"
+    encoder = re.sub(r"[^\w.+=@-]+", "_", model["id"].replace("/", "__"))
+    return f"{kind}/{encoder}/{model['revision']}/{result['task']}-{id}"
 
 
 def below(path: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -108,20 +112,21 @@ def entry(*arguments: Any, **changes: Any) -> dict[str, bytes]:
 
 
 def verification(
-    files: Mapping[str, bytes], score: float | None = None, submitter: str | None = None
+    files: Mapping[str, bytes],
+    score: float | None = None,
+    submitter: str | None = None,
+    secret: str | None = SECRET,
 ) -> dict[str, bytes]:
     """What a checker that found this score, or the reported one, writes for the files of an entry, by path."""
-    result = Result.loads(files["result.json"].decode())
-    found = result if score is None else Result(**{**vars(result), "score": score})
-    table = pq.read_table(io.BytesIO(files["samples.parquet"]))
+    result = Result.loads(files["result.json"])
+    changed = {} if score is None else {next(iter(result.measures)): score}
+    digest = sha256(files["embeddings.safetensors"]).hexdigest()
     checked = Verification(
         id=sha256(sha256sum(files).encode()).hexdigest()[:16],
         result=result,
         digests={name: sha256(content).hexdigest() for name, content in files.items()},
-        recomputed=found,
-        samples=table,
-        differences=(Difference("score", result.score, found.score, 1.0),),
-        problems=(),
-        interval=(found.score - 0.01, found.score + 0.01),
+        recomputed=result.model_copy(update={"measures": {**result.measures, **changed}}),
+        samples=SampleTable.loads(files["samples.csv"]),
+        sketch=Sketch(clips=2, values=digest, pairs=[], radii=[]),
     )
-    return below(folder(files, "verified"), verification_files(checked, submitter=submitter))
+    return below(folder(files, "verified"), verification_files(checked, secret=secret, submitter=submitter))
