@@ -1,5 +1,5 @@
+import dataclasses
 import io
-import json
 from pathlib import Path
 
 import datasets
@@ -10,7 +10,11 @@ import pytest
 import soundfile
 import soxr
 
-from audio_compositionality.dataset_builder import DatasetError, build_dataset, open_benchmark
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import DatasetError, in_batches
+from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.support.errors import InputError
 
 SOURCE = {"timbre_label": "a", "pitch_label": "b", "rate_label": "c", "amplitude_label": "d"}
 
@@ -45,46 +49,50 @@ def write_a_tre(folder: Path, clips: list[bytes | None], splits=("train", "val",
     return str(folder)
 
 
+def scenes(folder):
+    return open_data(folder).configuration("a_tre")
+
+
 def read(folder: str):
-    return [clip for batch in open_benchmark(folder).batches("a_tre", 2) for clip in batch.waveforms]
+    return [clip.waveform for clip in scenes(folder).clips()]
 
 
-def test_the_authors_schema_of_a_tre_is_read(tmp_path):
+def test_the_authors_scenes_are_read(tmp_path):
     samples = [noise(seed=seed) for seed in range(3)]
     folder = write_a_tre(tmp_path / "x", [encoded(s) for s in samples])
-    benchmark = open_benchmark(folder)
-    assert benchmark.tasks == ("a_tre",)
-    assert benchmark.num_clips("a_tre") == 9
-    assert benchmark.amplitude_gains is None
-    rows = benchmark.rows("a_tre")
+    assert open_data(folder).recipes == ("a_tre",)
+    configuration = scenes(folder)
+    assert len(configuration.clip_ids) == 9
+    rows = configuration.rows
     assert [row["split"] for row in rows] == ["train"] * 3 + ["validation"] * 3 + ["test"] * 3
     assert rows[4]["id"] == "a_tre-validation-00001"
     assert rows[4]["metadata"] == [SOURCE]
+    assert "gains" not in rows[4]
     assert all((clip == samples[i % 3][:, 0]).all() for i, clip in enumerate(read(folder)))
 
 
-def test_the_authors_schema_of_a_coat_is_read(tmp_path):
+def test_the_authors_quadruples_are_read(tmp_path):
     audio = datasets.Audio(sampling_rate=32_000)
     part = datasets.List({name: datasets.Value("string") for name in SOURCE})
-    features = datasets.Features({**dict.fromkeys("ABCD", audio), "metadata": dict.fromkeys("ACT", part)})
+    features = datasets.Features({**{name: audio for name in "ABCD"}, "metadata": {name: part for name in "ACT"}})
     row = {name: {"bytes": encoded(noise(seed=seed)), "path": None} for seed, name in enumerate("ABCD")}
     table = pa.Table.from_pylist(
         [{**row, "metadata": {name: [SOURCE] for name in "ACT"}}], schema=features.arrow_schema
     )
     (tmp_path / "data").mkdir()
     pq.write_table(table, tmp_path / "data" / "test-00000-of-00001.parquet")
-    benchmark = open_benchmark(str(tmp_path))
-    assert benchmark.tasks == ("a_coat",)
-    (batch,) = benchmark.batches("a_coat", 8)
-    assert batch.ids == tuple(f"a_coat-test-00000/{name}" for name in "ABCD")
-    assert (batch.waveforms[2] == noise(seed=2)[:, 0]).all()
+    data = open_data(str(tmp_path))
+    assert data.recipes == ("a_coat",)
+    clips = list(data.configuration("a_coat").clips())
+    assert [clip.id for clip in clips] == [f"a_coat-test-00000/{name}" for name in "ABCD"]
+    assert (clips[2].waveform == noise(seed=2)[:, 0]).all()
 
 
 def test_the_fingerprint_of_data_without_a_manifest_is_that_of_their_content(tmp_path):
     clip = encoded(noise())
-    one = open_benchmark(write_a_tre(tmp_path / "a", [clip]))
-    same = open_benchmark(write_a_tre(tmp_path / "b", [clip]))
-    other = open_benchmark(write_a_tre(tmp_path / "c", [encoded(noise(seed=9))]))
+    one = scenes(write_a_tre(tmp_path / "a", [clip]))
+    same = scenes(write_a_tre(tmp_path / "b", [clip]))
+    other = scenes(write_a_tre(tmp_path / "c", [encoded(noise(seed=9))]))
     assert one.fingerprint == same.fingerprint != other.fingerprint
 
 
@@ -130,16 +138,16 @@ def test_a_flac_damaged_in_its_middle_is_named(tmp_path):
 def test_missing_columns_are_named(tmp_path):
     (tmp_path / "x").mkdir()
     pq.write_table(pa.table({"sound": [b""], "text": ["a"]}), tmp_path / "x" / "train.parquet")
-    with pytest.raises(DatasetError, match=r"has the columns sound, text; missing are those of a task \(a_coat: A, B"):
-        open_benchmark(str(tmp_path / "x"))
+    with pytest.raises(DatasetError, match="has the columns sound, text and no manifest; missing"):
+        open_data(str(tmp_path / "x"))
 
 
 def test_columns_missing_from_a_later_shard_are_named(tmp_path):
     folder = write_a_tre(tmp_path / "x", [encoded(noise())])
     shard = tmp_path / "x" / "data" / "val-00000-of-00001.parquet"
     pq.write_table(pq.read_table(shard).drop_columns(["metadata"]), shard)
-    with pytest.raises(DatasetError, match="lacks the columns metadata of a_tre"):
-        open_benchmark(folder).rows("a_tre")
+    with pytest.raises(DatasetError, match="row a_tre-validation-00000: metadata is None"):
+        _ = scenes(folder).rows
 
 
 def test_a_clip_that_claims_to_be_enormous_is_not_decoded(tmp_path):
@@ -152,50 +160,66 @@ def test_a_clip_that_claims_to_be_enormous_is_not_decoded(tmp_path):
         read(folder)
 
 
-def test_a_broken_card_is_refused(tmp_path):
-    folder = write_a_tre(tmp_path / "x", [encoded(noise())])
-    (tmp_path / "x" / "README.md").write_text("---\nconfigs: [\n---\n")
-    with pytest.raises(DatasetError, match="no data set in"):
-        open_benchmark(folder)
-
-
 def test_missing_splits_are_named(tmp_path):
     folder = write_a_tre(tmp_path / "x", [encoded(noise())], splits=("train", "test"))
-    with pytest.raises(DatasetError, match="needed are train, validation, test"):
-        open_benchmark(folder)
+    with pytest.raises(DatasetError, match="needed are train, val, test"):
+        open_data(folder)
 
 
 def test_metadata_without_labels_are_refused(tmp_path):
     broken = pa.array([[{"timbre_label": "a", "pitch_label": None, "rate_label": "c", "amplitude_label": "d"}]])
     folder = write_a_tre(tmp_path / "x", [encoded(noise())], metadata=broken)
     with pytest.raises(DatasetError, match="row a_tre-train-00000: a source lacks pitch_label"):
-        open_benchmark(folder).rows("a_tre")
+        _ = scenes(folder).rows
     empty = pa.array([[]], broken.type)
     folder = write_a_tre(tmp_path / "y", [encoded(noise())], metadata=empty)
     with pytest.raises(DatasetError, match="lists at least one source"):
-        open_benchmark(folder).rows("a_tre")
+        _ = scenes(folder).rows
 
 
 def test_a_folder_that_is_no_data_set_is_refused(tmp_path):
     with pytest.raises(DatasetError, match="no data set in"):
-        open_benchmark(str(tmp_path))
+        open_data(str(tmp_path))
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(DatasetError, match="which is not Parquet"):
-        open_benchmark(str(tmp_path))
+        open_data(str(tmp_path))
 
 
-def test_a_name_that_is_nothing_gets_the_nearest(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DatasetError, match=r"no data 'fulll'.*did you mean 'full'"):
-        open_benchmark("fulll")
+def test_a_recipe_that_is_not_there_is_refused(tmp_path):
+    folder = write_a_tre(tmp_path / "x", [encoded(noise())])
+    with pytest.raises(DatasetError, match="has no data of 'a_coat'"):
+        open_data(folder).configuration("a_coat")
+    with pytest.raises(InputError, match="batch_size is 0"):
+        list(in_batches(scenes(folder).clips(), 0))
 
 
-def test_an_unknown_task_is_refused(tmp_path):
-    benchmark = open_benchmark(write_a_tre(tmp_path / "x", [encoded(noise())]))
-    with pytest.raises(ValueError, match="unknown task 'a_coat'"):
-        benchmark.rows("a_coat")
-    with pytest.raises(ValueError, match="batch_size is 0"):
-        list(benchmark.batches("a_tre", 0))
+def test_a_parquet_file_with_damaged_pages_is_named(tmp_path):
+    folder = Path(write_a_tre(tmp_path / "x", [encoded(noise(seed=seed)) for seed in range(4)]))
+    shard = folder / "data" / "val-00000-of-00001.parquet"
+    whole = shard.read_bytes()
+    errors = []
+    for place in range(4, len(whole), len(whole) // 40):
+        shard.write_bytes(whole[:place] + bytes(byte ^ 255 for byte in whole[place : place + 8]) + whole[place + 8 :])
+        errors.append(error_of(folder))
+    # Where there is none, the other samples are other data, with another fingerprint.
+    errors = [error for error in errors if error is not None]
+    assert errors
+    assert all("val-00000-of-00001.parquet" in error or "a_tre-validation-0000" in error for error in errors)
+
+
+def content(folder):
+    data = open_data(folder)
+    configurations = [data.configuration(name) for name in data.recipes]
+    clips = [clip.waveform.sum() for configuration in configurations for clip in configuration.clips()]
+    return [(configuration.fingerprint, configuration.rows) for configuration in configurations], clips
+
+
+def error_of(folder):
+    try:
+        _ = content(folder)
+    except DatasetError as error:
+        return str(error)
+    return None
 
 
 @pytest.fixture(scope="module")
@@ -212,19 +236,17 @@ def divided(tmp_path_factory):
     return str(folder)
 
 
-class TestRows:
-    """Parts of a task are the same clips as the whole, wherever files, splits and row groups end."""
+class TestParts:
+    """Parts of a configuration are the same clips as the whole, wherever files, splits and row groups end."""
 
-    @pytest.mark.parametrize("rows", [range(21), range(3), range(4, 6), range(6, 15), range(20, 21), range(7, 7)])
-    @pytest.mark.parametrize("batch_size", [1, 4])
-    def test_of_a_stored_benchmark(self, divided, rows, batch_size):
-        benchmark = open_benchmark(divided)
-        ids = [f"{row['id']}/audio" for row in benchmark.rows("a_tre")]
-        batches = list(benchmark.batches("a_tre", batch_size, rows))
-        assert [clip for batch in batches for clip in batch.ids] == [ids[row] for row in rows]
-        clips = [clip for batch in batches for clip in batch.waveforms]
-        assert all((clip == noise(0.01, seed=row % 7)[:, 0]).all() for row, clip in zip(rows, clips, strict=True))
-        assert [len(batch.ids) for batch in batches[:-1]] == [batch_size] * (len(batches) - 1)
+    @pytest.mark.parametrize("wanted", [range(21), range(3), range(4, 6), range(6, 15), range(20, 21), range(7, 7)])
+    def test_of_stored_data(self, divided, wanted):
+        configuration = scenes(divided)
+        assert list(configuration.clip_ids) == [f"{row['id']}/audio" for row in configuration.rows]
+        clips = list(configuration.clips(wanted))
+        assert [clip.id for clip in clips] == [configuration.clip_ids[row] for row in wanted]
+        for row, clip in zip(wanted, clips, strict=True):
+            assert (clip.waveform == noise(0.01, seed=row % 7)[:, 0]).all()
 
     def test_only_the_row_groups_that_hold_them_are_read(self, divided, monkeypatch):
         asked = []
@@ -234,90 +256,80 @@ class TestRows:
             asked.append(row_groups)
             return read(file, *args, row_groups=row_groups, **kwargs)
 
-        benchmark = open_benchmark(divided)
-        list(benchmark.batches("a_tre", 4, range(1)))
+        configuration = scenes(divided)
+        list(configuration.clips(range(1)))
         monkeypatch.setattr(pq.ParquetFile, "iter_batches", watched)
-        list(benchmark.batches("a_tre", 4, range(4, 6)))
+        list(configuration.clips(range(4, 6)))
         assert asked == [[1], [0]]
 
-    def test_of_a_rendered_benchmark(self, small_benchmark):
-        whole = [clip for batch in small_benchmark.batches("a_coat", 5) for clip in batch.waveforms]
-        parts = list(small_benchmark.batches("a_coat", 5, range(2, 5)))
-        assert [clip for batch in parts for clip in batch.ids] == [
-            f"{small_benchmark.quadruples[row].id}/{name}" for row in range(2, 5) for name in "ABCD"
-        ]
-        found = [clip for batch in parts for clip in batch.waveforms]
-        assert all((one == other).all() for one, other in zip(found, whole[8:20], strict=True))
-
-    @pytest.mark.parametrize("rows", [range(0, 22), range(-1, 2), range(0, 4, 2), range(3, 1)])
-    def test_that_are_not_there_are_refused(self, divided, small_benchmark, rows):
-        for benchmark in (open_benchmark(divided), small_benchmark):
-            with pytest.raises(ValueError, match=r"rows are range\(.*\); they must be consecutive and lie within"):
-                list(benchmark.batches("a_coat" if benchmark is small_benchmark else "a_tre", 4, rows))
+    @pytest.mark.parametrize("wanted", [range(0, 22), range(-1, 2), range(0, 4, 2), range(3, 1)])
+    def test_that_are_not_there_are_refused(self, divided, wanted):
+        with pytest.raises(InputError, match=r"clips are range\(.*\); they must be consecutive and lie within"):
+            list(scenes(divided).clips(wanted))
 
 
 class TestKeepInvalid:
     def test_invalid_clips_are_nan_with_the_reason_and_the_others_as_ever(self, tmp_path):
-        clips = [
+        files = [
             encoded(noise() * 0),
             encoded(noise()),
             b"no audio",
             encoded(noise(seconds=0.4)),
             encoded(noise(seed=4)),
         ]
-        benchmark = open_benchmark(write_a_tre(tmp_path / "x", clips))
-        batches = list(benchmark.batches("a_tre", 4, range(5), keep_invalid=True))
-        assert [sorted(batch.errors) for batch in batches] == [[0, 2, 3], []]
-        assert batches[0].errors[0] == "is silent; every scene has a source that sounds"
-        assert batches[0].errors[2].startswith("cannot be decoded")
-        assert batches[0].errors[3].startswith("has 12,800 samples, the first has 16,000")
-        assert np.isnan(batches[0].waveforms[[0, 2, 3]]).all()
-        assert (batches[0].waveforms[1] == noise()[:, 0]).all()
-        assert (batches[1].waveforms[0] == noise(seed=4)[:, 0]).all()
+        configuration = scenes(write_a_tre(tmp_path / "x", files))
+        clips = list(configuration.clips(range(5), keep_invalid=True))
+        assert [clip.problem is not None for clip in clips] == [True, False, True, True, False]
+        assert clips[0].problem == "is silent; a clip has something to hear"
+        assert clips[2].problem.startswith("cannot be decoded")
+        assert clips[3].problem.startswith("has 12,800 samples, the first has 16,000")
+        assert all(np.isnan(clips[place].waveform).all() for place in (0, 2, 3))
+        assert {len(clip.waveform) for clip in clips} == {16_000}
+        assert (clips[1].waveform == noise()[:, 0]).all()
+        assert (clips[4].waveform == noise(seed=4)[:, 0]).all()
 
     def test_the_length_is_that_of_the_first_valid_clip_whatever_part_is_read(self, tmp_path):
-        clips = [b"no audio", encoded(noise()), encoded(noise(seconds=0.4))]
-        folder = write_a_tre(tmp_path / "x", clips)
-        (part,) = open_benchmark(folder).batches("a_tre", 4, range(2, 3), keep_invalid=True)
-        assert part.errors == {0: "has 12,800 samples, the first has 16,000; clips of a data set have one length"}
+        folder = write_a_tre(tmp_path / "x", [b"no audio", encoded(noise()), encoded(noise(seconds=0.4))])
+        (part,) = scenes(folder).clips(range(2, 3), keep_invalid=True)
+        assert part.problem == "has 12,800 samples, the first has 16,000; those of a_tre have one length"
         with pytest.raises(DatasetError, match="clip a_tre-train-00002/audio has 12,800 samples"):
-            list(open_benchmark(folder).batches("a_tre", 4, range(2, 3)))
+            list(scenes(folder).clips(range(2, 3)))
 
     def test_data_without_any_valid_clip_are_refused(self, tmp_path):
         folder = write_a_tre(tmp_path / "x", [b"no audio"])
         with pytest.raises(DatasetError, match="clip a_tre-train-00000/audio cannot be decoded"):
-            list(open_benchmark(folder).batches("a_tre", 4, keep_invalid=True))
+            list(scenes(folder).clips(keep_invalid=True))
 
 
 class TestManifest:
     @pytest.fixture
-    def folder(self, tiny_config, tmp_path):
-        return build_dataset(tiny_config, tmp_path / "x", progress=False)
+    def folder(self, tiny_data, tmp_path):
+        return build_dataset(tiny_data, tmp_path / "x", progress=False)
 
     def test_other_samples_than_the_fingerprints_are_refused(self, folder):
         shard = folder / "a_coat" / "test-00000-of-00001.parquet"
         table = pq.read_table(shard)
         pq.write_table(table.take([1, 0]), shard)
         with pytest.raises(DatasetError, match="is not the shard that was built"):
-            open_benchmark(str(folder)).rows("a_coat")
+            _ = open_data(folder).configuration("a_coat").rows
 
     def test_a_shard_that_nobody_built_is_refused(self, folder):
         shard = folder / "a_tre" / "test-00000-of-00001.parquet"
         (folder / "a_tre" / "test-extra.parquet").write_bytes(shard.read_bytes())
         with pytest.raises(DatasetError, match="not in the manifest"):
-            list(open_benchmark(str(folder)).batches("a_tre", 4))
+            open_data(folder)
 
     def test_a_folder_without_one_of_its_shards_is_refused(self, folder):
         (folder / "a_tre" / "train-00000-of-00001.parquet").rename(folder / "away")
         with pytest.raises(DatasetError):
-            open_benchmark(str(folder))
+            open_data(folder)
 
-    def test_one_of_several_shards_missing_is_named(self, folder, tiny_config, monkeypatch):
+    def test_one_of_several_shards_missing_is_named(self, folder, tiny_data, monkeypatch):
         monkeypatch.setattr("audio_compositionality.dataset_builder.build.CLIPS_PER_SHARD", 8)
-        folder = build_dataset(tiny_config, folder.parent / "y", progress=False)
+        folder = build_dataset(tiny_data, folder.parent / "y", progress=False)
         (folder / "a_tre" / "train-00001-of-00003.parquet").unlink()
         with pytest.raises(DatasetError, match="lacks 1 of its 6 shards, such as a_tre/train-00001-of-00003"):
-            open_benchmark(str(folder))
+            open_data(folder)
 
     def test_a_snapshot_of_links_is_read(self, folder):
         links = folder.parent / "snapshot"
@@ -325,17 +337,45 @@ class TestManifest:
             link = links / path.relative_to(folder)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(path)
-        assert open_benchmark(str(links)).rows("a_tre") == open_benchmark(str(folder)).rows("a_tre")
+        assert scenes(links).rows == scenes(folder).rows
 
     def test_a_manifest_with_another_fingerprint_is_refused(self, folder):
-        manifest = folder / "benchmark.json"
-        values = json.loads(manifest.read_text())
-        manifest.write_text(json.dumps({**values, "fingerprint": "0" * 64}))
-        with pytest.raises(DatasetError, match="the fingerprint is not that of the configuration"):
-            open_benchmark(str(folder))
+        manifest = Manifest.load(folder / MANIFEST_NAME)
+        forged = dataclasses.replace(manifest.recipes["a_tre"], fingerprint="0" * 64)
+        (folder / MANIFEST_NAME).write_text(Manifest({"a_tre": forged}).dumps())
+        with pytest.raises(DatasetError, match="the fingerprint of a_tre is not that of the settings"):
+            open_data(folder)
 
-    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 9}', '{"schema_version": 1, "shards": 3}'])
+    def test_a_manifest_that_names_a_file_elsewhere_is_refused(self, folder):
+        manifest = Manifest.load(folder / MANIFEST_NAME)
+        scenes = manifest.recipes["a_tre"]
+        away = {f"../{name}": shard for name, shard in scenes.shards.items()}
+        (folder / MANIFEST_NAME).write_text(Manifest({"a_tre": dataclasses.replace(scenes, shards=away)}).dumps())
+        with pytest.raises(DatasetError, match=r"names '\.\./a_tre/"):
+            open_data(folder)
+
+    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 9}', '{"schema_version": 1, "sha256": 3}'])
     def test_a_damaged_manifest_is_refused(self, folder, text):
-        (folder / "benchmark.json").write_text(text)
-        with pytest.raises(DatasetError, match=r"benchmark\.json"):
-            open_benchmark(str(folder))
+        (folder / MANIFEST_NAME).write_text(text)
+        with pytest.raises(DatasetError, match=r"manifest\.json"):
+            open_data(folder)
+
+
+@pytest.mark.fuzz
+def test_a_flipped_bit_is_refused_or_changes_nothing(toys, tmp_path, fuzz_cases, fuzz_rng):
+    folder = build_dataset("tiny", tmp_path / "x", progress=False)
+    expected = content(folder)
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != ".build.lock"]
+    for _ in range(fuzz_cases):
+        path = files[fuzz_rng.integers(len(files))]
+        whole = path.read_bytes()
+        damaged = bytearray(whole)
+        damaged[fuzz_rng.integers(len(whole))] ^= 1 << fuzz_rng.integers(8)
+        path.write_bytes(damaged)
+        error = error_of(folder)
+        if error is None:
+            assert path.name == "README.md"
+            assert content(folder) == expected
+        else:
+            assert path.name in error
+        path.write_bytes(whole)

@@ -1,0 +1,83 @@
+"""Presets and data rendered as they are read."""
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
+from audio_compositionality.dataset_builder.rendered import RenderedData, preset_names, rendered_preset
+from audio_compositionality.support.errors import InputError
+
+
+def test_every_recipe_has_the_two_presets():
+    for name in list_recipes():
+        assert load_recipe(name).name == name
+        assert {"mini", "full"} <= set(load_recipe(name).presets)
+    assert preset_names() == ("mini", "full")
+
+
+def test_an_unknown_name_gets_the_nearest(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="unknown preset 'minni'; did you mean 'mini'"):
+        rendered_preset("minni")
+    with pytest.raises(DatasetError, match=r"no data 'fulll'.*did you mean 'full'"):
+        open_data("fulll")
+    with pytest.raises(DatasetError, match=r"unknown recipe 'a_cot'; did you mean 'a_coat'"):
+        load_recipe("a_cot")
+    with pytest.raises(InputError, match=r"no recipe of the preset 'mini' has a setting 'quadruple'; did you mean"):
+        rendered_preset("mini", quadruple=3)
+    with pytest.raises(DatasetError, match="mini has no data of 'a_tree'; did you mean 'a_tre'"):
+        open_data("mini").configuration("a_tree")
+
+
+def test_a_change_is_made_where_there_is_such_a_setting():
+    preset, changed = rendered_preset("mini"), rendered_preset("mini", quadruples=3)
+    assert changed.settings["a_coat"].quadruples == 3
+    assert changed.settings["a_tre"] == preset.settings["a_tre"]
+    for recipe, same in (("a_coat", False), ("a_tre", True)):
+        one, other = (data.configuration(recipe).fingerprint for data in (preset, changed))
+        assert (one == other) is same
+    seeds = rendered_preset("mini", seed=1).settings.values()
+    assert {settings.seed for settings in seeds} == {1}
+
+
+def test_everything_that_changes_a_sample_changes_the_fingerprint():
+    changes = [
+        {},
+        {"seed": 1},
+        {"onset": "locked"},
+        {"level": "clip"},
+        {"velocity": 99},
+        {"voices": rendered_preset("mini").settings["a_coat"].voices[::-1]},
+        {"quadruple_candidates": 40_000},
+    ]
+    prints = {rendered_preset("mini", **change).configuration("a_coat").fingerprint for change in changes}
+    assert len(prints) == len(changes)
+
+
+def test_parts_are_the_same_clips_as_the_whole(small_data):
+    configuration = small_data.configuration("a_coat")
+    assert list(configuration.clip_ids) == [f"{row['id']}/{name}" for row in configuration.rows for name in "ABCD"]
+    whole = list(configuration.clips())
+    for wanted in (range(8, 20), range(5, 6), range(3, 9), range(48, 48)):
+        part = list(configuration.clips(wanted))
+        assert [clip.id for clip in part] == [whole[place].id for place in wanted]
+        assert all((clip.waveform == whole[place].waveform).all() for place, clip in zip(wanted, part, strict=True))
+    with pytest.raises(InputError, match=r"clips are range\(0, 49\)"):
+        list(configuration.clips(range(49)))
+
+
+def test_data_need_a_recipe():
+    with pytest.raises(DatasetError, match="data need at least one recipe; there are a_coat, a_tre"):
+        RenderedData("none", {})
+
+
+def test_rendered_data_are_open(small_data):
+    assert open_data(small_data) is small_data
+
+
+def test_16_bit_samples_are_read_as_audio_readers_read_them():
+    samples = np.array([-32_768, 0, 1, 32_767], np.int16)
+    assert to_waveform(samples).tolist() == [-1, 0, 1 / 32_768, 32_767 / 32_768]
+    assert to_waveform(samples).dtype == np.float32
