@@ -11,7 +11,20 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from audio_compositionality.evaluator.compare.statistics import (MIN_SAMPLES, RESAMPLES, PairedTest, bca_interval, bootstrap_means, compact_letters, compare_pairs, expanded_level, fit_line, group_means, mean_intervals, paired_t_test)
+from audio_compositionality.evaluator.compare.lines import fit_line
+from audio_compositionality.evaluator.compare.statistics import (
+    MIN_SAMPLES,
+    RESAMPLES,
+    PairedTest,
+    bca_interval,
+    bootstrap_means,
+    compact_letters,
+    compare_pairs,
+    expanded_level,
+    group_means,
+    mean_intervals,
+    paired_t_test,
+)
 
 
 @pytest.fixture

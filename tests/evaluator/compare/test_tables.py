@@ -1,0 +1,229 @@
+"""Results and comparisons as tables, and a task that nobody knows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pandas
+import pytest
+
+from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.compare.diversity import diversity
+from audio_compositionality.evaluator.compare.formats import TIDY_COLUMNS, write_comparisons
+from audio_compositionality.evaluator.compare.tables import comparison_tables, results_tables, score_table
+from audio_compositionality.evaluator.results.result import load_result
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.table import to_text
+
+HOSTILE = "=org/<img src=x>_{|$\\input{x}$|}&%#~^"
+MODELS = ("whisper-base", "untrained:whisper-base", HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def comparisons(tmp_path_factory, write_results):
+    return compare_results([write_results(tmp_path_factory.mktemp("results"), MODELS)])
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+# ----- what evaluate prints
+
+
+def test_results_have_a_table_a_task_with_what_its_columns_mean(comparisons):
+    results = [result.result for comparison in comparisons for result in comparison.results]
+    coat, tre = results_tables(results)
+    assert coat.caption == "A-COAT on mini, n = 64"
+    shown = [measure.heading for measure in comparisons[0].info.shown]
+    assert [column.heading for column in coat.columns] == ["model", *shown]
+    row = {column.heading: cell for column, cell in zip(coat.columns, coat.rows[0].cells, strict=True)}
+    result = results[0]
+    low, high = result.intervals["a_coat"]
+    assert row["A-COAT"].value == result.measures["a_coat"]
+    assert row["A-COAT"].note == f"{low:.2f}…{high:.2f}".replace("-", "−")
+    assert row["top-1"].note == "null 0.016"
+    assert all(f"{measure.heading}: {measure.meaning}" in coat.legend[0] for measure in comparisons[0].info.shown)
+    assert coat.legend[-1] == comparisons[0].info.warning
+    assert "A-TRE on mini, n = 64" in to_text(tre, 80)
+
+
+def test_what_must_be_said_of_a_result_is_said(tmp_path, write_results):
+    deviation = {"relative_mean": 0.001, "relative_max": 0.02, "spread_ratio": 0.3, "clips": 4}
+    skipped = [{"id": f"clip{k}", "reason": "silent"} for k in range(5)]
+    options = {"layer": None, "pooling": None, "precision": "bfloat16", "compile": False}
+    flags = {"collapsed": True}
+    write_results(
+        tmp_path, ["one"], tasks=["a_tre"], precision_deviation=deviation, skipped=skipped, measures=flags,
+        model={"options": options},
+    )  # fmt: skip
+    result, _ = load_result(tmp_path / "one" / "1" / "a_tre.json")
+    (table,) = results_tables([result])
+    said = " ".join(table.legend)
+    assert "one: computed in bfloat16; the embeddings of 4 clips are 0.10% (at most 2.00%)" in said
+    assert "without the clips that could not be embedded: clip0, clip1, clip2 and 2 more" in said
+    assert "one: collapsed: " in said
+
+
+def test_versions_of_a_task_have_tables_of_their_own(tmp_path, write_results):
+    write_results(tmp_path / "a", ["one"], tasks=["a_coat"])
+    write_results(tmp_path / "b", ["one"], tasks=["a_coat"], task_version=99)
+    results = [load_result(tmp_path / x / "one" / "1" / "a_coat.json")[0] for x in "ab"]
+    assert [table.caption for table in results_tables(results)] == [
+        "A-COAT on mini, n = 64",
+        "A-COAT version 99 on mini, n = 64",
+    ]
+
+
+# ----- a task that nobody knows
+
+
+def test_a_new_task_is_everywhere(tmp_path, write_results, registered_toy):
+    folder = write_results(tmp_path, ["one", "two"], tasks=["toy"], measures={"broken": True})
+    (toy,) = compare_results([folder])
+    assert list(toy.views) == ["squeak", "toy", "shine"]
+    assert toy.labels == ("two", "one")
+    (printed,) = results_tables([result.result for result in toy.results])
+    assert [column.heading for column in printed.columns] == ["model", "toy", "shine", "squeak", "wheels"]
+    assert printed.legend[-1] == "A toy is no instrument."
+    assert "one: broken: it is broken." in printed.legend
+    names = [table.name for table in comparison_tables(toy)]
+    assert "toy-scores" in names
+    for measure in ("toy", "shine", "squeak"):
+        assert {f"toy-pairs-{measure}", f"toy-slopes-{measure}", f"toy-groups-1-{measure}"} <= set(names)
+    for format in ("text", "markdown", "latex"):
+        text = write_comparisons([toy], format)
+        for expected in ("Toy score on mini", "Toy score, squeak: paired differences", "how it shines", "wheels"):
+            assert expected in words(text), (format, expected)
+    tidy = pandas.read_csv(io.StringIO(write_comparisons([toy], "csv")))
+    for quantity in ("mean", "difference", "slope", "group mean"):
+        assert set(tidy[tidy.quantity == quantity].measure) == {"toy", "shine", "squeak"}
+    assert set(tidy[tidy.quantity == "stated"].measure) == {measure.name for measure in toy.info.measures}
+
+
+# ----- comparisons
+
+
+def test_the_table_of_scores(comparisons):
+    coat = comparisons[0]
+    table = score_table(coat)
+    place = [column.heading for column in table.columns].index("centred")
+    view = coat.view("centred")
+    for row, mean, (low, high), letters in zip(table.rows, view.means, view.intervals, view.letters, strict=True):
+        assert row.cells[place].value == pytest.approx(mean)
+        assert row.cells[place].note == f"[{low:.3f}, {high:.3f}]".replace("-", "−")
+        assert row.cells[place + 1].value == letters
+    assert [column.heading for column in table.columns if column.order] == ["adjusted"]
+    kinds = {row.cells[0].value: row.cells[0].note for row in table.rows}
+    assert kinds["untrained:whisper-base"] == "untrained network"
+    assert kinds["whisper-base"] == ""
+
+
+def test_csv_is_one_tidy_table_with_every_number(comparisons):
+    table = pandas.read_csv(io.StringIO(write_comparisons(comparisons, "csv")))
+    assert tuple(table.columns) == TIDY_COLUMNS
+    coat = comparisons[0]
+    of_coat = table[(table.task == "a_coat") & (table.measure == "a_coat")]
+    means = of_coat[of_coat.quantity == "mean"].set_index("model")
+    view = coat.view("a_coat")
+    place = coat.labels.index("whisper-base")
+    assert means.loc["whisper-base", "value"] == view.means[place]
+    assert tuple(means.loc["whisper-base", ["low", "high"]]) == view.intervals[place]
+    differences = of_coat[of_coat.quantity == "difference"]
+    assert differences.p_adjusted.tolist() == [test.p_adjusted for test in view.tests]
+    assert set(table.quantity) == {"mean", "difference", "slope", "slope within", "group mean", "stated"}
+    assert table.n.min() >= 1
+    assert table[table.quantity == "mean"][["low", "high"]].notna().all(axis=None)
+
+
+def test_no_cell_of_csv_is_a_formula(comparisons):
+    rows = list(csv.reader(io.StringIO(write_comparisons(comparisons, "csv"))))
+    texts = [cell for row in rows[1:] for cell in row[:7]]
+    assert not [cell for cell in texts if cell[:1] in ("=", "+", "-", "@")]
+    assert any(cell.startswith("'=org/") for cell in texts)
+
+
+def test_json_has_every_number(comparisons):
+    coat, tre = json.loads(write_comparisons(comparisons, "json"))
+    assert (coat["task"], tre["task"], coat["n"]) == ("a_coat", "a_tre", 64)
+    assert set(coat["models"]) == set(MODELS)
+    for name, view in comparisons[0].views.items():
+        rows = [row for row in coat["rows"] if row["measure"] == name]
+        assert [row["p"] for row in rows if row["quantity"] == "difference"] == [test.p for test in view.tests]
+        assert [row["value"] for row in rows if row["quantity"] == "slope"] == [
+            slope.fit.slope for slope in diversity(comparisons[0], name).slopes
+        ]
+
+
+def test_infinite_statistics_are_missing_in_json(tmp_path, write_results):
+    write_results(tmp_path, ["one"], tasks=["a_coat"])
+    shifted = load_result(tmp_path / "one" / "1" / "a_coat.json")[1].columns["score"] - 0.125
+    write_results(tmp_path, ["two"], tasks=["a_coat"], scores=shifted)
+    (coat,) = compare_results([tmp_path])
+    rows = json.loads(write_comparisons([coat], "json"))[0]["rows"]
+    (test,) = (row for row in rows if (row["quantity"], row["measure"]) == ("difference", "a_coat"))
+    assert test["p"] == 0
+    assert not {"t", "effect_size"} & set(test)
+    assert "∞" in write_comparisons([coat], "text")
+
+
+def test_markdown_tables_keep_their_columns_whatever_the_model_is_called(comparisons):
+    text = write_comparisons(comparisons, "markdown")
+    widths = []
+    for line in text.splitlines():
+        if line.startswith("|"):
+            widths.append(len(re.split(r"(?<!\\)\|", line)))
+        else:
+            assert len(set(widths)) <= 1, line
+            widths = []
+    assert "<img" not in text.replace("\\<", "")
+
+
+@pytest.mark.parametrize("format", ["text", "markdown", "latex"])
+def test_numbers_of_the_first_table_are_in_every_format(comparisons, format):
+    text = write_comparisons(comparisons, format)
+    mean = comparisons[0].view("a_coat").means[comparisons[0].labels.index("whisper-base")]
+    assert f"{abs(mean):.3f}" in text
+
+
+def test_latex_escapes_what_would_be_a_command(comparisons):
+    text = write_comparisons(comparisons, "latex")
+    assert r"\input" not in text
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == text.count(r"\toprule")
+    for table in text.split(r"\begin{tabular}")[1:]:
+        columns = len(re.match(r"\{([lr]+)\}", table)[1])
+        rows = [line for line in table.split(r"\end{tabular}")[0].splitlines() if line.endswith(r" \\")]
+        assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {columns}
+
+
+def test_too_few_samples_say_so(tmp_path, write_results, small_data):
+    write_results(tmp_path, ["one", "two"], small_data, tasks=["a_tre"])
+    (tre,) = compare_results([tmp_path], data=small_data)
+    text = write_comparisons([tre], "text")
+    assert "n = 8, 8 of them independent: too few samples for an interval or a test" in words(text)
+    assert tre.view("a_tre").letters == ["-", "-"]
+    assert tre.view("a_tre").intervals == [None, None]
+
+
+def test_many_pairs_are_left_to_csv_and_json(tmp_path, write_results):
+    write_results(tmp_path, [f"model-{number}" for number in range(11)], tasks=["a_coat"])
+    (coat,) = compare_results([tmp_path])
+    pairs = next(table for table in comparison_tables(coat, brief=True) if "paired" in table.caption)
+    assert pairs.rows == ()
+    assert pairs.legend == ("55 pairs: the formats csv and json list them.",)
+    assert write_comparisons([coat], "csv").count(",difference,") == 110
+
+
+def test_one_model_has_nothing_to_be_compared_with(tmp_path, write_results):
+    write_results(tmp_path, ["one"], tasks=["a_coat"])
+    (coat,) = compare_results([tmp_path])
+    assert "One model: there is nothing to compare it with." in write_comparisons([coat], "text")
+    assert not [column.heading for column in score_table(coat).columns if "groups" in column.heading]
+
+
+def test_an_unknown_format(comparisons):
+    with pytest.raises(InputError, match="unknown format 'latx'; did you mean 'latex'"):
+        write_comparisons(comparisons, "latx")

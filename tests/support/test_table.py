@@ -1,0 +1,123 @@
+"""The one table, read back by parsers that we did not write."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+
+import pytest
+
+from audio_compositionality.support.table import (
+    Cell,
+    Column,
+    Row,
+    Table,
+    cell_text,
+    defuse,
+    print_table,
+    to_csv,
+    to_json,
+    to_latex,
+    to_markdown,
+    to_text,
+)
+
+
+@pytest.fixture
+def table():
+    columns = (Column("name", numeric=False), Column("score", "how good it is"), Column("n", digits=None))
+    rows = (
+        Row((Cell("one & only"), Cell(-0.12345, note="[−0.2, −0.1]\nnull 0.01"), Cell(1_234.0))),
+        Row((Cell("=1+1"), Cell(None), Cell(True))),
+        Row((Cell("[x]"), Cell(math.inf), Cell(0.0, "none"))),
+    )
+    return Table("What | is shown", columns, rows, ("It is 5 % of a_b.",))
+
+
+def test_cells():
+    score, count = Column("score"), Column("n", digits=None)
+    for cell, column, text in (
+        (Cell(-0.5), score, "-0.500"),
+        (Cell(-0.0001), score, "0.000"),
+        (Cell(None), score, "–"),
+        (Cell(1_234.0), count, "1,234"),
+        (Cell(True), score, "yes"),
+        (Cell(-math.inf), score, "-∞"),
+        (Cell(0.5, "half"), score, "half"),
+        (Cell("a\nb\u202ec"), score, "a b\ufffdc"),
+    ):
+        assert cell_text(cell, column) == text
+    assert cell_text(Cell(-0.5), score, minus="−") == "−0.500"
+    assert Cell(1, note="one\n\ntwo").notes == ("one", "two")
+
+
+def test_csv_has_full_precision_and_no_formula(table):
+    header, *rows = csv.reader(io.StringIO(to_csv(table)))
+    assert header == ["name", "score", "n"]
+    assert float(rows[0][1]) == -0.12345
+    assert rows[1][0] == "'=1+1"
+    assert rows[1][1] == ""
+
+
+@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "  =cmd|x", "＝1", "\t1", "\r=1", " ＠x", "－1"])
+def test_formulas_are_defused(text):
+    assert defuse(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["a=1", "org/model", "", "1-1", "é"])
+def test_text_is_left_alone(text):
+    assert defuse(text) == text
+
+
+def test_json_has_full_precision(table):
+    (values,) = json.loads(to_json([table]))
+    assert values["caption"] == table.caption
+    assert values["columns"]["score"] == "how good it is"
+    assert values["rows"][0] == {"name": "one & only", "score": -0.12345, "n": 1234.0}
+    assert values["rows"][2]["score"] is None
+    tiny = Table("", (Column("p"),), (Row((Cell(1e-30),)),))
+    assert json.loads(to_json([tiny]))[0]["rows"] == [{"p": 1e-30}]
+
+
+def test_markdown_keeps_its_columns(table):
+    lines = [line for line in to_markdown(table).splitlines() if line.startswith("|")]
+    assert {len(re.split(r"(?<!\\)\|", line)) for line in lines} == {5}
+    assert lines[1] == "|:--|--:|--:|"
+    assert "−0.123 \\[−0.2, −0.1\\] null 0.01" in lines[2]
+    assert "5 % of a\\_b" in to_markdown(table)
+
+
+def test_latex_keeps_its_columns(table):
+    text = to_latex(table)
+    rows = [line for line in text.splitlines() if line.endswith(r" \\")]
+    assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {3}
+    assert r"one \& only & $-$0.123" in text
+    assert r"5 \% of a\_b" in text
+    # A row that begins with a bracket is no argument of the line break before it.
+    assert "{}[x]" in text
+    empty = Table("Nothing", table.columns, (), ("None.",))
+    assert to_latex(empty) == "% Nothing\n% None.\n"
+
+
+def test_text_leaves_out_no_column_and_breaks_no_number():
+    headings = [f"measure {k}" for k in range(12)]
+    columns = (Column("model", numeric=False), *map(Column, headings))
+    rows = tuple(
+        Row((Cell("name" * 20), *(Cell(-0.5 - k, note=f"[{k}.000, {k}.999]") for k in range(12)))) for _ in "ab"
+    )
+    printed = to_text(Table("Wide", columns, rows), 80)
+    assert max(map(len, printed.splitlines())) <= 80
+    for k in range(12):
+        assert printed.count(f"−{k}.500") == 2
+        assert printed.count(f"[{k}.000, {k}.999]") == 2
+
+
+def test_a_table_is_printed_without_colours(table, capsys):
+    print_table(table)
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert "It is 5 % of a_b." in printed
+    assert printed.splitlines()[0] == "What | is shown"
