@@ -2,7 +2,7 @@
 
 python benchmarks/speed.py                          all of them (about 10 minutes on 2 cores)
 python benchmarks/speed.py tones entrofy            some of them
-python benchmarks/speed.py embed --checkpoint ID    this encoder instead of Whisper tiny with random weights
+python benchmarks/speed.py embed --checkpoint ID    this model instead of Whisper tiny with random weights
 
 Times are the shortest of a few runs after a warm-up, so that compilation and first touches are left out.
 """
@@ -18,15 +18,22 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from audio_compositionality.dataset_builder import BenchmarkConfig, RenderedBenchmark, open_benchmark, preset_config
+from audio_compositionality.dataset_builder.data import in_batches
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.dataset_builder.synthesis.scenes import sample_scenes
-from audio_compositionality.dataset_builder.synthesis.selection import entropy_bins, objective, scene_entropy, select_balanced, uniform_targets
+from audio_compositionality.dataset_builder.synthesis.selection import (
+    entropy_bins,
+    objective,
+    scene_entropy,
+    select_balanced,
+    uniform_targets,
+)
+from audio_compositionality.dataset_builder.synthesis.settings import SceneSettings
 
 
 def shortest(run: Callable[[], Any], times: int = 3) -> float:
@@ -47,80 +54,82 @@ def tones(_: argparse.Namespace) -> None:
     """The 512 tones: ours on all cores and on one, against dexed-py (one core) for the same notes."""
     import dexed
 
-    from audio_compositionality.dataset_builder.synthesis.dx7 import render
+    from audio_compositionality.dataset_builder.synthesis.dx7.engine import render
     from audio_compositionality.dataset_builder.synthesis.sound import render_tone_bank
 
-    config = BenchmarkConfig()
-    render_tone_bank(config)
+    settings = SceneSettings()
+    render_tone_bank(settings)
     notes = [
-        (voice, pitch, period / config.sample_rate)
-        for voice in config.voices
-        for pitch in config.pitches
-        for period in config.periods
+        (voice, pitch, period / settings.sample_rate)
+        for voice in settings.voices
+        for pitch in settings.pitches
+        for period in settings.periods
     ]
     synthesizers = []
-    for voice in config.voices:
-        synthesizer = dexed.DexedSynth(sample_rate=config.sample_rate)
+    for voice in settings.voices:
+        synthesizer = dexed.DexedSynth(sample_rate=settings.sample_rate)
         synthesizer.load_patch(dexed.Patch.from_sysex(voice.to_vced()))
         synthesizers.append((voice, synthesizer))
     by_voice = dict(synthesizers)
 
     def with_dexed() -> None:
         for voice, pitch, seconds in notes:
-            by_voice[voice].render(pitch, config.velocity, seconds / 2, seconds)
+            by_voice[voice].render(pitch, settings.velocity, seconds / 2, seconds)
 
     def on_one_core() -> None:
         for voice, pitch, seconds in notes:
-            render(voice, pitch, config.velocity, duration=seconds, key_up=seconds / 2)
+            render(voice, pitch, settings.velocity, duration=seconds, key_up=seconds / 2)
 
     theirs = shortest(with_dexed)
     line("512 tones, one core", shortest(on_one_core), "dexed-py, one core", theirs)
-    line(f"tone bank, {os.cpu_count()} cores", shortest(lambda: render_tone_bank(config)), "dexed-py, one core", theirs)
+    line(
+        f"tone bank, {os.cpu_count()} cores", shortest(lambda: render_tone_bank(settings)), "dexed-py, one core", theirs
+    )
 
 
 def entrofy(_: argparse.Namespace) -> None:
     """Selection of 10,000 of 150,000: groups of equal bins, against a greedy step over every candidate."""
     bins = entropy_bins(scene_entropy(sample_scenes(np.random.default_rng(0), 150_000, 8, 4), 8))
     targets = uniform_targets(bins, 10_000)
-    found: dict[str, Any] = {}
+    selections: dict[str, Any] = {}
 
     def grouped() -> None:
-        found["grouped"] = select_balanced(bins, 10_000, np.random.default_rng(0))
+        selections["grouped"] = select_balanced(bins, 10_000, np.random.default_rng(0))
 
     def by_candidate() -> None:
         rng = np.random.default_rng(0)
         counts = [np.zeros(len(target), np.int64) for target in targets]
         left = np.zeros(len(bins))
-        chosen = []
+        selected = []
         for _ in range(10_000):
             gains = left.copy()
             for column, target, count in zip(bins.T, targets, counts, strict=True):
                 step = np.sqrt(np.minimum(target, count + 1)) - np.sqrt(np.minimum(target, count))
                 gains += step[column]
             best = int(rng.choice(np.flatnonzero(gains >= gains.max() - 1e-12)))
-            chosen.append(best)
+            selected.append(best)
             left[best] = -np.inf
             for column, count in zip(bins.T, counts, strict=True):
                 count[column[best]] += 1
-        found["by candidate"] = np.array(chosen)
+        selections["by candidate"] = np.array(selected)
 
     ours = shortest(grouped)
     line("Entrofy 150,000 -> 10,000, grouped", ours, "greedy step over every candidate", shortest(by_candidate, 1))
     best = sum(float(np.sqrt(target).sum()) for target in targets)
-    for name, chosen in found.items():
-        print(f"    objective, {name}: {objective(bins[chosen], targets):.4f} of at most {best:.4f}")
+    for name, selected in selections.items():
+        print(f"    objective, {name}: {objective(bins[selected], targets):.4f} of at most {best:.4f}")
 
 
 def clips(_: argparse.Namespace) -> None:
     """A clip mixed from the bank, against encoding the same clip as FLAC, both on one core."""
     import soundfile
 
-    benchmark = RenderedBenchmark("mini", preset_config("mini"))
-    mixed = [benchmark.clips("a_tre", index)[0] for index in range(100)]
+    rendering = rendered_preset("mini", recipes=["a_tre"]).configuration("a_tre").rendering
+    mixed = [rendering.clips(index)[0] for index in range(100)]
 
     def mix() -> None:
         for index in range(100):
-            benchmark.clips("a_tre", index)
+            rendering.clips(index)
 
     def encode() -> None:
         for clip in mixed:
@@ -147,20 +156,21 @@ def _untrained_tiny(folder: Path) -> str:
 
 
 def _embed(name: str, folder: Path) -> None:
-    from audio_compositionality.encoders import load_encoder
-    from audio_compositionality.evaluator import embed_benchmark
+    from audio_compositionality.encoders.loading.registry import load_model
+    from audio_compositionality.evaluator.run.embed import embed_configuration
+    from audio_compositionality.evaluator.run.options import RunOptions
 
-    encoder = load_encoder(name)
-    benchmark = RenderedBenchmark("benchmark", replace(preset_config("mini"), quadruples=16))
-    batches = list(benchmark.batches("a_coat", 4))
-    ready = [encoder.prepare(batch.waveforms, batch.sample_rate) for batch in batches]
+    model: Any = load_model(name)
+    configuration = rendered_preset("mini", recipes=["a_coat"], quadruples=16).configuration("a_coat")
+    batches = list(in_batches(configuration.clips(), 4))
+    ready = [model.prepare(batch.waveforms, batch.sample_rate) for batch in batches]
 
     def bare() -> None:
         for features in ready:
-            encoder.forward(features)
+            model.forward(features)
 
     def whole() -> None:
-        embed_benchmark(encoder, benchmark, folder / "store", tasks=["a_coat"], force=True, progress=False)
+        embed_configuration(model, configuration, RunOptions(store=folder / "store", force=True, progress=False))
 
     bare()
     # Taken in turns, and the median of the ratios: a machine whose speed drifts slows both of a pair.
@@ -168,8 +178,8 @@ def _embed(name: str, folder: Path) -> None:
     ours, theirs = pairs[len(pairs) // 2]
     line(f"embed 64 clips, {Path(name).name}", ours, "forward on ready features", theirs)
     print("    ratios of the three pairs:", *(f"{bare_time / our_time:.2f}" for our_time, bare_time in pairs))
-    render = shortest(lambda: list(benchmark.batches("a_coat", 4)), 2) / 64
-    prepare = shortest(lambda: [encoder.prepare(b.waveforms, b.sample_rate) for b in batches], 2) / 64
+    render = shortest(lambda: list(configuration.clips()), 2) / 64
+    prepare = shortest(lambda: [model.prepare(b.waveforms, b.sample_rate) for b in batches], 2) / 64
     print(
         f"    where it goes, a clip: rendering {1e3 * render:.1f} ms, front end {1e3 * prepare:.1f} ms (both beside "
         f"the model), model {1e3 * theirs / 64:.1f} ms, the rest {1e3 * (ours - theirs) / 64:.1f} ms"
@@ -184,7 +194,7 @@ def training(_: argparse.Namespace) -> None:
     from audio_compositionality.metrics.a_tre.a_tre import a_tre
 
     dim, scenes, steps = 768, 2_048, 125
-    rows = open_benchmark("full").rows("a_tre")[:scenes]
+    rows = rendered_preset("full", recipes=["a_tre"]).configuration("a_tre").rows[:scenes]
     metadata = [row["metadata"] for row in rows]
     labels = sorted({label for scene in metadata for source in scene for label in source.values()})
     number = {label: index for index, label in enumerate(labels)}
@@ -240,16 +250,17 @@ def training(_: argparse.Namespace) -> None:
 
 _FULL = """
 import resource, time
-import numpy as np
-from audio_compositionality.dataset_builder import open_benchmark
-from audio_compositionality.encoders import load_encoder
-from audio_compositionality.evaluator import evaluate_encoder
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.evaluator.run.evaluate import evaluate
+from audio_compositionality.evaluator.run.options import RunOptions
 
 started = time.perf_counter()
-benchmark, encoder = open_benchmark("full"), load_encoder("downsample")
-a_coat, = evaluate_encoder(encoder, benchmark, tasks=["a_coat"], progress=False)
+data, model = open_data("full"), load_model("downsample")
+options = RunOptions(settings={"seeds": 1}, progress=False)
+a_coat, = evaluate(model, data, tasks=["a_coat"], options=RunOptions(progress=False))
 one = time.perf_counter() - started
-a_tre, = evaluate_encoder(encoder, benchmark, tasks=["a_tre"], seeds=1, progress=False)
+a_tre, = evaluate(model, data, tasks=["a_tre"], options=options)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 print(one + a_tre.seconds["embed"], a_tre.seconds["score"], peak, a_coat.score, a_tre.score)
 """
@@ -269,7 +280,7 @@ _REPORT = """
 import resource, sys, time
 
 started = time.perf_counter()
-from audio_compositionality.evaluator import write_report
+from audio_compositionality.evaluator.report.page import write_report
 
 path = write_report([sys.argv[1]], sys.argv[2], progress=False)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -278,7 +289,7 @@ print(time.perf_counter() - started, peak, path.stat().st_size / 1e6)
 
 
 def report(_: argparse.Namespace) -> None:
-    """The report of 30 encoders at full size, made in a fresh process on one core from made-up scores."""
+    """The report of 30 models at full size, made in a fresh process on one core from made-up scores."""
     with tempfile.TemporaryDirectory() as folder:
         results, out = Path(folder) / "results", Path(folder) / "report.html"
         _make_up_results(results, 30)
@@ -290,79 +301,40 @@ def report(_: argparse.Namespace) -> None:
             env={**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
         ).stdout
     seconds, peak, size = map(float, output.split())
-    line("report of 30 encoders, preset full", seconds, "goal", 30)
+    line("report of 30 models, preset full", seconds, "goal", 30)
     line("report: peak memory", peak, "goal", 1, "GB")
     line("report: size of the page", size, "goal", 5, "MB")
 
 
-def _make_up_results(folder: Path, encoders: int) -> None:
-    from audio_compositionality.evaluator import Result, save_result
-    from audio_compositionality.evaluator.results.result import STEP_COLUMNS, mean_interval
+def _make_up_results(folder: Path, models: int) -> None:
+    from audio_compositionality.dataset_builder.opening import open_data
+    from audio_compositionality.encoders.protocols import ModelCard
+    from audio_compositionality.evaluator.results.result import SampleTable, save_result
+    from audio_compositionality.evaluator.run.evaluate import make_result
+    from audio_compositionality.evaluator.run.opened import open_task
+    from audio_compositionality.tasks.base import Scores
+    from audio_compositionality.tasks.registry import list_tasks
 
-    benchmark = open_benchmark("full")
-    controls = {
-        "a_coat": (
-            "null",
-            "matched_null",
-            "adjusted",
-            "top1",
-            "mrr",
-            "top1_chance",
-            "step_variance_1",
-            "step_variance_2",
-        ),
-        "a_tre": (
-            "seed_std",
-            "constant",
-            "gain",
-            "ridge_r2",
-            "ridge_r2_null",
-            "ridge_centred",
-            "top1",
-            "mrr",
-            "top1_chance",
-        ),
-    }
-    for task, names in controls.items():
-        ids = [row["id"] for row in benchmark.rows(task) if task == "a_coat" or row["split"] == "test"]
-        for number in range(encoders):
+    data = open_data("full")
+    for task in list_tasks():
+        opened = open_task(task, data)
+        described = opened.samples
+        ids = described.ids
+        drawn = {name for drawing in task.drawings for name in drawing.columns}
+        for number in range(models):
             rng = np.random.default_rng(number)
-            scores = np.tanh(rng.normal(number / encoders, 0.4, len(ids)))
-            columns = {"score": scores, "score_centred": scores / 2}
-            if task == "a_coat":
-                columns |= {name: rng.normal(size=len(ids)) for name in STEP_COLUMNS}
-            result = Result(
-                task=task,
-                score=float(scores.mean()),
-                std=float(scores.std(ddof=1)),
-                n=len(ids),
-                interval=mean_interval(scores),
-                controls={
-                    **{name: float(rng.uniform(0, 0.5)) for name in names},
-                    "centred" if task == "a_coat" else "a_tre_centred": float(scores.mean() / 2),
-                },
-                training={},
-                settings={} if task == "a_coat" else {"seeds": [0, 1, 2], "max_steps": 2_500},
-                encoder_id=f"made-up/encoder-{number}" if number % 5 else f"untrained:made-up/encoder-{number}",
-                encoder_revision="1",
-                weights_sha256=None,
-                output_dim=768,
-                sample_rate=16_000,
-                parameters=None,
-                paradigm=None,
-                licence=None,
-                options={"layer": None, "pooling": None, "precision": "float32", "compile": False},
-                front_end_version=1,
-                precision_deviation=None,
-                skipped=[],
-                dataset="full",
-                fingerprint=benchmark.fingerprint,
-                versions={},
-                device="cpu",
-                seconds={},
-                date="2026-01-01T00:00:00+00:00",
-            )
-            save_result(folder, result, ids, columns)
+            columns = {name: rng.normal(size=len(ids)) for name in sorted(drawn)}
+            measures: dict[str, Any] = {m.name: 1 if m.digits == 0 else 0.3 for m in task.info.measures}
+            for measure in task.info.sampled:
+                if measure.column is not None:
+                    columns[measure.column] = np.tanh(rng.normal(number / models, 0.4, len(ids)))
+                    measures[measure.name] = float(columns[measure.column].mean())
+            name = f"made-up/model-{number}"
+            card = ModelCard(name if number % 5 else f"untrained:{name}", "1", sample_rate=16_000, output_dim=768)
+            samples = SampleTable(ids, columns)
+            scores = Scores(measures, ids, columns)
+            result = make_result(opened, scores, described, card, samples, device="cpu", seconds={})
+            save_result(folder, result, samples)
 
 
 BENCHMARKS = (tones, entrofy, clips, embed, training, full, report)
@@ -377,7 +349,7 @@ def main() -> None:
         "--checkpoint",
         action="append",
         metavar="ID",
-        help="encoder for `embed`, such as a folder with Whisper's weights; may be given several times",
+        help="model for `embed`, such as a folder with Whisper's weights; may be given several times",
     )
     options = parser.parse_args()
     unknown = set(options.names) - set(names)
