@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import json
@@ -10,24 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from safetensors.numpy import load, save
 
-FILES = ("embeddings.parquet", "result.json", "samples.parquet")
+from audio_compositionality.encoders.protocols import ModelCard
+
+FILES = ("embeddings.safetensors", "result.json", "samples.csv")
 
 
 class ShortEncoder:
     """Twelve energies of a clip, with a long part in common: what it answers is known and costs nothing."""
 
-    id = "org/short"
-    revision = "1"
-    sample_rate = 32_000
-    output_dim = 12
-    paradigm = "made up"
-    licence = "apache-2.0"
+    card = ModelCard("org/short", "1", 32_000, 12, paradigm="made up", licence="apache-2.0")
+    device = "cpu"
 
     def embed(self, waveforms: np.ndarray, sample_rate: int) -> np.ndarray:
-        parts = np.array_split(waveforms.astype(np.float64), self.output_dim, axis=1)
+        parts = np.array_split(np.asarray(waveforms).astype(np.float64), 12, axis=1)
         energies = np.stack([np.sqrt((part**2).mean(axis=1)) for part in parts], axis=1)
         return (100 + energies).astype(np.float32)
 
@@ -46,51 +44,53 @@ def place(root: Path, files: Mapping[str, bytes], encoder: str = "org__short", t
     return folder
 
 
-def with_json(files: Mapping[str, bytes], **changes: Any) -> dict[str, bytes]:
-    """The same submission with other fields in its result."""
+def written(values: Mapping[str, Any]) -> bytes:
+    """The values of a result as its file, with the digest that belongs to them."""
+    facts = {name: value for name, value in values.items() if name != "digest"}
+    canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(canonical.encode()).hexdigest()
+    return (json.dumps({**facts, "digest": digest}, indent=1) + "\n").encode()
+
+
+def with_json(files: Mapping[str, bytes], model: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, bytes]:
+    """The same submission with other fields in its result, or in the card of its model."""
     values = json.loads(files["result.json"]) | changes
-    return {**files, "result.json": json.dumps(values).encode()}
+    values["model"] = values["model"] | dict(model or {})
+    return {**files, "result.json": written(values)}
 
 
-def with_table(files: Mapping[str, bytes], name: str, table: pa.Table, **options: Any) -> dict[str, bytes]:
-    """The same submission with another table in one of its Parquet files."""
-    stream = io.BytesIO()
-    pq.write_table(table, stream, **options)
-    return {**files, name: stream.getvalue()}
+def read_samples(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """The columns of samples by name: ids as a list, all others float64 [n]."""
+    header, *lines = csv.reader(io.StringIO(files["samples.csv"].decode()))
+    columns = dict(zip(header, zip(*lines, strict=True), strict=True))
+    return {name: list(texts) if name == "id" else np.array(texts, np.float64) for name, texts in columns.items()}
 
 
 def with_samples(files: Mapping[str, bytes], **columns: Any) -> dict[str, bytes]:
-    """The same submission with other samples."""
-    table = pq.read_table(io.BytesIO(files["samples.parquet"]))
-    for name, values in columns.items():
-        table = table.set_column(table.column_names.index(name), name, pa.array(values))
-    return with_table(files, "samples.parquet", table)
+    """The same submission with other columns of samples, which its result speaks of; None drops one."""
+    table = {name: values for name, values in (read_samples(files) | columns).items() if values is not None}
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(table)
+    writer.writerows(zip(*(np.asarray(values).tolist() for values in table.values()), strict=True))
+    return with_sample_bytes(files, stream.getvalue().encode())
 
 
-def embeddings_table(ids: list[str], values: np.ndarray, metadata: Mapping[Any, Any]) -> pa.Table:
-    """The table of `embeddings.parquet`, values being float16 [clips, dim]."""
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(values).reshape(-1)), values.shape[1])
-    return pa.table({"id": ids, "embedding": vectors}).replace_schema_metadata(dict(metadata))
+def with_sample_bytes(files: Mapping[str, bytes], content: bytes) -> dict[str, bytes]:
+    """The same submission with another file of samples, which its result speaks of."""
+    digest = hashlib.sha256(content).hexdigest()
+    return {**with_json(files, samples_sha256=digest), "samples.csv": content}
 
 
-def read_embeddings(files: Mapping[str, bytes]) -> tuple[list[str], np.ndarray, dict[bytes, bytes]]:
-    """Ids, float16 [clips, dim] and metadata of `embeddings.parquet`."""
-    table = pq.read_table(io.BytesIO(files["embeddings.parquet"]))
-    values = np.stack(table["embedding"].to_numpy())
-    return table["id"].to_pylist(), values, table.schema.metadata
+def read_embeddings(files: Mapping[str, bytes]) -> tuple[dict[str, np.ndarray], str]:
+    """The tensors of the embeddings, and the digest of their clips."""
+    content = files["embeddings.safetensors"]
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return load(content), header["__metadata__"]["clips"]
 
 
-def with_embeddings(
-    files: Mapping[str, bytes],
-    ids: list[str] | None = None,
-    values: np.ndarray | None = None,
-    metadata: Mapping[Any, Any] | None = None,
-    **options: Any,
-) -> dict[str, bytes]:
-    """The same submission with other embeddings."""
-    old = read_embeddings(files)
-    table = embeddings_table(
-        old[0] if ids is None else ids, old[1] if values is None else values, old[2] if metadata is None else metadata
-    )
-    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
-    return with_table(files, "embeddings.parquet", table, **plain | options)
+def with_embeddings(files: Mapping[str, bytes], clips: str | None = None, **tensors: np.ndarray) -> dict[str, bytes]:
+    """The same submission with other tensors in its embeddings, or the digest of other clips."""
+    before, digest = read_embeddings(files)
+    content = save({**before, **tensors}, {"clips": clips or digest})
+    return {**files, "embeddings.safetensors": bytes(content)}

@@ -1,348 +1,311 @@
-import dataclasses
+"""Recomputing submissions, what the checker writes, and what `verify` shows."""
+
 import hashlib
-import io
 import json
-import math
+import multiprocessing
+import pickle
+from dataclasses import FrozenInstanceError, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-import torch
 from scipy import stats
 from submissions import (
-    ShortEncoder,
     place,
     read_embeddings,
+    read_samples,
     sha256sum,
     with_embeddings,
     with_json,
     with_samples,
 )
 
-from audio_compositionality.dataset_builder import build_dataset, preset_config
-from audio_compositionality.evaluator import ResultError, evaluate_encoder, load_result
-from audio_compositionality.cli import command_line
-from audio_compositionality.evaluator.submissions import verification
-from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
-from audio_compositionality.evaluator.submissions.record import (Record, parse_verification, read_verification, verification_files, verification_folder)
-from audio_compositionality.evaluator.results.result import mean_interval
-from audio_compositionality.tasks.samples import describe_samples
-from audio_compositionality.evaluator.compare.statistics import mean_intervals
-from audio_compositionality.evaluator.submissions.submission import make_submission, open_data
-from audio_compositionality.tasks.scoring import score_result
-from audio_compositionality.evaluator.submissions.verification import verify_local, verify_submission
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.evaluator.results.strict import ResultError
+from audio_compositionality.evaluator.submissions.record import (
+    Record,
+    check,
+    check_record,
+    parse_verification,
+    read_verification,
+    secret_from_environment,
+    sign,
+    verification_files,
+    verification_folder,
+)
+from audio_compositionality.evaluator.submissions.submission import parse_submission, read_submission
+from audio_compositionality.evaluator.submissions.submission_files import digests_of
+from audio_compositionality.evaluator.submissions.verification import verify as verify_submission
+from audio_compositionality.evaluator.submissions.verification import verify_folder, verify_local
+from audio_compositionality.evaluator.submissions.verification_table import LEGEND, find_results, verify_paths
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.support.table import to_csv
+from audio_compositionality.tasks.base import Inputs
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_steps():
-    """How well A-TRE is fitted matters elsewhere."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("audio_compositionality.tasks.scoring.FEW_STEPS", 10)
-        yield
+SECRET = "0123456789abcdef" * 2
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def reader():
-    with ParquetReader() as reader:
-        yield reader
-
-
-@pytest.fixture(scope="module")
-def data(small_config, tmp_path_factory):
-    return str(build_dataset(small_config, tmp_path_factory.mktemp("built") / "data", progress=False))
-
-
-@pytest.fixture(scope="module")
-def evaluated(data, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("evaluated")
-    evaluate_encoder(ShortEncoder(), data, out=folder / "results", embeddings=folder / "embeddings", progress=False)
-    return folder
-
-
-def result_file(evaluated, task):
-    return evaluated / "results" / "org__short" / "1" / f"{task}.json"
-
-
-@pytest.fixture(scope="module")
-def made(evaluated, data):
-    def make(task):
-        path = result_file(evaluated, task)
-        benchmark = open_data(load_result(path)[0].fingerprint, data)
-        return make_submission(path, benchmark, embeddings=evaluated / "embeddings", progress=False)
-
-    return {task: make(task) for task in ("a_coat", "a_tre")}
-
-
-@pytest.fixture(scope="module")
-def verify(data, reader, tmp_path_factory):
-    """`verify(files, task="a_coat")`: the verification of a submission that is in its place."""
-
-    def verify(files, task="a_coat"):
-        folder = place(tmp_path_factory.mktemp("submitted"), files, task=task)
-        return verify_submission(folder, name="/".join(folder.parts[-4:]), data=data, reader=reader)
-
-    return verify
+def verify(data):
+    """`verify(files)`: of the files of a submission for the small data."""
+    return lambda files: verify_submission(parse_submission(files), data=data, device="cpu")
 
 
 @pytest.fixture(scope="module")
 def verified(made, verify):
-    return {task: verify(submission.files, task) for task, submission in made.items()}
+    return {task: verify(submission.files) for task, submission in made.items()}
 
 
-def numbers(found):
-    return {difference.name: difference for difference in found.differences}
+def numbers(verification):
+    return {difference.name: difference for difference in verification.differences}
 
 
-# ----- what is true is verified
+def names(problems):
+    return [problem.split(" is ")[0] for problem in problems]
+
+
+# ----- honest claims
 
 
 def test_an_honest_submission_is_verified(made, verified):
-    for task, found in verified.items():
-        assert found.verified
-        assert found.problems == ()
-        assert (found.task, found.id) == (task, made[task].id)
-        assert found.recomputed.score == pytest.approx(made[task].result.score, abs=1e-12)
-        assert found.samples.equals(made[task].samples)
+    for task, verification in verified.items():
+        submission = made[task]
+        assert verification.verified, verification.problems
+        assert verification.id == submission.id
+        assert verification.digests == {k: hashlib.sha256(v).hexdigest() for k, v in submission.files.items()}
+        assert verification.recomputed.model == submission.result.model
+        assert verification.sketch.clips == len(submission.embeddings.values)
+    exact = verified["a_coat"]
+    assert exact.recomputed.measures == pytest.approx(made["a_coat"].result.measures, abs=1e-12)
+    assert exact.samples.ids == made["a_coat"].samples.ids
+    assert exact.recomputed.intervals == made["a_coat"].result.intervals
 
 
-def test_what_is_recomputed_is_a_coat_of_the_16_bit_embeddings_by_plain_numpy(made, verified):
-    _, values, metadata = read_embeddings(made["a_coat"].files)
-    scale = 2.0 ** int(metadata[b"scale"].removeprefix(b"2^"))
-    a, b, c, d = (values.astype(np.float64) * scale).reshape(-1, 4, 12).transpose(1, 0, 2)
-    u, v = b - a, d - c
-    cosines = (u * v).sum(1) / np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1)
-    found = verified["a_coat"]
-    assert found.samples["score"].to_numpy() == pytest.approx(cosines, abs=1e-12)
-    assert found.recomputed.score == pytest.approx(cosines.mean(), abs=1e-12)
-    assert found.recomputed.std == pytest.approx(cosines.std(ddof=1), abs=1e-12)
+def test_tolerances_follow_from_the_measures(verified, guess):
+    tolerances = {name: difference.tolerance for name, difference in numbers(verified["guess"]).items()}
+    by_hand = stats.t.ppf(0.995, 2) * guess.seed_std * np.sqrt(2 / 3)
+    assert tolerances.pop("guess") == pytest.approx(by_hand)
+    assert by_hand > 1e-3
+    told = {name.split(" of ")[0] for name, tolerance in tolerances.items() if tolerance is None}
+    assert told == {"seed_std", "luck", "score", "drawn", "lower end", "upper end"}
+    kept = {name: tolerance for name, tolerance in tolerances.items() if tolerance is not None}
+    interval = verified["guess"].recomputed.intervals["exact"]
+    width = interval[1] - interval[0]
+    assert kept.pop("lower end of the interval of exact") == pytest.approx(0.1 * width)
+    assert kept.pop("upper end of the interval of exact") == pytest.approx(0.1 * width)
+    assert {name.split(" of ")[0] for name in kept} == {"exact", "absent"}
+    assert set(kept.values()) == {1e-6}
 
 
-def test_the_interval_is_of_clusters_of_the_same_added_sources(verified, small_benchmark):
-    found = verified["a_coat"]
-    clusters = describe_samples("a_coat", small_benchmark.rows("a_coat")).clusters
-    (expected,) = mean_intervals(found.samples["score"].to_numpy()[:, None], clusters)
-    assert found.interval == expected
-    assert verified["a_tre"].interval is None  # 8 scenes
+def test_the_spread_of_fits_is_allowed_at_least_a_thousandth(made, verify, guess, monkeypatch):
+    monkeypatch.setattr(guess, "seed_std", 1e-9)
+    assert numbers(verify(made["guess"].files))["guess"].tolerance == 1e-3
 
 
-def test_the_tolerances_are_those_of_the_issue(verified):
-    coat, tre = numbers(verified["a_coat"]), verified["a_tre"]
-    steps = {name for name in coat if name.startswith(("ab_", "cd_"))}
-    assert len(steps) == 4
-    # Axes of steps that vary alike in two directions are any in their plane.
-    assert {coat[name].tolerance for name in steps} == {None}
-    assert {difference.tolerance for name, difference in coat.items() if name not in steps} == {1e-6}
-    controls = tre.recomputed.controls
-    # 99 % of the difference of two means of three: t with two degrees of freedom is 9.924843.
-    for name, spread in (("score", "seed_std"), ("a_tre_centred", "a_tre_centred_seed_std")):
-        expected = max(1e-3, 9.924843 * controls[spread] * math.sqrt(2 / 3))
-        assert numbers(tre)[name].tolerance == pytest.approx(expected, rel=1e-6)
-    free = {name for name, difference in numbers(tre).items() if difference.tolerance == 1e-6}
-    ridge = {"ridge_r2", "ridge_r2_null", "ridge_centred", "ridge_centred_null"}
-    assert free == {"constant", *ridge, "top1_chance", "mrr_chance"}
+@pytest.mark.slow
+def test_a_score_of_real_fits_is_verified(small_data, tmp_path):
+    from submissions import ShortEncoder
 
+    from audio_compositionality.evaluator.run.evaluate import evaluate_models
+    from audio_compositionality.evaluator.run.options import RunOptions
+    from audio_compositionality.evaluator.submissions.making import make_submission
+    from audio_compositionality.tasks.registry import load_task
 
-def test_of_two_honest_means_of_fits_one_in_a_hundred_is_farther_apart():
-    rng = np.random.default_rng(0)
-    first, second = rng.normal(size=(2, 100_000, 3))
-    tolerance = stats.t.ppf(0.995, 2) * second.std(axis=1, ddof=1) * math.sqrt(2 / 3)
-    farther = np.abs(first.mean(axis=1) - second.mean(axis=1)) > tolerance
-    assert farther.mean() == pytest.approx(0.01, abs=0.002)
+    local = {"store": tmp_path / "store", "device": "cpu", "progress": False}
+    evaluate_models([ShortEncoder()], small_data, [load_task("a_tre")], RunOptions(out=tmp_path / "out", **local))
+    (path,) = (tmp_path / "out").rglob("a_tre.json")
+    submission = make_submission(path, small_data, **local)
+    from audio_compositionality.dataset_builder.build import build_dataset
 
-
-def test_a_score_of_other_fits_is_within_the_tolerance_and_a_better_one_is_not(made, verify, monkeypatch):
-    def steady(*arguments):
-        scored = score_result(*arguments)
-        # Fits of ten steps spread more than any score could be off.
-        return dataclasses.replace(scored, fields=scored.fields | {"controls": scored.fields["controls"] | spread})
-
-    spread = {"seed_std": 0.002}
-    monkeypatch.setattr(verification, "score_result", steady)
-    files, result = made["a_tre"].files, made["a_tre"].result
-    tolerance = 9.924843 * 0.002 * math.sqrt(2 / 3)
-    for shift, good in ((-0.9 * tolerance, True), (-1.1 * tolerance, False)):
-        scores = made["a_tre"].samples["score"].to_numpy() + shift
-        changed = with_json(
-            with_samples(files, score=scores), score=result.score + shift, interval=mean_interval(scores)
-        )
-        found = verify(changed, "a_tre")
-        assert found.verified == good
-        assert found.recomputed.score == pytest.approx(result.score, abs=1e-12)
-
-
-def test_a_claimed_spread_of_fits_widens_no_tolerance(made, verified, verify):
-    controls = {**made["a_tre"].result.controls, "seed_std": 10.0}
-    found = verify(with_json(made["a_tre"].files, controls=controls), "a_tre")
-    assert numbers(found)["score"].tolerance == numbers(verified["a_tre"])["score"].tolerance
-
-
-# ----- what is false is not
-
-
-def test_a_changed_score_is_found(made, verify):
-    files, result = made["a_coat"].files, made["a_coat"].result
-    scores = made["a_coat"].samples["score"].to_numpy() + 2e-6
-    changed = with_json(with_samples(files, score=scores), score=result.score + 2e-6, interval=mean_interval(scores))
-    found = verify(changed)
-    assert not found.verified
-    assert any(problem.startswith("score is") for problem in found.problems)
-
-
-def test_changed_samples_with_the_same_mean_are_found(made, verify):
-    result = made["a_coat"].result
-    scores = made["a_coat"].samples["score"].to_numpy().copy()
-    scores[[0, 1]] = scores[[1, 0]]
-    found = verify(with_samples(made["a_coat"].files, score=scores))
-    assert not found.verified
-    assert found.recomputed.score == pytest.approx(result.score, abs=1e-12)
-    assert [problem.split(" is ")[0] for problem in found.problems] in (
-        ["score of a_coat-test-00000"],
-        ["score of a_coat-test-00001"],
-    )
-
-
-def test_other_axes_of_the_steps_are_told_and_no_reason_against_it(made, verify):
-    table = made["a_coat"].samples
-    found = verify(with_samples(made["a_coat"].files, ab_1=-table["ab_1"].to_numpy()))
-    assert found.verified
-    assert found.samples.equals(table)
-    (told,) = (difference for name, difference in numbers(found).items() if name.startswith("ab_1"))
-    assert told.claimed == -told.recomputed != 0
+    folder = build_dataset(small_data, tmp_path / "data", recipes=["a_tre"], workers=1, progress=False)
+    verification = verify_submission(submission, data=folder, device="cpu")
+    assert verification.verified, verification.problems
+    assert verification.recomputed.score == pytest.approx(submission.result.score, abs=1e-3)
 
 
 def test_what_was_computed_says_with_what_and_the_rest_is_the_claim_s(made, verify):
-    stated = {"versions": {"numpy": "999"}, "seconds": {"embed": 1e9}, "paradigm": "magic"}
-    found = verify(with_json(made["a_coat"].files, **stated))
-    assert found.verified
-    assert found.recomputed.versions["numpy"] == np.__version__
-    assert set(found.recomputed.seconds) == {"score"}
-    assert 0 < found.recomputed.seconds["score"] < 600
-    assert found.recomputed.paradigm == "magic"
-    assert found.result.versions == {"numpy": "999"}
+    stated = {"versions": {"numpy": "999"}, "seconds": {"embed": 1e9}, "model": {"paradigm": "magic"}}
+    verification = verify(with_json(made["a_coat"].files, **stated))
+    assert verification.verified
+    assert verification.recomputed.versions["numpy"] == np.__version__
+    assert set(verification.recomputed.seconds) == {"score"}
+    assert 0 <= verification.recomputed.seconds["score"] < 600
+    assert verification.recomputed.model.paradigm == "magic"
+    assert verification.result.versions == {"numpy": "999"}
 
 
-def test_changed_and_missing_controls_are_found(made, verify):
-    controls = dict(made["a_coat"].result.controls)
-    found = verify(with_json(made["a_coat"].files, controls={**controls, "null": controls["null"] - 1e-5}))
-    assert [problem.split(" is ")[0] for problem in found.problems] == ["null"]
-    found = verify(with_json(made["a_coat"].files, controls={**controls, "praise": 1.0}))
-    assert found.problems == ("its controls are not those that its task has",)
-    fewer = {name: value for name, value in controls.items() if name != "top1"}
-    assert not verify(with_json(made["a_coat"].files, controls=fewer)).verified
-    assert not verify(with_json(made["a_coat"].files, controls={**controls, "top1": None})).verified
+def test_columns_that_no_measure_names_are_told_and_no_reason_against_it(made, verify):
+    table = read_samples(made["a_coat"].files)
+    verification = verify(with_samples(made["a_coat"].files, ab_1=-table["ab_1"]))
+    assert verification.verified
+    assert verification.samples.dumps() == made["a_coat"].samples.dumps()
+    (told,) = (difference for name, difference in numbers(verification).items() if name.startswith("ab_1"))
+    assert told.claimed == -told.recomputed != 0
 
 
-def test_embeddings_of_another_encoder_are_found(made, verify):
-    ids, values, _ = read_embeddings(made["a_coat"].files)
-    other = np.random.default_rng(0).normal(size=values.shape).astype(np.float16)
-    found = verify(with_embeddings(made["a_coat"].files, ids, other))
-    assert not found.verified
-    assert found.problems[0].startswith("score is")
+# ----- false claims
 
 
-@pytest.mark.parametrize(
-    ("order", "message"),
-    [
-        (slice(4, None), "embeddings of 44 clips, the data have 48"),
-        (np.r_[0:48, 0], "embeddings of 49 clips, the data have 48"),
-        (np.r_[1, 0, 2:48], "its embedding 0 is of the clip 'a_coat-test-00000/B'"),
-        (np.r_[4:8, 0:4, 8:48], "its embedding 0 is of the clip 'a_coat-test-00001/A'"),
-        (np.r_[0:47, 0], "its embedding 47 is of the clip 'a_coat-test-00000/A'"),
-    ],
-    ids=["fewer", "more", "permuted", "rows permuted", "duplicated"],
-)
-def test_rows_that_are_not_those_of_the_data_are_found(made, verify, order, message):
-    ids, values, _ = read_embeddings(made["a_coat"].files)
-    found = verify(with_embeddings(made["a_coat"].files, list(np.array(ids)[order]), values[order]))
-    assert not found.verified
-    assert found.recomputed is None
-    assert message in found.problems[0]
+def claiming(files, name, value):
+    """The submission with another value of a measure that is no mean over samples."""
+    return with_json(files, measures=json.loads(files["result.json"])["measures"] | {name: value})
 
 
-def test_permuted_samples_are_found(made, verify):
-    table = made["a_coat"].samples
-    ids = table["id"].to_pylist()
-    found = verify(with_samples(made["a_coat"].files, id=[ids[1], ids[0], *ids[2:]]))
-    assert found.problems == ("its samples are not those of the data, in their order",)
-
-
-def test_quadruples_that_are_left_out_are_found(made, verify):
+def test_a_better_score_is_caught(made, verify):
     files = made["a_coat"].files
-    table = made["a_coat"].samples.slice(0, 6)
-    scores, centred = table["score"].to_numpy(), table["score_centred"].to_numpy()
-    stream = io.BytesIO()
-    pq.write_table(table, stream)
-    ids, values, _ = read_embeddings(files)
-    fewer = with_embeddings({**files, "samples.parquet": stream.getvalue()}, ids[:24], values[:24])
-    fewer = with_json(
-        fewer,
-        n=6,
-        score=scores.mean(),
-        std=scores.std(ddof=1),
-        interval=mean_interval(scores),
-        controls={**made["a_coat"].result.controls, "centred": centred.mean()},
-    )
-    assert verify(fewer).problems == ("it has 6 samples, the data have 12",)
+    table = read_samples(files)
+    better = {"measures": json.loads(files["result.json"])["measures"] | {"a_coat": 0.999}}
+    with pytest.raises(ResultError, match="the mean of score is not"):
+        parse_submission(with_json(files, **better))
+    scores = np.clip(table["score"] + 0.001, -1, 1)
+    raised = claiming(with_samples(files, score=scores), "a_coat", float(scores.mean()))
+    assert names(verify(raised).problems)[0] == "a_coat"
+    scores = np.clip(table["score"] + 0.1, -1, 1)
+    raised = claiming(with_samples(files, score=scores), "a_coat", float(scores.mean()))
+    assert verify(raised).problems == ("the interval of a_coat is not that of its samples",)
 
 
-def test_the_fingerprint_of_other_data_is_found(made, verify, tmp_path):
-    table = made["a_coat"].samples
+def test_swapped_samples_are_caught(made, verify):
+    scores = read_samples(made["a_coat"].files)["score"].copy()
+    scores[[0, 1]] = scores[[1, 0]]
+    assert scores[0] != scores[1]
+    verification = verify(with_samples(made["a_coat"].files, score=scores))
+    assert not verification.verified
+    assert names(verification.problems) in (["score of a_coat-test-00000"], ["score of a_coat-test-00001"])
+
+
+def test_a_fitted_score_may_be_off_by_its_spread_and_no_further(made, verify):
+    files = made["guess"].files
+    result, scores = made["guess"].result, read_samples(made["guess"].files)["score"]
+    tolerance = stats.t.ppf(0.995, 2) * 2e-3 * np.sqrt(2 / 3)
+    for shift, expected in ((0.5 * tolerance, []), (1.5 * tolerance, ["guess"])):
+        ends = [end - shift for end in result.intervals["guess"]]
+        other = with_samples(files, score=scores - shift)
+        other = claiming(other, "guess", float((scores - shift).mean()))
+        other = with_json(other, intervals={**result.intervals, "guess": ends})
+        assert names(verify(other).problems) == expected
+
+
+def test_a_claimed_spread_does_not_widen_the_tolerance(made, verify):
+    claimed = claiming(made["guess"].files, "seed_std", 1e9)
+    assert numbers(verify(claimed))["guess"].tolerance < 0.02
+
+
+def test_changed_and_missing_measures_are_caught(made, verify):
+    measures = made["a_coat"].result.measures
     files = made["a_coat"].files
-    mini = preset_config("mini").fingerprint
-    for fingerprint, message in (("0" * 64, "neither a preset"), (mini, "12 samples, the data have 64")):
-        stream = io.BytesIO()
-        pq.write_table(table.replace_schema_metadata({"fingerprint": fingerprint}), stream)
-        other = with_json({**files, "samples.parquet": stream.getvalue()}, fingerprint=fingerprint)
-        if fingerprint == "0" * 64:
-            with pytest.raises(ResultError, match=message):
-                verify(other)
-        else:
-            assert message in verify(other).problems[0]
+    assert names(verify(claiming(files, "null", measures["null"] - 1e-5)).problems) == ["null"]
+    assert names(verify(claiming(files, "top1", None)).problems) == ["top1"]
+    assert names(verify(claiming(made["guess"].files, "absent", 0.0)).problems) == ["absent"]
+    assert verify(claiming(files, "praise", 1.0)).problems == ("its measures are not those that its task has",)
+    fewer = {name: value for name, value in measures.items() if name != "top1"}
+    assert not verify(with_json(files, measures=fewer)).verified
 
 
-@pytest.mark.parametrize("steps", [9, 11, 10**12, -1, "10", True, None])
-def test_other_settings_never_reach_a_fit(made, verify, monkeypatch, steps):
-    monkeypatch.setattr(verification, "score_result", lambda *_: pytest.fail("it is fitted"))
-    settings = {"seeds": [0, 1, 2], "max_steps": steps}
-    found = verify(with_json(made["a_tre"].files, settings=settings), "a_tre")
-    assert not found.verified
-    assert "its settings are" in found.problems[0]
-    found = verify(with_json(made["a_tre"].files, settings={**settings, "max_steps": 10, "layers": 9}), "a_tre")
-    assert "its settings are" in found.problems[0]
+def test_columns_of_samples_that_the_task_has_not_are_caught(made, verify):
+    for change in ({"ab_1": None}, {"praise": np.ones(12)}):
+        verification = verify(with_samples(made["a_coat"].files, **change))
+        assert verification.problems == ("the columns of its samples are not those of its task",)
 
 
-def test_huge_dims_never_reach_a_fit(made, verify, monkeypatch):
-    monkeypatch.setattr(verification, "score_result", lambda *_: pytest.fail("it is fitted"))
-    values = np.zeros((56, 8_193), np.float16)
-    huge = with_embeddings(made["a_tre"].files, values=values)
-    with pytest.raises(ResultError, match="8,193 numbers each"):
-        verify(with_json(huge, output_dim=8_193), "a_tre")
+def test_embeddings_of_another_model_are_caught(made, verify):
+    other = np.random.default_rng(0).normal(size=(48, 12)).astype(np.float16)
+    verification = verify(with_embeddings(made["a_coat"].files, values=other))
+    assert not verification.verified
+    assert verification.problems[0].startswith("a_coat is")
+
+
+def test_embeddings_of_fewer_or_other_clips_are_caught(made, verify):
+    tensors, _ = read_embeddings(made["a_coat"].files)
+    fewer = verify(with_embeddings(made["a_coat"].files, values=tensors["values"][4:]))
+    assert fewer.problems == ("it has embeddings of 44 clips, the data have 48",)
+    other = verify(with_embeddings(made["a_coat"].files, clips="0" * 64))
+    assert other.problems == ("its embeddings are of other clips than those of the data, or in another order",)
+    assert other.recomputed is None
+
+
+def test_samples_in_another_order_are_caught(made, verify):
+    table = read_samples(made["a_coat"].files)
+    order = [1, 0, *range(2, 12)]
+    columns = {name: [values[k] for k in order] for name, values in table.items()}
+    verification = verify(with_samples(made["a_coat"].files, **columns))
+    assert verification.problems == ("its samples are not those of the data, in their order",)
+
+
+def test_other_data_are_caught(made, verify):
+    files = made["a_coat"].files
+    with pytest.raises(ResultError, match="neither a preset"):
+        verify(with_json(files, fingerprint="0" * 64))
+    with pytest.raises(ResultError, match="it is of the recipe a_tre, where a_coat scores a_coat"):
+        verify(with_json(files, recipe="a_tre"))
+    mini = open_data("mini").configuration("a_coat").fingerprint
+    assert "it has 12 samples, the data have 64" in verify(with_json(files, fingerprint=mini)).problems
+
+
+@pytest.mark.parametrize("seeds", [[0, 1], [0, 1, 2, 3], [False, True, 2], "0", None, [2**52]])
+def test_other_settings_never_reach_a_fit(made, verify, guess, monkeypatch, seeds):
+    monkeypatch.setattr(guess, "score", lambda *_: pytest.fail("it is fitted"))
+    verification = verify(with_json(made["guess"].files, settings={"seeds": seeds, "share": 0.5}))
+    assert not verification.verified
+    assert "its settings are" in verification.problems[0]
+    verification = verify(with_json(made["guess"].files, settings={"seeds": [0, 1, 2], "share": 0.5, "layers": 9}))
+    assert "its settings are" in verification.problems[0]
+
+
+def test_another_version_never_reaches_a_fit(made, verify, guess, monkeypatch):
+    monkeypatch.setattr(guess, "score", lambda *_: pytest.fail("it is fitted"))
+    verification = verify(with_json(made["guess"].files, task_version=9))
+    assert verification.problems == ("it is of version 9 of guess, this is version 1: evaluate it again",)
 
 
 def test_a_submission_without_embeddings_stays_self_reported(made, verify):
-    files = {name: content for name, content in made["a_coat"].files.items() if name != "embeddings.parquet"}
-    found = verify(files)
-    assert not found.verified
-    assert found.problems == ("it has no embeddings",)
-    with pytest.raises(ValueError, match="only a submission that was verified"):
-        verification_files(found)
+    files = {name: content for name, content in made["a_coat"].files.items() if name != "embeddings.safetensors"}
+    verification = verify(files)
+    assert not verification.verified
+    assert verification.problems == ("it has no embeddings",)
+    with pytest.raises(InputError, match="only a submission that was verified"):
+        verification_files(verification)
 
 
-def test_embeddings_that_are_all_zero_are_scored_or_refused_and_nothing_else(made, verify):
-    for task, submission in made.items():
-        ids, values, _ = read_embeddings(submission.files)
-        metadata = {"offset": "AAAA" * 16, "scale": "2^0"}
-        assert not verify(with_embeddings(submission.files, ids, values * 0, metadata), task).verified
+def test_a_task_of_texts_and_answers_says_that_embeddings_do_not_suffice(made, verify, guess, monkeypatch):
+    monkeypatch.setattr(guess, "needs", Inputs(clips=("A", "C"), prompts=("which?", "which?")))
+    verification = verify(made["guess"].files)
+    assert verification.problems == ("guess scores answers: it is not verifiable from the embeddings of clips",)
+
+
+def test_embeddings_that_cannot_be_scored_are_refused_and_nothing_else(made, verify):
+    tensors, _ = read_embeddings(made["a_coat"].files)
+    zeros = {"values": tensors["values"] * 0, "offset": tensors["offset"] * 0}
+    for submission in made.values():
+        count = len(read_embeddings(submission.files)[0]["values"])
+        few = {name: values[:count] if name == "values" else values for name, values in zeros.items()}
+        assert not verify(with_embeddings(submission.files, **few)).verified
+
+
+# ----- in another process
+
+
+def test_a_check_can_run_in_a_process_of_its_own(made, data, tmp_path):
+    folder = place(tmp_path, made["a_coat"].files)
+    broken = place(tmp_path / "broken", {**made["a_coat"].files, "result.json": b"{"})
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        options = {"name": "/".join(folder.parts[-4:]), "data": data, "device": "cpu"}
+        verification = pool.apply_async(verify_folder, (folder,), options).get(timeout=300)
+        with pytest.raises(ResultError, match=r"result\.json: "):
+            pool.apply_async(verify_folder, (broken,)).get(timeout=300)
+    assert verification.verified
+    assert verification.id == made["a_coat"].id
+    assert verification_files(verification, secret=SECRET, date=MOMENT)
+
+
+def test_a_verification_is_plain_data_that_nothing_changes(verified):
+    again = pickle.loads(pickle.dumps(verified["a_coat"]))
+    assert again.recomputed == verified["a_coat"].recomputed
+    assert again.samples.dumps() == verified["a_coat"].samples.dumps()
+    with pytest.raises(FrozenInstanceError):
+        again.problems = ()
 
 
 # ----- what the checker writes
@@ -350,36 +313,111 @@ def test_embeddings_that_are_all_zero_are_scored_or_refused_and_nothing_else(mad
 
 @pytest.fixture(scope="module")
 def written(verified):
-    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    return verification_files(verified["a_coat"], submitter="eve", date=moment)
+    return verification_files(verified["a_coat"], secret=SECRET, submitter="eve", date=MOMENT)
 
 
-def test_what_the_checker_writes_is_read_again(verified, written, tmp_path, reader):
-    found = verified["a_coat"]
-    folder = tmp_path / verification_folder(found)
-    assert verification_folder(found) == f"verified/org__short/1/a_coat-{found.id}"
+def test_what_the_checker_writes_is_read_again(made, verified, written, tmp_path):
+    verification, submission = verified["a_coat"], made["a_coat"]
+    name = verification_folder(verification)
+    assert name == f"verified/org__short/1/a_coat-{verification.id}"
+    folder = tmp_path / name
     folder.mkdir(parents=True)
-    for name, content in written.items():
-        (folder / name).write_bytes(content)
-    entry = read_verification(folder, verification_folder(found), reader)
-    assert entry.result == found.recomputed
-    assert entry.samples.equals(found.samples)
-    assert (entry.record.interval, entry.record.differences) == (found.interval, found.differences)
+    for file, content in written.items():
+        (folder / file).write_bytes(content)
+    entry = read_verification(folder, submission, name)
+    assert entry.result == verification.recomputed
+    assert entry.samples.dumps() == verification.samples.dumps()
+    assert entry.record.sketch == verification.sketch
     assert entry.record.date == "2026-01-02T03:04:05+00:00"
     assert entry.record.submitter == "eve"
-    assert Record.loads(verification_files(found)["verification.json"]).submitter is None
     assert {"numpy", "torch", "audio-compositionality"} <= set(entry.record.versions)
-    assert read_verification(folder).record == entry.record
+    assert check(entry.record, SECRET)
+    assert Record.loads(verification_files(verification)["verification.json"]).signature is None
 
 
 def test_the_record_proves_which_files_were_checked(made, written):
-    values = json.loads(written["verification.json"])
-    assert values["submission"] == {
+    record = Record.loads(written["verification.json"])
+    assert record.submission == {
         name: hashlib.sha256(content).hexdigest() for name, content in made["a_coat"].files.items()
     }
-    assert values["id"] == hashlib.sha256(sha256sum(made["a_coat"].files).encode()).hexdigest()[:16]
-    for name in ("result.json", "samples.parquet"):
-        assert values["files"][name] == hashlib.sha256(written[name]).hexdigest()
+    assert record.id == hashlib.sha256(sha256sum(made["a_coat"].files).encode()).hexdigest()[:16]
+    for name in ("result.json", "samples.csv"):
+        assert record.files[name] == hashlib.sha256(written[name]).hexdigest()
+
+
+def test_a_board_needs_no_samples(made, written):
+    submission = made["a_coat"]
+    record = Record.loads(written["verification.json"])
+    result = check_record(record, digests_of(submission.files), submission.result, written["result.json"])
+    assert result.score == pytest.approx(submission.result.score, abs=1e-12)
+    with pytest.raises(ResultError, match="it is the record of other files"):
+        check_record(record, digests_of(made["guess"].files), submission.result, written["result.json"])
+
+
+def test_only_the_secret_s_owner_signs(written):
+    record = Record.loads(written["verification.json"])
+    assert check(record, SECRET) is True
+    assert check(record, None) is False
+    with pytest.raises(ResultError, match="its signature is not the checker's"):
+        check(record, SECRET[::-1])
+    with pytest.raises(ResultError, match="nobody signed it"):
+        check(record.model_copy(update={"signature": None}), SECRET)
+    for changes in ({"submitter": "mallory"}, {"date": "2025-01-02T03:04:05+00:00"}, {"versions": {}}):
+        with pytest.raises(ResultError, match="its signature is not the checker's"):
+            check(record.model_copy(update=changes), SECRET)
+    assert sign(record, SECRET) == record
+
+
+def test_a_secret_that_can_be_guessed_is_refused(written, monkeypatch):
+    monkeypatch.delenv("AUDIO_COMPOSITIONALITY_SECRET", raising=False)
+    assert secret_from_environment() is None
+    monkeypatch.setenv("AUDIO_COMPOSITIONALITY_SECRET", SECRET)
+    assert secret_from_environment() == SECRET
+    monkeypatch.setenv("AUDIO_COMPOSITIONALITY_SECRET", "swordfish")
+    with pytest.raises(InputError, match="has 9 characters; it must have 32 or more") as caught:
+        secret_from_environment()
+    assert "swordfish" not in str(caught.value)
+
+
+def forged(made, **changes):
+    """What somebody without the secret writes for the submission: files that agree with each other, in form."""
+    submission = made["a_coat"]
+    files = with_json({name: submission.files[name] for name in ("result.json", "samples.csv")}, **changes)
+    return files
+
+
+def record_of(written, submission, files, **changes):
+    """A record of some files with right digests and no right signature."""
+    values = json.loads(written["verification.json"])
+    values["submission"] = digests_of(submission.files)
+    values["files"] = digests_of({name: files[name] for name in ("result.json", "samples.csv")})
+    content = (json.dumps(values | changes, indent=1) + "\n").encode()
+    return {**files, "verification.json": content}
+
+
+def test_a_forged_record_of_another_score_contradicts_the_submission(made, written):
+    submission = made["a_coat"]
+    measures = submission.result.measures
+    better = record_of(written, submission, forged(made, measures={**measures, "null": 0.0}))
+    with pytest.raises(ResultError, match="it verifies nothing, since null is"):
+        parse_verification(better, None, submission)
+    renamed = record_of(written, submission, forged(made, model={"id": "org/shirt"}))
+    with pytest.raises(ResultError, match="not of the submission: other are model"):
+        parse_verification(renamed, None, submission)
+    fewer = record_of(written, submission, forged(made, intervals={}))
+    with pytest.raises(ResultError, match="other are intervals"):
+        parse_verification(fewer, None, submission)
+    newer = record_of(written, submission, forged(made, task_version=2))
+    with pytest.raises(ResultError, match="other are task_version"):
+        parse_verification(newer, None, submission)
+    scores = read_samples(submission.files)["score"][::-1]
+    swapped = record_of(written, submission, with_samples(forged(made), score=scores))
+    with pytest.raises(ResultError, match="it verifies nothing, since score of"):
+        parse_verification(swapped, None, submission)
+    honest = record_of(written, submission, forged(made))
+    entry = parse_verification(honest, None, submission)
+    with pytest.raises(ResultError, match="its signature is not the checker's"):
+        check(entry.record, SECRET)
 
 
 @pytest.mark.parametrize(
@@ -388,20 +426,14 @@ def test_the_record_proves_which_files_were_checked(made, written):
         {"id": "0" * 16},
         {"id": 0},
         {"submission": {}},
-        {"submission": {"result.json": "0" * 64, "samples.parquet": "0" * 64}},
-        {"files": {"result.json": "0" * 64, "samples.parquet": "0" * 64}},
-        {"files": {"result.json": "0", "samples.parquet": "0"}},
-        {"fingerprint": "0" * 64},
-        {"interval": [float("nan"), 1]},
-        {"interval": [1, 0]},
-        {"interval": [0, 10**400]},
-        {"interval": "wide"},
+        {"submission": {"result.json": "0" * 64, "samples.csv": "0" * 64}},
+        {"files": {"result.json": "0" * 64, "samples.csv": "0" * 64}},
+        {"files": {"result.json": "0", "samples.csv": "0"}},
+        {"files": {"result.json": "0" * 64, "x": "0" * 64}},
+        {"sketch": None},
+        {"sketch": {"clips": 1, "values": "0" * 64, "pairs": [10**400], "radii": []}},
+        {"sketch": {"clips": 1, "values": "0" * 64, "pairs": [1.0] * 65, "radii": []}},
         {"differences": []},
-        {"differences": [{"name": "score", "claimed": 0.1, "recomputed": 0.2, "tolerance": 1e-6}]},
-        {"differences": [{"name": "score", "claimed": float("nan"), "recomputed": 0.2, "tolerance": 1e-6}]},
-        {"differences": [{"name": "score\x1b", "claimed": 0.2, "recomputed": 0.2, "tolerance": 1e-6}]},
-        {"differences": [{"name": "score"}]},
-        {"differences": [1]},
         {"versions": {"numpy": 2}},
         {"versions": {"num\npy": "2"}},
         {"date": "yesterday"},
@@ -409,129 +441,176 @@ def test_the_record_proves_which_files_were_checked(made, written):
         {"submitter": ""},
         {"submitter": 1},
         {"submitter": "x" * 101},
-        {"submitter": "e\u202eve"},
+        {"submitter": "e‮ve"},
+        {"signature": "0"},
+        {"signature": 1},
         {"schema_version": 2},
+        {"schema_version": True},
+        {"schema_version": 1.0},
         {"more": 1},
     ],
     ids=str,
 )
-def test_a_record_that_is_wrong_is_refused(written, reader, changes):
+def test_a_record_that_is_wrong_is_refused(made, written, changes):
     values = json.loads(written["verification.json"]) | changes
+    content = (json.dumps(values, indent=1) + "\n").encode()
     with pytest.raises(ResultError, match=r"verification\.json") as caught:
-        parse_verification({**written, "verification.json": json.dumps(values).encode()}, None, reader)
+        parse_verification({**written, "verification.json": content}, None, made["a_coat"])
     assert str(caught.value).isprintable()
 
 
-def test_what_is_no_record_is_refused(written, reader):
+def test_what_is_no_record_is_refused(made, written):
     values = json.loads(written["verification.json"])
-    del values["submitter"]
     for content in (
+        json.dumps({name: value for name, value in values.items() if name != "submitter"}).encode(),
         json.dumps(values).encode(),
+        written["verification.json"].replace(b"eve", b"e\\u0076e"),
         b"",
         b"[",
         b"null",
         b"\xff",
-        b"[" * 900_000,
+        b"[" * 90_000,
         b"9" * 10_000,
-        b" " * 1_000_001,
+        b" " * 100_001,
     ):
         with pytest.raises(ResultError, match=r"verification\.json"):
             Record.loads(content)
-    with pytest.raises(ResultError, match=r"it has no samples\.parquet"):
-        parse_verification({name: written[name] for name in ("verification.json", "result.json")}, None, reader)
+    with pytest.raises(ResultError, match=r"it has no samples\.csv"):
+        parse_verification({name: written[name] for name in ("verification.json", "result.json")}, None, made["a_coat"])
     with pytest.raises(ResultError, match="its content belongs to verified/org__short/1/a_coat-"):
-        parse_verification(written, "verified/org__other/1/a_coat-0123456789abcdef", reader)
+        parse_verification(written, "verified/org__other/1/a_coat-0123456789abcdef", made["a_coat"])
 
 
-def test_another_result_beside_the_record_is_refused(made, written, reader):
-    better = dict(written)
-    better["result.json"] = written["result.json"].replace(b"org/short", b"org/shirt")
+def test_another_result_beside_the_record_is_refused(made, written):
+    better = {**written, "result.json": written["result.json"].replace(b"org/short", b"org/shirt")}
     with pytest.raises(ResultError, match=r"result\.json is another file than verification\.json speaks of"):
-        parse_verification(better, None, reader)
-    samples = with_samples(written, score=pa.array(made["a_coat"].samples["score"].to_numpy()[::-1]))
-    with pytest.raises(ResultError, match=r"samples\.parquet is another file"):
-        parse_verification(samples, None, reader)
+        parse_verification(better, None, made["a_coat"])
+    samples = {**written, "samples.csv": written["samples.csv"][:-1]}
+    with pytest.raises(ResultError, match=r"samples\.csv: its samples are not those that it was written with"):
+        parse_verification(samples, None, made["a_coat"])
 
 
-# ----- local results and the command
+# ----- local results, and what the command shows
 
 
 def test_a_local_result_is_verified_from_the_store(evaluated, data):
-    for task in ("a_coat", "a_tre"):
-        found = verify_local(result_file(evaluated, task), data=data, embeddings=evaluated / "embeddings")
-        assert found.verified
-        assert found.id is None
-        assert found.recomputed.score == pytest.approx(found.result.score, abs=1e-12)
-        with pytest.raises(ValueError, match="only a submission"):
-            verification_files(found)
+    for task in ("a_coat", "guess"):
+        path = evaluated / "results/org__short/1" / f"{task}.json"
+        verification = verify_local(path, data=data, store=evaluated / "store", device="cpu")
+        assert verification.verified, verification.problems
+        assert verification.id is None
+        with pytest.raises(InputError, match="only a submission"):
+            verification_files(verification)
+        with pytest.raises(InputError, match="no place in the repository"):
+            verification_folder(verification)
 
 
-def run(*arguments):
-    return command_line.main(["verify", *map(str, arguments)])
+@pytest.fixture
+def clone(made, verified, written, tmp_path):
+    """A clone of a results repository with one verified entry."""
+    place(tmp_path, made["a_coat"].files)
+    folder = tmp_path / verification_folder(verified["a_coat"])
+    folder.mkdir(parents=True)
+    for name, content in written.items():
+        (folder / name).write_bytes(content)
+    return tmp_path
 
 
-def test_the_command_tells_claimed_and_recomputed_and_how_far_apart(made, evaluated, data, tmp_path, capsys):
+def outcomes(*paths, **options):
+    return list(verify_paths([Path(path) for path in paths], device="cpu", **options))
+
+
+def test_claimed_and_recomputed_stand_in_a_table(made, evaluated, data, tmp_path):
     folder = place(tmp_path, made["a_coat"].files)
     for path in (folder, folder / "result.json", tmp_path):
-        assert run(path, "--data", data) == 0
-    out = capsys.readouterr().out
-    score = f"{made['a_coat'].result.score:.6f}"
-    assert out.count(f"verified: {score}") == 3
-    for word in (
-        "claimed",
-        "recomputed",
-        "difference",
-        "tolerance",
-        "A-COAT of org/short",
-        "1.0e-06",
-        "cannot be seen",
-    ):
-        assert word in out
-    assert run(evaluated / "results", "--data", data, "--embeddings", evaluated / "embeddings") == 0
-    out = capsys.readouterr().out
-    assert "A-TRE of org/short" in out
-    assert out.count("verified: 0.") == 2
+        (outcome,) = outcomes(path, data=data)
+        assert outcome.verified
+        assert outcome.error is None
+        assert outcome.table.caption.startswith("A-COAT of org/short: ")
+        assert outcome.table.legend[-1].startswith("verified: ")
+        text = to_csv(outcome.table)
+        for word in ("claimed", "recomputed", "difference", "tolerance", "holds", "only told"):
+            assert word in text
+        assert repr(made["a_coat"].result.score) in text
+    assert [outcome.verified for outcome in outcomes(evaluated / "results", data=data, store=evaluated / "store")] == [
+        True,
+        True,
+    ]
+    assert "cannot be seen in them" in LEGEND
 
 
-def test_the_command_says_what_is_not_verified_and_goes_on_after_what_is_broken(made, data, tmp_path, capsys):
-    scores = made["a_coat"].samples["score"].to_numpy().copy()
+def test_what_is_not_verified_is_told_and_what_is_broken_keeps_nothing_from_being_verified(made, data, tmp_path):
+    scores = read_samples(made["a_coat"].files)["score"].copy()
     scores[[0, 1]] = scores[[1, 0]]
     false = place(tmp_path / "false", with_samples(made["a_coat"].files, score=scores))
-    assert run(false, "--data", data) == 1
-    out = capsys.readouterr().out
-    assert "not verified" in out
-    assert "differs" in out
     broken = place(tmp_path / "broken", {**made["a_coat"].files, "result.json": b"\x1b[31m"})
     honest = place(tmp_path / "honest", made["a_coat"].files)
-    assert run(broken, false, honest, "--data", data) == 2
-    printed = capsys.readouterr()
-    assert printed.err.startswith("error: ")
-    assert "result.json: not JSON" in printed.err
-    assert "\x1b" not in printed.err
-    assert "verified: " in printed.out
+    told = outcomes(broken, false, honest, data=data)
+    assert [(outcome.verified, outcome.error is None) for outcome in told] == [
+        (False, False),
+        (False, True),
+        (True, True),
+    ]
+    assert told[0].table is None
+    assert "result.json: not JSON" in told[0].error
+    assert told[0].error.isprintable()
+    assert "differs" in to_csv(told[1].table)
+    assert told[1].table.legend[-1] == "not verified"
 
 
-def test_mistakes_are_told_in_one_line(made, tmp_path, capsys):
-    assert run(tmp_path) == 2
-    assert "holds no results: give the folder of a submission" in capsys.readouterr().err
-    assert run(place(tmp_path, made["a_coat"].files)) == 2
-    assert "--data says where they are" in capsys.readouterr().err
+def test_records_of_a_clone_are_compared_with_their_submissions(clone, data, monkeypatch):
+    monkeypatch.delenv("AUDIO_COMPOSITIONALITY_SECRET", raising=False)
+    entry, record = outcomes(clone, data=data)
+    assert entry.verified
+    assert record.verified
+    assert "signature not checked" in to_csv(record.table)
+    monkeypatch.setenv("AUDIO_COMPOSITIONALITY_SECRET", SECRET)
+    assert "signed with the secret" in to_csv(outcomes(clone / "verified")[0].table)
+    monkeypatch.setenv("AUDIO_COMPOSITIONALITY_SECRET", SECRET[::-1])
+    (forged_record,) = outcomes(clone / "verified")
+    assert forged_record.error.endswith("verification.json: its signature is not the checker's")
 
 
-def test_a_moved_submission_is_not_taken_for_another_s(made, data, tmp_path, capsys):
-    assert run(place(tmp_path, made["a_coat"].files, encoder="openai__whisper-base"), "--data", data) == 2
-    assert "its content belongs to results/org__short/1/" in " ".join(capsys.readouterr().err.split())
+def test_a_record_that_contradicts_its_submission_is_named(clone, made, verified, written):
+    submission = made["a_coat"]
+    measures = {**submission.result.measures, "null": 0.0}
+    files = record_of(written, submission, forged(made, measures=measures))
+    folder = clone / verification_folder(verified["a_coat"])
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    (outcome,) = outcomes(clone / "verified")
+    assert "it verifies nothing, since null is" in outcome.error
+    assert verified["a_coat"].id in outcome.error
+    (clone / submission.folder / "result.json").unlink()
+    assert "it has no result.json" in outcomes(clone / "verified")[0].error
+    outside = clone / "record"
+    folder.rename(outside)
+    assert "its submission cannot be found" in outcomes(outside)[0].error
 
 
-def test_help_says_what_verified_means_and_what_not(capsys):
-    with pytest.raises(SystemExit) as stop:
-        run("--help")
-    assert stop.value.code == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "the scores are those of these embeddings on these data" in out
-    assert "What it cannot tell" in out
+def test_mistakes_are_told(made, tmp_path):
+    with pytest.raises(ResultError, match="holds no results: give the folder of a submission"):
+        find_results(tmp_path)
+    (outcome,) = outcomes(place(tmp_path, made["a_coat"].files))
+    assert "--data says where they are" in outcome.error
 
 
-def test_a_verification_is_data_that_nothing_changes(verified):
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        verified["a_coat"].problems = ()
+def test_a_moved_submission_is_not_taken_for_another_s(made, data, tmp_path):
+    (outcome,) = outcomes(place(tmp_path, made["a_coat"].files, encoder="openai__whisper-base"), data=data)
+    assert "its content belongs to results/org__short/1/" in outcome.error
+
+
+def test_a_bug_of_a_task_is_no_fault_of_a_submission(made, guess, data, monkeypatch):
+    def broken(*_):
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(guess, "score", broken)
+    with pytest.raises(KeyError):
+        verify_submission(parse_submission(made["guess"].files), data=data, device="cpu")
+    with pytest.raises(AudioCompositionalityError):
+        verify_submission(parse_submission(made["guess"].files), data=data, device="warp")
+
+
+def test_reading_a_folder_gives_what_was_submitted(made, tmp_path):
+    assert read_submission(place(tmp_path, made["guess"].files, task="guess")).result == made["guess"].result
+    assert replace(made["guess"], local=None).result == made["guess"].result

@@ -1,0 +1,71 @@
+"""A task with a fit that gives other numbers each time, for tests of what is allowed to differ."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskError, TaskInfo, independent_samples
+
+JITTER = 1e-4
+"""Standard deviation of what differs between two computations of the same score."""
+
+
+class Guess:
+    """Cosines of two clips of a quadruple, once exact, and once with a fit's noise."""
+
+    info = TaskInfo(
+        name="guess",
+        version=1,
+        title="Guess",
+        question="Does a fit agree with itself?",
+        benchmark="toy",
+        recipe="a_coat",
+        model=AudioEncoder,
+        samples="quadruples",
+        measures=(
+            Measure("guess", "guess", "mean cosine, with noise", column="score", fitted=True, spread="seed_std"),
+            Measure("seed_std", "seed sd", "spread over seeds", fitted=True),
+            Measure("luck", "luck", "any number", fitted=True),
+            Measure("exact", "exact", "mean cosine", column="exact"),
+            Measure("absent", "absent", "not defined here"),
+        ),
+        ranks_by="guess",
+        warning="None.",
+        citation="",
+    )
+    drawings = ()
+
+    def __init__(self, **changes):
+        self.seed_std = 2e-3
+        self.needs = Inputs(clips=("A", "C"))
+        for name, value in changes.items():
+            setattr(self, name, value)
+
+    def inputs(self, row):
+        return self.needs
+
+    def settings(self, rows, requested):
+        if requested.get("seeds", 3) != 3:
+            raise TaskError("seeds")
+        return {"seeds": [0, 1, 2], "share": 0.5}
+
+    def score(self, rows, outputs, settings, device, progress):
+        z = np.asarray(outputs.clips, np.float64)
+        z = (z - z.mean(axis=0)).reshape(len(rows), 2, -1)
+        with np.errstate(invalid="ignore"):
+            cosines = (z[:, 0] * z[:, 1]).sum(1) / np.linalg.norm(z[:, 0], axis=1) / np.linalg.norm(z[:, 1], axis=1)
+        rng = np.random.default_rng()
+        scores = np.clip(cosines / 2 + JITTER * rng.normal(), -1, 1)
+        measures = {
+            "guess": float(scores.mean()),
+            "seed_std": self.seed_std,
+            "luck": float(rng.normal()),
+            "exact": float(cosines.mean()),
+            "absent": None,
+        }
+        columns = {"score": scores, "exact": cosines, "drawn": rng.normal(size=len(rows))}
+        return Scores(measures, tuple(row["id"] for row in rows), columns, {"steps": [1, 2, 3]})
+
+    def samples(self, rows):
+        return independent_samples(rows)
