@@ -277,7 +277,8 @@ def named(form: Form) -> Callable[..., str]:
 
 def build_page(form: Form) -> gr.Blocks:
     """The page of a metric."""
-    with gr.Blocks(title=form.title, analytics_enabled=False) as page:
+    page: gr.Blocks = gr.Blocks(title=form.title, analytics_enabled=False)
+    with page:
         gr.Markdown(form.page["introduction"] + "\n" + LIMITS)
         boxes: list[Any] = []
         for start in range(0, len(form.boxes), 2):

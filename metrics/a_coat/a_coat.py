@@ -327,9 +327,9 @@ def _retrieval(u: Floats, v: Floats) -> tuple[float, float]:
     top1 = mrr = 0.0
     for start in range(0, n, _BLOCK):
         similarity = u[start : start + _BLOCK] @ v.T
-        own = np.diagonal(similarity, offset=start)[:, None]
-        better = (similarity > own + TIE).sum(axis=1)
-        tied = (similarity >= own - TIE).sum(axis=1) - better
+        pair = np.diagonal(similarity, offset=start)[:, None]
+        better = (similarity > pair + TIE).sum(axis=1)
+        tied = (similarity >= pair - TIE).sum(axis=1) - better
         top1 += float(((better == 0) / tied).sum())
         mrr += float(((harmonic[better + tied] - harmonic[better]) / tied).sum())
     return top1 / n, mrr / n

@@ -163,16 +163,14 @@ def a_tre(
     counts = _encode(scenes, rows, len(z))
     features = _ridge_features(counts, _ragged_gains(gains, scenes))
     options = _options(seeds, max_steps, layers, 4 * z.shape[1] if width is None else width)
-    chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-
     unit = _unit_rows(z)
     mean = unit[rows["train"]].mean(axis=0)
     offsets = unit - mean
     directions = _unit_rows(np.where(_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
     test = rows["test"]
     if directions[rows["train"]].any():
-        targets = {"A-TRE": unit, "A-TRE centred": directions}
-        raw, centred = _fit_all(Inputs.of(counts, chosen), targets, rows, options, progress)
+        inputs = Inputs.of(counts, torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")))
+        raw, centred = _fit_all(inputs, {"A-TRE": unit, "A-TRE centred": directions}, rows, options, progress)
     else:
         still = np.broadcast_to(mean, (len(seeds), len(test), len(mean)))
         raw, centred = _Predictions(still, [0] * len(seeds)), _Predictions(0 * still, [0] * len(seeds))
@@ -180,26 +178,24 @@ def a_tre(
     scores = np.stack([_cosines_with_unit(p, unit[test]) for p in raw.values])
     fits_centred = np.stack([_cosines_with_unit(p, directions[test]) for p in centred.values])
     scores_centred = fits_centred.mean(axis=0)
+    score = float(scores.mean())
+    constant = float(_cosines_with_unit(np.broadcast_to(mean, unit[test].shape), unit[test]).mean())
+    top1, mrr = np.mean([_retrieval(_unit_rows(p), directions[test]) for p in centred.values], axis=0)
     result: dict[str, Any] = {
-        "a_tre": float(scores.mean()),
+        "a_tre": score,
         "std": _std(scores.mean(axis=0)),
         "n": len(test),
         "seed_std": _std(scores.mean(axis=1)) if len(seeds) > 1 else None,
-    }
-    constant = float(_cosines_with_unit(np.broadcast_to(mean, unit[test].shape), unit[test]).mean())
-    room = 1 - constant
-    retrieval = np.mean([_retrieval(_unit_rows(p), directions[test]) for p in centred.values], axis=0)
-    result |= {
         "steps": raw.steps,
         "constant": constant,
-        "gain": (result["a_tre"] - constant) / room if room >= DEGENERATE else 0.0,
+        "gain": (score - constant) / (1 - constant) if 1 - constant >= DEGENERATE else 0.0,
         "a_tre_centred": float(scores_centred.mean()),
         "a_tre_centred_std": _std(scores_centred),
         "a_tre_centred_seed_std": _std(fits_centred.mean(axis=1)) if len(seeds) > 1 else None,
         "steps_centred": centred.steps,
         **_ridge(features, offsets, directions, rows, counts.any(axis=2).sum(axis=1)),
-        "top1": float(retrieval[0]),
-        "mrr": float(retrieval[1]),
+        "top1": float(top1),
+        "mrr": float(mrr),
         "top1_chance": 1 / len(test),
         "mrr_chance": float((1 / np.arange(1, len(test) + 1)).sum() / len(test)),
         "collapsed": _collapsed(raw.values, unit[test]),
@@ -301,12 +297,12 @@ def cls_row(layer: nn.TransformerEncoderLayer, cls: Tensor, sources: Tensor, pad
     attention, dim = layer.self_attn, cls.shape[-1]
     w_query, w_key, w_value = attention.in_proj_weight.view(3, dim, dim).unbind(0)
     b_query, _, b_value = attention.in_proj_bias.view(3, dim).unbind(0)
-    own, others = layer.norm1(cls), layer.norm1(sources)
-    query = functional.linear(own, w_query, b_query) @ w_key / math.sqrt(dim)
-    own_score = (own * query).sum(dim=-1, keepdim=True).expand(len(sources), 1)
-    other_scores = (others @ query[..., None])[..., 0].masked_fill(padding, -math.inf)
-    weights = torch.cat([own_score, other_scores], dim=1).softmax(dim=1)
-    mixed = weights[:, :1] * own + (weights[:, None, 1:] @ others)[:, 0]
+    cls_token, tokens = layer.norm1(cls), layer.norm1(sources)
+    query = functional.linear(cls_token, w_query, b_query) @ w_key / math.sqrt(dim)
+    cls_score = (cls_token * query).sum(dim=-1, keepdim=True).expand(len(sources), 1)
+    token_scores = (tokens @ query[..., None])[..., 0].masked_fill(padding, -math.inf)
+    weights = torch.cat([cls_score, token_scores], dim=1).softmax(dim=1)
+    mixed = weights[:, :1] * cls_token + (weights[:, None, 1:] @ tokens)[:, 0]
     x = cls + attention.out_proj(functional.linear(mixed, w_value, b_value))
     output: Tensor = x + layer.linear2(layer.linear1(layer.norm2(x)).relu())
     return output
@@ -612,9 +608,9 @@ def _retrieval(u: Floats, v: Floats) -> tuple[float, float]:
     top1 = mrr = 0.0
     for start in range(0, n, _BLOCK):
         similarity = u[start : start + _BLOCK] @ v.T
-        own = np.diagonal(similarity, offset=start)[:, None]
-        better = (similarity > own + TIE).sum(axis=1)
-        tied = (similarity >= own - TIE).sum(axis=1) - better
+        pair = np.diagonal(similarity, offset=start)[:, None]
+        better = (similarity > pair + TIE).sum(axis=1)
+        tied = (similarity >= pair - TIE).sum(axis=1) - better
         top1 += float(((better == 0) / tied).sum())
         mrr += float(((harmonic[better + tied] - harmonic[better]) / tied).sum())
     return top1 / n, mrr / n
