@@ -53,7 +53,7 @@ class AudioMaeEncoder(ModelEncoder["LogMelWindow"]):
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
         from ..front_ends.kaldi import SAMPLE_RATE, WindowedFilterBank
 
-        self.check_options(weights.name, options, LAYERS)
+        self.check_options(weights.id, options, LAYERS)
         self._front_end = WindowedFilterBank(mels=MELS, frames=FRAMES, mean=MEAN, std=STD).to(device)
         model = weights.build(make_model, convert)
         if options.layer is not None:

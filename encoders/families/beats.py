@@ -36,7 +36,7 @@ class BeatsEncoder(ModelEncoder["torch.Tensor"]):
         from ..front_ends.kaldi import SAMPLE_RATE, FilterBank
         from ..networks.beats import DIM, LAYERS, Beats
 
-        self.check_options(weights.name, options, LAYERS)
+        self.check_options(weights.id, options, LAYERS)
         # In float32, rounding alone moves the embedding of a pure tone by 1e-4.
         self._front_end_device = double_precision_device(device)
         self._filter_bank = FilterBank(MELS, "povey", torch.float64).to(self._front_end_device)

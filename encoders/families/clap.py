@@ -56,7 +56,7 @@ class ClapEncoder(ModelEncoder[ClapFeatures]):
                 "ClapFeatureExtractor"
             )
         audio = config.audio_config
-        self.check_options(checkpoint.name, options, len(audio.depths))
+        self.check_options(checkpoint.id, options, len(audio.depths))
         self._front_end_device = double_precision_device(device)
         self._log_mel = ClapLogMel(extractor, checkpoint.name).to(self._front_end_device)
         self._segments = segments_of_image(audio)

@@ -37,7 +37,7 @@ class CodecEncoder(ModelEncoder["torch.Tensor"]):
                 f"'{checkpoint.name}' is a convolutional codec without layers of one kind to choose from; its frames "
                 f"are the latents before quantisation, so leave the layer out (it is {options.layer})"
             )
-        self.check_options(checkpoint.name, options, num_layers)
+        self.check_options(checkpoint.id, options, num_layers)
         self._model = self._load_encoder(checkpoint).to(device)
         card = checkpoint.card(
             sample_rate=int(extractor.sampling_rate),

@@ -63,7 +63,7 @@ class FrameEncoder(ModelEncoder[FrameFeatures]):
         self._config = checkpoint.config
         self._extractor = checkpoint.load_feature_extractor()
         num_layers = _count_layers(self._config)
-        self.check_options(checkpoint.name, options, num_layers)
+        self.check_options(checkpoint.id, options, num_layers)
         model = checkpoint.load_model(AutoModel)
         if self._config.is_encoder_decoder:
             model = model.get_encoder()

@@ -71,7 +71,7 @@ class MsClapEncoder(ModelEncoder[MsClapFeatures]):
         from ..networks.htsat import EMBEDDING_DIM, SAMPLE_RATE, MsClap, layer_dims, ms_clap_config
 
         config = ms_clap_config()
-        self.check_options(weights.name, options, len(config.depths))
+        self.check_options(weights.id, options, len(config.depths))
         self._model = weights.build(MsClap, convert_ms_clap, unused=UNUSED).to(device)
         if options.layer is None and options.pooling is None:
             dim = EMBEDDING_DIM

@@ -34,7 +34,7 @@ class PannsEncoder(ModelEncoder["torch.Tensor"]):
         from ..front_ends.torchlibrosa import MELS
         from ..networks.panns import CHANNELS, SAMPLE_RATE, Cnn14
 
-        self.check_options(weights.name, options, len(CHANNELS))
+        self.check_options(weights.id, options, len(CHANNELS))
         self._depth = len(CHANNELS) if options.layer is None else options.layer
         self._model = weights.build(Cnn14, convert_cnn14, unused=("fc_audioset.",)).to(device)
         dim = (MELS, *CHANNELS)[self._depth]

@@ -36,7 +36,7 @@ class PasstEncoder(ModelEncoder["torch.Tensor"]):
         from ..front_ends.passt import SAMPLE_RATE, PasstLogMel
         from ..networks.passt import DEPTH, DIM, Passt
 
-        self.check_options(weights.name, options, DEPTH)
+        self.check_options(weights.id, options, DEPTH)
         self._log_mel = PasstLogMel().to(device)
         self._model = weights.build(Passt, convert_passt, unused=("head.", "head_dist.")).to(device)
         card = weights.card(sample_rate=SAMPLE_RATE, output_dim=DIM, options=options, modules=[self._model])

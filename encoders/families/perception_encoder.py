@@ -49,7 +49,7 @@ class PerceptionEncoder(ModelEncoder["torch.Tensor"]):
                 f"model of {self._hop}; they do not belong together"
             )
         num_layers = int(audio.num_hidden_layers)
-        self.check_options(checkpoint.name, options, num_layers)
+        self.check_options(checkpoint.id, options, num_layers)
         self._extractor = extractor
         self._head: Any = None
         if is_tower:

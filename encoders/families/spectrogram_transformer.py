@@ -48,7 +48,7 @@ class SpectrogramTransformerEncoder(ModelEncoder["LogMelWindow"]):
                 f"{config.num_mel_bins}"
             )
         num_layers = int(config.num_hidden_layers)
-        self.check_options(checkpoint.name, options, num_layers)
+        self.check_options(checkpoint.id, options, num_layers)
         mean, std = (extractor.mean, extractor.std) if extractor.do_normalize else (0.0, 0.5)
         self._front_end = WindowedFilterBank(
             mels=extractor.num_mel_bins, frames=extractor.max_length, mean=mean, std=std

@@ -45,7 +45,7 @@ class WhisperEncoder(ModelEncoder[WhisperFeatures]):
 
         extractor, config = self._checked_extractor(checkpoint), self._encoder_config(checkpoint)
         num_layers = int(config.encoder_layers)
-        self.check_options(checkpoint.name, options, num_layers)
+        self.check_options(checkpoint.id, options, num_layers)
         self._log_mel = WhisperLogMel(extractor).to(device)
         self._model = self._load_encoder(checkpoint).to(device)
         rate, dim = int(extractor.sampling_rate), int(config.d_model)

@@ -139,7 +139,8 @@ def _load_listed(
     local = Path(path).expanduser() if path else None
     if source is None:
         if seed is not None or local is not None:
-            raise ModelError(f"'{name}' is a baseline without weights: there is nothing to untrain or to replace")
+            asked = f"{UNTRAINED}{name}" if seed is not None else f"{name}={path}"
+            raise ModelError(f"'{asked}': '{name}' is a baseline without weights, so there are none to change")
         if options != DEFAULT_OPTIONS:
             raise ModelError(f"'{name}' is a baseline without a model: it takes no layer, pooling or precision")
         assert listing.make is not None

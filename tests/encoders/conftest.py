@@ -11,6 +11,8 @@ import pytest
 import torch
 import transformers
 
+from .contract import different_clips
+
 
 @pytest.fixture(params=["whisper-tiny.en", "whisper-base"])
 def real_whisper(request: pytest.FixtureRequest, checkpoints: Path) -> Path:
@@ -24,15 +26,7 @@ def real_whisper(request: pytest.FixtureRequest, checkpoints: Path) -> Path:
 @pytest.fixture
 def make_clips() -> Callable[[int, float], np.ndarray]:
     """Function of a sample rate and a length in seconds: three clips of very different level and content."""
-    return _make_clips
-
-
-def _make_clips(sample_rate: int, seconds: float) -> np.ndarray:
-    t = np.arange(round(seconds * sample_rate)) / sample_rate
-    noise = np.random.default_rng(0).normal(0, 0.1, t.size)
-    tone = 0.5 * np.sin(2 * np.pi * 440 * t) * (1 + np.sin(2 * np.pi * 3 * t)) / 2
-    quiet = 0.01 * np.sin(2 * np.pi * 1000 * t) + 0.01 * noise
-    return np.stack([noise, tone, quiet]).astype(np.float32)
+    return different_clips
 
 
 @pytest.fixture(scope="session")

@@ -3,18 +3,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ClipError, StagedEncoder, check_waveforms, resample
+from audio_compositionality.encoders.base import (
+    ClipError,
+    ModelError,
+    StagedEncoder,
+    check_waveforms,
+    output_dim_of,
+    resample,
+)
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, ModelCard
 
 
 class Minimal:
     """The least that is an encoder."""
 
-    id = "minimal"
-    sample_rate = 16_000
-    output_dim = 2
-    revision = "v1"
+    card = ModelCard("minimal", "v1", 16_000, 2)
+    device = "cpu"
 
     def embed(self, waveforms, sample_rate):
         return np.zeros((len(waveforms), 2), np.float32)
@@ -23,10 +28,7 @@ class Minimal:
 class Fixed(StagedEncoder[np.ndarray]):
     """Returns what it was made with."""
 
-    id = "fixed"
-    sample_rate = 16_000
-    output_dim = 2
-    revision = "v1"
+    card = ModelCard("fixed", "v1", 16_000, 2)
 
     def __init__(self, output) -> None:
         self.output = np.asarray(output)
@@ -42,6 +44,14 @@ def test_protocol_is_checked_at_run_time() -> None:
     assert isinstance(Minimal(), AudioEncoder)
     assert isinstance(load_model("random"), AudioEncoder)
     assert not isinstance(object(), AudioEncoder)
+    assert not isinstance(Minimal(), AudioLanguageModel)
+
+
+def test_an_encoder_whose_card_states_no_dimension() -> None:
+    encoder = Minimal()
+    encoder.card = ModelCard("minimal", "v1", 16_000, None)
+    with pytest.raises(ModelError, match="the card of 'minimal' states no output_dim"):
+        output_dim_of(encoder)
 
 
 def test_int16_is_scaled_to_full_scale() -> None:

@@ -67,7 +67,7 @@ def test_the_mean_over_the_frames_of_sound(family: str, saved: Saved, make_clips
     assert relative_error(frames, expected) < 1e-5
     assert relative_error(encoder.embed(clips, 16_000), expected.mean(axis=1)) < 1e-5
     highest = load_model(str(folder), options=EncoderOptions(pooling="max"))
-    assert highest.id == f"{family}@pooling=max"
+    assert highest.card.id == f"{family}@pooling=max"
     assert relative_error(highest.embed(clips, 16_000), expected.max(axis=1)) < 1e-5
 
 
@@ -248,7 +248,7 @@ def test_models_that_cannot_be_embedded_with_say_why_and_how_to_wrap_them(tmp_pa
         with pytest.raises(ValueError, match=message) as caught:
             load_model(encoder)
         assert "`embed(waveforms, sample_rate)`" in str(caught.value)
-        assert "--encoder path/to/file.py:ClassName" in str(caught.value)
+        assert "pass path/to/file.py:ClassName" in str(caught.value)
 
     t.BertConfig().save_pretrained(tmp_path / "text")
     refused(str(tmp_path / "text"), r"'text' \(model type 'bert'\) has no feature extractor")

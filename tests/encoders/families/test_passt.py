@@ -169,7 +169,9 @@ def test_lengths(load: Callable[..., ModelEncoder]) -> None:
     encoder = load()
     assert encoder.embed_frames(np.zeros((1, 4801)), RATE)[0].shape == (1, 1, DIM)
     assert encoder.embed_frames(np.zeros((1, 320_000)), RATE)[0].shape == (1, 99, DIM)
-    with pytest.raises(ValueError, match=r"clips last 0\.15 s, but 'passt-s' takes 0\.150031 s at least"):
+    with pytest.raises(
+        ValueError, match=r"clips of 4800 samples at 32000 Hz are shorter than one frame of 'passt-s' \(4801"
+    ):
         encoder.embed(np.zeros((1, 4800)), RATE)
     with pytest.raises(ValueError, match=r"clips last 10\.5 s, but 'passt-s' takes 10 s at most; cut them before"):
         encoder.embed(np.zeros((1, 336_000)), RATE)

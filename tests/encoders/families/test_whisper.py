@@ -127,7 +127,7 @@ def test_reduced_precision_is_near_float32_and_its_deviation_is_told(
 ) -> None:
     folder, clips = str(saved("whisper")), make_clips(16_000, 1.0)
     exact, reduced = load_model(folder), load_model(folder, options=EncoderOptions(precision=precision))
-    assert reduced.id == f"whisper@{precision}"
+    assert reduced.card.id == f"whisper@{precision}"
     error = reduced.embed(clips, 16_000) - exact.embed(clips, 16_000)
     relative = np.linalg.norm(error, axis=1) / np.linalg.norm(exact.embed(clips, 16_000), axis=1)
     deviation = reduced.precision_deviation(clips, 16_000)

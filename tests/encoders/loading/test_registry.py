@@ -164,7 +164,7 @@ def test_other_weights_beside_those_that_are_loaded_make_no_difference(save: Sav
     expected = load_model(str(folder))
     save_file({"other": torch.zeros(1)}, folder / "adapter.safetensors")
     again = load_model(str(folder))
-    assert (again.card.revision, again.card.weights_sha256) == (expected.revision, expected.weights_sha256)
+    assert (again.card.revision, again.card.weights_sha256) == (expected.card.revision, expected.card.weights_sha256)
 
 
 @pytest.mark.parametrize("rate", [0, -16_000, "16000"])

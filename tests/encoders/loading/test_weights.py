@@ -16,14 +16,10 @@ import torch
 from huggingface_hub.errors import RemoteEntryNotFoundError
 from safetensors.torch import save_file
 
-from audio_compositionality.encoders.loading.weights import (
-    Weights,
-    WeightsFile,
-    check_digest,
-    load_exactly,
-    read_tensors,
-)
+from audio_compositionality.encoders.loading.downloads import WeightsFile, check_digest
+from audio_compositionality.encoders.loading.weights import Weights, load_exactly, read_tensors
 from audio_compositionality.support.cache import cache_folder
+from audio_compositionality.support.files import sha256_of_file
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -44,7 +40,7 @@ def site(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
 
 
@@ -185,7 +181,7 @@ def test_fresh_weights_follow_the_seed_and_leave_the_generator_alone(tmp_path: P
     assert torch.equal(torch.random.get_rng_state(), state)
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
-    assert (Weights("name", None, 1).encoder_id, Weights("name", None, 1).revision) == ("untrained:name", "seed-1")
+    assert (Weights("name", None, 1).id, Weights("name", None, 1).revision) == ("untrained:name", "seed-1")
 
     save_file({"w": TENSORS["layer.weight"], "b": TENSORS["layer.bias"]}, tmp_path / "weights.safetensors")
     weights = Weights("name", tmp_path / "weights.safetensors")
@@ -200,7 +196,7 @@ def test_a_hub_file_without_published_hash_is_taken_as_safetensors_where_there_i
 ) -> None:
     there = {"model.safetensors", "pytorch_model.bin"}
 
-    def download(repository: str, name: str) -> str:
+    def download(repository: str, name: str, revision: str | None = None) -> str:
         assert repository == "org/name"
         if name not in there:
             raise RemoteEntryNotFoundError(
@@ -210,7 +206,7 @@ def test_a_hub_file_without_published_hash_is_taken_as_safetensors_where_there_i
         path.write_bytes(b"abc")
         return str(path)
 
-    monkeypatch.setattr("audio_compositionality.encoders.loading.weights.hf_hub_download", download)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
     file = WeightsFile("pytorch_model.bin", "org/name", 3)
     assert file.fetch("model").name == "model.safetensors"
     there.remove("model.safetensors")
