@@ -5,13 +5,31 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
-from audio_compositionality.hub import Repository
+from audio_compositionality.hub.errors import Repository
+from audio_compositionality.leaderboard.answers import SOON, Answers, Chosen
 from audio_compositionality.leaderboard.entries import Board, Rejected
-from audio_compositionality.leaderboard.page import SOON, Chosen, Page
+from audio_compositionality.leaderboard.page import blocks_of
 from audio_compositionality.leaderboard.plots import MOST, Drawing
 from audio_compositionality.leaderboard.source import MAX_AGE, Source
 
 GARBAGE = [None, 7, "x", [], [1, None], {"a": 1}, [["x"]], "\x00", "x" * 100_000]
+
+
+RESULTS = Repository("dataset", "lab/results")
+FILLED = ("state", "rejected", "checks", "timer", "models", "task", "data", "paradigms", "licences", "sort", "table")
+FILLED += ("csv", "caption", "picked", "measure")
+
+
+def choice(task="a_coat", data="", **changes):
+    """What a browser sends."""
+    values = {"search": "", "statuses": [], "paradigms": [], "licences": [], "sort": "", "ascending": False}
+    values |= {"picked": [], "measure": ""} | changes
+    return Chosen.of(task, data, *values.values())
+
+
+def refreshed(page, *arguments, **changes):
+    """What the page answers, by name."""
+    return dict(zip(FILLED, page.refreshed(choice(*arguments, **changes)), strict=True))
 
 
 class Plots:
@@ -32,7 +50,7 @@ def entries(make_entry):
 def page(entries):
     source = Source(lambda: Board("c" * 40, tuple(entries), (Rejected("a\nb", "bad"),)))
     source.update()
-    return Page(source, Plots(), Repository("dataset", "lab/results"), "lab", lambda: "no checks")
+    return Answers(source, Plots(), RESULTS, "lab", lambda: "no checks")
 
 
 def clicked(*row):
@@ -41,49 +59,68 @@ def clicked(*row):
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=lambda value: ascii(value)[:12])
 def test_garbage_is_answered(page, garbage):
-    for place in range(9):
-        values = ["a_coat", "ab" * 32, "", [], [], [], "A-COAT", False, []]
+    for place in range(10):
+        values = ["a_coat", f"{'ab' * 32}-1", "", [], [], [], "A-COAT", False, [], "a_coat"]
         values[place] = garbage
         chosen = Chosen.of(*values)
-        assert len(page._refresh(chosen)) == 13
-        page._filtered(chosen)
-    page._toggled(garbage, SimpleNamespace(row_value=garbage))
-    page._drawn(garbage, garbage)
-    assert page._of_encoder(garbage)[0] == []
-    assert page._of_entry(garbage)[0] == []
+        assert len(page.refreshed(chosen)) == len(FILLED)
+        page.filtered(chosen)
+    page.toggled(garbage, SimpleNamespace(row_value=garbage))
+    page.drawn(garbage, garbage)
+    assert page.of_model(garbage)[0] == []
+    assert page.of_entry(garbage)[0] == []
+
+
+def test_the_page_is_made_of_its_components(page):
+    assert blocks_of(page, RESULTS, "lab").fns
 
 
 def test_a_row_is_picked_and_taken_out_again(page, entries):
     one, two = entries[:2]
-    assert page._toggled([two.id], clicked("org/e00", 0.5, one.id)) == ([two.id, one.id], "org/e00")
-    assert page._toggled([two.id, one.id], clicked("org/e00", 0.5, one.id))[0] == [two.id]
+    assert page.toggled([two.id], clicked("org/e00", 0.5, one.id)) == ([two.id, one.id], "org/e00")
+    assert page.toggled([two.id, one.id], clicked("org/e00", 0.5, one.id))[0] == [two.id]
     many = [entry.id for entry in entries[1 : MOST + 1]]
-    assert page._toggled(many, clicked(one.id))[0] == gr.skip()
+    assert page.toggled(many, clicked(one.id))[0] == gr.skip()
 
 
-def test_what_is_gone_is_not_drawn(page, entries, make_entry):
-    page._drawn([entries[0].id, "a_coat-0000000000000000", entries[1].id], "centred")
+def test_what_is_gone_is_not_drawn(page, entries):
+    page.drawn([entries[0].id, "a_coat-0000000000000000", entries[1].id], "centred")
     assert page._plots.drawn == [([entries[0].id, entries[1].id], "centred")]
 
 
+def test_what_is_drawn_is_a_measure_by_sample(page, entries):
+    page.drawn([entries[0].id], "adjusted")
+    assert page._plots.drawn == [([entries[0].id], "a_coat")]
+
+
 def test_a_refresh_keeps_what_is_chosen_as_far_as_it_is_there(page, entries):
-    chosen = Chosen.of("a_coat", "ab" * 32, "", [], ["gone"], [], "gone", False, [entries[3].id, "gone"])
-    state, rejected, *_, picked = page._refresh(chosen)
-    assert "15 entries (0 verified, 15 reported), 1 not shown" in state
-    assert rejected == [["a b", "bad"]]
-    assert picked["value"] == [entries[3].id]
-    other = Chosen.of("a_tre", "ab" * 32, "", [], [], [], "A-TRE", False, [entries[3].id])
-    assert page._refresh(other)[-1]["value"] == []
+    page_now = refreshed(page, paradigms=["gone"], sort="gone", picked=[entries[3].id, "gone"])
+    assert "15 entries (0 verified, 15 reported), 1 not shown" in page_now["state"]
+    assert page_now["rejected"] == [["a b", "bad"]]
+    assert page_now["picked"]["value"] == [entries[3].id]
+    assert page_now["sort"]["value"] == "adjusted"
+    assert page_now["task"]["choices"] == [("A-COAT", "a_coat")]
+    # A task without entries is not among the choices, nor is one that there is not.
+    assert refreshed(page, "a_tre")["task"]["value"] == refreshed(page, "gone")["task"]["value"] == "a_coat"
+
+
+def test_without_entries_all_tasks_can_be_looked_at(entries):
+    source = Source(lambda: Board("c" * 40, (), ()))
+    source.update()
+    page = Answers(source, Plots(), RESULTS, "lab", lambda: "no checks")
+    page_now = refreshed(page, "a_tre")
+    assert {name for _, name in page_now["task"]["choices"]} >= {"a_coat", "a_tre"}
+    assert page_now["task"]["value"] == "a_tre"
+    assert page_now["table"].value["data"] == []
 
 
 def test_before_the_first_reading_and_while_it_is_read_again_the_page_says_so_and_looks_again_soon(entries):
     source = Source(lambda: Board("c" * 40, tuple(entries), ()))
-    page = Page(source, Plots(), Repository("dataset", "lab/results"), "lab", lambda: "no checks")
-    chosen = Chosen.of("a_coat", "ab" * 32, "", [], [], [], "", False, [])
+    page = Answers(source, Plots(), RESULTS, "lab", lambda: "no checks")
 
     def seen():
-        state, _, _, timer, *_ = page._refresh(chosen)
-        return state, timer.value
+        page_now = refreshed(page)
+        return page_now["state"], page_now["timer"].value
 
     assert seen() == ("Reading the results…", SOON)
     source.update()
@@ -96,22 +133,45 @@ def test_before_the_first_reading_and_while_it_is_read_again_the_page_says_so_an
     assert seen()[1] == SOON
 
 
-def test_tasks_are_sorted_at_first_by_what_cannot_be_had_by_adding_a_constant(page, make_entry):
-    raw = {"ridge_r2": 0.1, "a_tre_centred": 0.1}
-    high = make_entry("org/high", 9, task="a_tre", controls=raw)
-    good = make_entry("org/good", 1, task="a_tre", controls=raw | {"a_tre_centred": 0.4})
+def test_tasks_are_sorted_at_first_by_what_they_rank_by(page, make_entry, tre):
+    high = make_entry("org/high", 9, task="a_tre", measures={"a_tre_centred": 0.1})
+    good = make_entry("org/good", 1, task="a_tre", measures={"a_tre_centred": 0.4})
     page._source = Source(lambda: Board("c", (high, good), ()))
     page._source.update()
-    *_, sort, table, _, _, _ = page._refresh(Chosen.of("a_tre", "ab" * 32, "", [], [], [], "", False, []))
-    assert sort["value"] == "centred"
-    assert [row[0] for row in table.value["data"]] == ["org/good", "org/high"]
-    assert page._refresh(Chosen.of("a_coat", "", "", [], [], [], "", False, []))[8]["value"] == "A-COAT"
+    page_now = refreshed(page, "a_tre")
+    assert page_now["sort"]["value"] == tre.measure(tre.ranks_by).heading == "centred"
+    assert [row[0] for row in page_now["table"].value["data"]] == ["org/good", "org/high"]
+    assert page_now["measure"]["value"] == tre.ranks_by
+    assert all(measure.meaning in page_now["caption"] for measure in tre.shown)
+
+
+def test_an_older_version_is_a_table_of_its_own(page, entries, make_entry):
+    older = make_entry("org/older", 0, task_version=99)
+    page._source = Source(lambda: Board("c", (older, *entries), ()))
+    page._source.update()
+    names, keys = zip(*refreshed(page)["data"]["choices"], strict=True)
+    assert names == ("data abababab", "data abababab, older: version 99 of the task")
+    assert len(refreshed(page)["table"].value["data"]) == 15
+    page_now = refreshed(page, data=keys[1])
+    assert [row[0] for row in page_now["table"].value["data"]] == ["org/older"]
+    assert "version 99 of the task" in " ".join(map(str, page_now["table"].value["data"][0]))
+
+
+def test_the_page_of_a_model_has_an_address(page, entries):
+    rows, address, opens, details = page.of_model("org/e03")
+    assert [row[-1] for row in rows] == [entries[3].id]
+    assert address.endswith("/spaces/lab/audio-compositionality-leaderboard?model=org%2Fe03")
+    assert (opens.link, opens.visible) == ("?model=org%2Fe03", True)
+    assert details["value"] == entries[3].id
+    numbers, origin, *_ = page.of_entry(entries[3].id)
+    assert "A-COAT" in {row[0] for row in numbers}
+    assert ["revision", "1"] in origin
 
 
 def test_files_for_download_do_not_pile_up(page):
     for number in range(70):
         page._files.write("a.csv", str(number))
-    found = [path for path in page._files._written if path.exists()]
-    assert len(found) == 50
-    assert found[-1].read_text() == "69"
-    assert sum(path.is_file() for path in found[0].parents[1].rglob("*")) == 50
+    kept = [path for path in page._files._written if path.exists()]
+    assert len(kept) == 50
+    assert kept[-1].read_text() == "69"
+    assert sum(path.is_file() for path in kept[0].parents[1].rglob("*")) == 50

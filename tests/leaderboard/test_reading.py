@@ -3,13 +3,15 @@ import json
 import re
 
 import pytest
-from board_entries import below, entry, folder, made_up, verification
+from board_entries import SECRET, below, entry, folder, made_up, verification
+from submissions import written
 
-from audio_compositionality.hub import HubError, RemoteFile, Repository
+from audio_compositionality.hub.content import RemoteFile
+from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.leaderboard.entries import Board
 from audio_compositionality.leaderboard.reading import BoardReader
 
-EMBEDDINGS = b"PAR1 embeddings PAR1"
+EMBEDDINGS = b"of all clips"
 
 
 class MemoryHub:
@@ -32,7 +34,7 @@ class MemoryHub:
                 path,
                 len(content),
                 f"sha256:{hashlib.sha256(content).hexdigest()}"
-                if path.endswith(".parquet")
+                if path.endswith(".safetensors")
                 else f"git:{hashlib.sha1(b'blob %d' % len(content) + bytes(1) + content).hexdigest()}",
             )
             for path, content in self.contents.items()
@@ -52,9 +54,9 @@ class MemoryHub:
 def read(tmp_path):
     """`read(files)` -> the board of a repository with these files, and its Hub and reader."""
 
-    def read(files) -> tuple[Board, MemoryHub, BoardReader]:
+    def read(files, secret=SECRET) -> tuple[Board, MemoryHub, BoardReader]:
         hub = MemoryHub(tmp_path, files)
-        reader = BoardReader(hub, Repository("dataset", "lab/results"))
+        reader = BoardReader(hub, Repository("dataset", "lab/results"), secret)
         return reader(), hub, reader
 
     return read
@@ -69,26 +71,32 @@ class TestGood:
     def test_a_reported_entry(self, read):
         files = made_up("org/one", embeddings=EMBEDDINGS)
         board, _, _ = read({"README.md": b"", ".gitattributes": b"", **below(folder(files), files)})
-        found = only(board.entries)
+        shown = only(board.entries)
         stated = json.loads(files["result.json"])
-        assert (found.folder, found.status, found.has_embeddings) == (folder(files), "reported", True)
-        assert found.result.score == stated["score"]
-        assert found.interval == tuple(stated["interval"])
-        assert found.interval_kind == "t, reported"
-        assert found.submitter is None
-        assert found.samples == f"{folder(files)}/samples.parquet"
+        assert (shown.folder, shown.status, shown.has_embeddings) == (folder(files), "reported", True)
+        assert shown.result.score == stated["measures"]["a_coat"]
+        assert shown.interval("a_coat") == tuple(stated["intervals"]["a_coat"])
+        assert shown.submitter is None
+        assert shown.samples == f"{folder(files)}/samples.csv"
         assert board.rejected == ()
 
     def test_a_verified_entry_shows_what_the_checker_computed(self, read):
         files = made_up("org/one", embeddings=EMBEDDINGS)
-        board, _, _ = read({**below(folder(files), files), **verification(files, score=0.25, submitter="eve")})
-        found = only(board.entries)
-        assert found.submitter == "eve"
-        assert (found.status, found.result.score, found.interval_kind) == ("verified", 0.25, "BCa")
-        assert found.interval == (0.24, 0.26)
-        assert found.reported.score == json.loads(files["result.json"])["score"]
-        assert found.samples == f"{folder(files, 'verified')}/samples.parquet"
+        reported = json.loads(files["result.json"])["measures"]["a_coat"]
+        computed = reported + 1e-7
+        board, _, _ = read({**below(folder(files), files), **verification(files, score=computed, submitter="eve")})
+        shown = only(board.entries)
+        assert (shown.status, shown.submitter) == ("verified", "eve")
+        assert (shown.result.score, shown.reported.score) == (computed, reported)
+        assert shown.samples == f"{folder(files, 'verified')}/samples.csv"
         assert board.rejected == ()
+
+    def test_an_older_version_of_a_task_stays_verified(self, read):
+        # What another version may differ by is not known, but the record is signed.
+        files = made_up("org/one", embeddings=EMBEDDINGS, task_version=99)
+        board, _, _ = read({**below(folder(files), files), **verification(files)})
+        shown = only(board.entries)
+        assert (shown.status, shown.data.version, board.rejected) == ("verified", 99, ())
 
     def test_nothing_is_there(self, read):
         board, _, _ = read({"README.md": b"", ".gitattributes": b""})
@@ -109,7 +117,7 @@ class TestFetching:
         second = made_up("org/two", 1)
         hub.contents |= below(folder(second), second)
         hub.asked.clear()
-        assert {found.result.encoder_id for found in reader().entries} == {"org/one", "org/two"}
+        assert {entry.model for entry in reader().entries} == {"org/one", "org/two"}
         assert hub.asked == ["head", "files", f"{folder(second)}/result.json"]
 
     def test_a_hub_in_trouble_is_no_fault_of_a_file(self, read):
@@ -160,28 +168,47 @@ def _other_json(content):
     return below(folder(files).replace("org__bad", "org__worse"), changed)
 
 
+def _of_task(name):
+    files = made_up("org/bad")
+    files["result.json"] = written(json.loads(files["result.json"]) | {"task": name})
+    return below(folder(files), files)
+
+
+def _changed(name, content):
+    files = made_up("org/bad", embeddings=EMBEDDINGS)
+    return below(folder(files), {**files, name: content})
+
+
+def _measured(value):
+    return entry("org/bad", measures={"a_coat": value})
+
+
 BAD = {
     "no JSON": (_other_json(b"{"), "not JSON"),
     "nested deep": (_other_json(b"[" * 100_000), "nested too deep"),
     "not UTF-8": (_other_json(b"\xff\xfe"), "utf-8"),
     "too large": (_other_json(b" " * 100_001), r"100,001 bytes; at most 100,000"),
-    "NaN": (entry("org/bad", score=float("nan")), "score is nan"),
-    "a score of 2": (entry("org/bad", score=2.0), "score is 2.0"),
-    "hostile name": (entry("<img src=x onerror=alert(1)>"), "encoder_id is .<img src=x"),
-    "hidden characters": (entry("org/bad", paradigm="a\u202eb"), "cannot be seen"),
-    "no date": (entry("org/bad", date="9999-99-99T99:99:99+00:00"), "its date is .9999-99-99T"),
-    "a date of other digits": (entry("org/bad", date="２026-01-01T00:00:00+00:00"), "its date is .+uff12026"),
+    "a name twice": (_other_json(b'{"n": 1, "n": 2}'), "a name stands twice"),
+    "NaN": (_measured(float("nan")), "NaN"),
+    "text for a number": (_measured("high"), "measures.a_coat"),
+    "a field more": (entry("org/bad", verified=True), "verified"),
+    "hostile name": (entry("<img src=x onerror=alert(1)>"), "model.id is .<img src=x"),
+    "hidden characters": (entry("org/bad", model={"paradigm": "a\u202eb"}), "cannot be printed"),
+    "no date": (entry("org/bad", date="9999-99-99T99:99:99+00:00"), "its date is 9999-99-99T"),
+    "a date of other digits": (entry("org/bad", date="２026-01-01T00:00:00+00:00"), "date"),
     "a date to come": (entry("org/bad", date="9999-12-31T23:59:59+00:00"), "still to come"),
-    "long text": (entry("org/bad", licence="x" * 501), "longer than 500"),
+    "long text": (entry("org/bad", model={"licence": "x" * 501}), "500"),
     "clips left out": (entry("org/bad", skipped=[{"id": "q/A", "reason": "hard"}]), "leaves out 1 clips"),
+    "edited numbers": (_other_json(made_up("org/bad")["result.json"].replace(b"python", b"python3")), "digest"),
+    "a task that is not installed": (_of_task("b_coat"), "unknown task 'b_coat'; did you mean 'a_coat'"),
     "another's folder": (
         below(folder(made_up("org/bad")).replace("org__bad", "openai__whisper"), made_up("org/bad")),
         "belongs to results/org__bad/1",
     ),
-    "changed later": ({**entry("org/bad"), f"{folder(made_up('org/bad'))}/samples.parquet": b"PAR1"}, "belongs to"),
+    "changed later": (_changed("embeddings.safetensors", b"others"), "belongs to"),
     "no samples": (
         {path: content for path, content in entry("org/bad").items() if path.endswith("json")},
-        r"has no samples.parquet",
+        r"has no samples.csv",
     ),
     "a file too much": ({f"{folder(made_up('org/bad'))}/run.py": b"", **entry("org/bad")}, "no file of a result"),
     "in another place": ({"results/../../etc/passwd": b"", "other/result.json": b"{}"}, "in no place for one"),
@@ -193,7 +220,7 @@ BAD = {
 def test_what_is_wrong_is_listed_and_the_rest_is_shown(read, name):
     files, reason = BAD[name]
     board, _, _ = read({**entry("org/good"), **files})
-    assert "org/good" in {found.result.encoder_id for found in board.entries}
+    assert "org/good" in {entry.model for entry in board.entries}
     assert any(re.search(reason, item.reason) for item in board.rejected), board.rejected
     assert all(item.reason.isprintable() and item.path.isprintable() for item in board.rejected)
     if name != "a file too much":
@@ -213,16 +240,33 @@ class TestForgedVerifications:
         assert reason in only(board.rejected).reason
         assert only(board.rejected).reason.startswith("the entry counts as reported")
 
+    def test_nobody_signed_it(self, read, files):
+        self.check(read, files, verification(files, secret=None), "nobody signed it")
+
+    def test_somebody_else_signed_it(self, read, files):
+        self.check(read, files, verification(files, secret="another secret, of as many words"), "not the checker's")
+
+    def test_no_secret_is_known_here(self, read, files):
+        board, _, _ = read({**below(folder(files), files), **verification(files)}, secret=None)
+        assert only(board.entries).status == "reported"
+        assert "its signature cannot be checked" in only(board.rejected).reason
+
+    def test_a_record_that_contradicts_the_claim(self, read, files):
+        self.check(read, files, verification(files, score=0.9), "it verifies nothing, since a_coat is")
+
+    def test_a_changed_record(self, read, files):
+        place = f"{folder(files, 'verified')}/verification.json"
+        forged = verification(files, submitter="eve")
+        forged[place] = forged[place].replace(b'"eve"', b'"bob"')
+        self.check(read, files, forged, "not the checker's")
+
     def test_another_score_beside_the_record(self, read, files):
         forged = verification(files)
         place = f"{folder(files, 'verified')}/result.json"
-        forged[place] = json.dumps(json.loads(forged[place]) | {"score": 0.99}).encode()
+        values = json.loads(forged[place])
+        values["measures"]["a_coat"] = 0.99
+        forged[place] = written(values)
         self.check(read, files, forged, "another file than verification.json speaks of")
-
-    def test_other_samples_beside_the_record(self, read, files):
-        forged = verification(files)
-        forged[f"{folder(files, 'verified')}/samples.parquet"] = b"PAR1 others"
-        self.check(read, files, forged, "samples.parquet is another file")
 
     def test_the_verification_of_another_entry(self, read, files):
         other = made_up("org/one", 3, embeddings=b"others")
@@ -230,11 +274,11 @@ class TestForgedVerifications:
             folder(files, "verified"),
             {path.rsplit("/", 1)[1]: content for path, content in verification(other).items()},
         )
-        self.check(read, files, forged, "verification of other files")
+        self.check(read, files, forged, "the record of other files")
 
     def test_no_json(self, read, files):
         forged = verification(files) | {f"{folder(files, 'verified')}/verification.json": b"verified!"}
-        self.check(read, files, forged, "no JSON")
+        self.check(read, files, forged, "not JSON")
 
     def test_without_its_result(self, read, files):
         forged = verification(files)
@@ -242,12 +286,12 @@ class TestForgedVerifications:
         self.check(read, files, forged, "has no result.json")
 
     def test_of_an_entry_without_embeddings(self, read, files):
-        bare = {name: content for name, content in files.items() if name != "embeddings.parquet"}
+        bare = {name: content for name, content in files.items() if name != "embeddings.safetensors"}
         forged = below(
             folder(bare, "verified"),
             {path.rsplit("/", 1)[1]: content for path, content in verification(files).items()},
         )
-        self.check(read, bare, forged, "verification of other files")
+        self.check(read, bare, forged, "the record of other files")
 
 
 def test_of_very_many_bad_files_some_are_listed(read):

@@ -51,7 +51,7 @@ def made_up(
     writer.writerows(zip(ids, *(column.tolist() for column in columns.values()), strict=True))
     samples = stream.getvalue().encode()
     means = {name: float(columns[column].mean()) for name, column in sampled.items()}
-    others = {measure.name: 0.1 for measure in info.measures} | {"n": len(ids)}
+    others = {measure.name: 0.1 for measure in info.measures} | {"n": len(ids), info.ranks_by: 0.1 + 0.05 * number}
     flags = {"collapsed": False} if task == "a_tre" else {"degenerate": 0}
     result = {
         "schema_version": 1,
