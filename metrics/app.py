@@ -1,8 +1,8 @@
 """The Space of a metric: a form that scores what is pasted into it, made from the metric's own description.
 
 ``python app.py`` starts it for the metric module beside this file, ``python app.py FOLDER`` for that of a folder. The
-boxes are the metric's features, the table is its ``MEASURES``, words and limits are its ``PAGE``, and its ``example()``
-fills the boxes; nothing else of the project is needed.
+boxes are the metric's features, the table is its ``MEASURES``. Where it has them, its ``PAGE`` gives words, limits and
+further boxes, and its ``example()`` fills the boxes. Nothing else of the project is needed.
 """
 
 from __future__ import annotations
@@ -178,15 +178,19 @@ class Form:
     """What a metric's page does, without the page."""
 
     def __init__(self, path: Path) -> None:
-        """Load the metric of a module, which has ``MEASURES``, ``PAGE`` and ``example``."""
+        """Load the metric of a module, which has ``MEASURES``, and may have ``PAGE`` and ``example``."""
         self.metric = evaluate.load(str(path))
-        self._module = importlib.import_module(type(self.metric).__module__)
-        self.measures: Mapping[str, Mapping[str, Any]] = self._module.MEASURES
-        self.page: Mapping[str, Any] = self._module.PAGE
-        self.limits: Mapping[str, int] = self.page.get("limits", {})
-        self.options: Mapping[str, Mapping[str, Any]] = self.page.get("options", {})
+        module = importlib.import_module(type(self.metric).__module__)
+        page: Mapping[str, Any] = getattr(module, "PAGE", {})
         features = self.metric.features
-        self.boxes = [Box.of(name, label, features.get(name)) for name, label in self.page["inputs"].items()]
+        inputs = page.get("inputs", {name: name for name in features})
+        self.measures: Mapping[str, Mapping[str, Any]] = module.MEASURES
+        self.introduction: str = page.get("introduction", f"# {self.title}\n\n{self.metric.description}")
+        self.warning: str = page.get("warning", "")
+        self.limits: Mapping[str, int] = page.get("limits", {})
+        self.options: Mapping[str, Mapping[str, Any]] = page.get("options", {})
+        self.boxes = [Box.of(name, label, features.get(name)) for name, label in inputs.items()]
+        self._example: Callable[[], Mapping[str, Any]] | None = getattr(module, "example", None)
 
     @property
     def title(self) -> str:
@@ -238,9 +242,9 @@ class Form:
         return "\n".join(["| result | value | what it is |", "| --- | --- | --- |", *rows])
 
     def example(self) -> list[str]:
-        """Texts for the boxes."""
-        values = self._module.example()
-        return [box.text(values[box.name]) for box in self.boxes]
+        """Texts for the boxes: those of the metric's example, empty where it has none."""
+        values = {} if self._example is None else self._example()
+        return [box.text(values.get(box.name, ())) for box in self.boxes]
 
 
 def value_text(value: float | bool | None) -> str:
@@ -279,7 +283,7 @@ def build_page(form: Form) -> gr.Blocks:
     """The page of a metric."""
     page: gr.Blocks = gr.Blocks(title=form.title, analytics_enabled=False)
     with page:
-        gr.Markdown(form.page["introduction"] + "\n" + LIMITS)
+        gr.Markdown(form.introduction + "\n" + LIMITS)
         boxes: list[Any] = []
         for start in range(0, len(form.boxes), 2):
             with gr.Row():
@@ -297,7 +301,7 @@ def build_page(form: Form) -> gr.Blocks:
             fill = gr.Button("Fill in an example")
             run = gr.Button("Compute", variant="primary")
         table = gr.Markdown(min_height=100)
-        gr.Markdown(form.page["warning"])
+        gr.Markdown(form.warning)
         fill.click(form.example, outputs=boxes, api_visibility="private")
         # A refusal must not stand above the scores of what was there before.
         cleared = run.click(str, outputs=table, api_visibility="private", show_progress="hidden", queue=False)
@@ -306,10 +310,10 @@ def build_page(form: Form) -> gr.Blocks:
 
 
 def metric_beside(folder: Path) -> Path:
-    """The only metric module of a folder, or SystemExit: ``FOLDER/NAME.py`` beside this page."""
-    modules = [path for path in folder.glob("*.py") if path.name not in ("app.py", "__init__.py", "__main__.py")]
+    """The only module of a folder that describes a metric's numbers, or SystemExit."""
+    modules = [path for path in folder.glob("*.py") if "\nMEASURES = " in path.read_text("utf-8")]
     if len(modules) != 1:
-        raise SystemExit(f"{folder} must hold one metric module; it has {len(modules)}. Give its folder.")
+        raise SystemExit(f"{folder} must hold one module with MEASURES; it has {len(modules)}. Give a metric's folder.")
     return modules[0]
 
 

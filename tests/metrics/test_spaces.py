@@ -326,8 +326,38 @@ def test_boxes_of_other_features() -> None:
 
 
 def test_page_says_which_module_it_needs(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="must hold one metric module; it has 0"):
+    (tmp_path / "helper.py").write_text("ONE = 1\n")
+    with pytest.raises(SystemExit, match="must hold one module with MEASURES; it has 0"):
         app.metric_beside(tmp_path)
+
+
+SMALL = """
+import datasets
+import evaluate
+
+class Accuracy(evaluate.Metric):
+    def _info(self):
+        features = datasets.Features({name: datasets.Value("string") for name in ("answers", "truth")})
+        return evaluate.MetricInfo(
+            description="How many answers are right.", citation="", inputs_description="", features=features
+        )
+
+    def _compute(self, answers, truth):
+        return {"right": sum(a == t for a, t in zip(answers, truth)) / len(truth), "answers": list(answers)}
+
+MEASURES = {"right": {"heading": "Right", "meaning": "rate of right answers"}}
+"""
+
+
+def test_metric_that_says_nothing_of_its_page_has_one(tmp_path: Path) -> None:
+    (tmp_path / "right.py").write_text(SMALL)
+    (tmp_path / "helper.py").write_text("ONE = 1\n")
+    form = Form(app.metric_beside(tmp_path))
+    assert form.title == "Right"
+    assert form.introduction == "# Right\n\nHow many answers are right."
+    assert values(form.compute("a dog\na cat", "a dog\ntwo cats")) == {"right": "0.500000"}
+    assert form.example() == ["", ""]
+    assert list(app.build_page(form).get_api_info()["named_endpoints"]) == ["/compute"]
 
 
 # ----- the Spaces as they run
