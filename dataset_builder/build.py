@@ -123,7 +123,12 @@ def build_dataset(
         with locked(folder / LOCK_NAME) as held:
             if not held:
                 raise DatasetError(f"another build is running in {folder}; wait for it, or give another folder")
-            _build(data, folder, audio_format, workers, force, progress)
+            try:
+                _build(data, folder, audio_format, workers, force, progress)
+            finally:
+                # Removed while it is held, so that nobody uploads it with the rest; Windows keeps open files.
+                with contextlib.suppress(OSError):
+                    (folder / LOCK_NAME).unlink()
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise

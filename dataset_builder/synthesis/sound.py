@@ -65,7 +65,7 @@ class ToneBank:
         """The clips A, B, C, D of a quadruple, int16 [4, num_samples].
 
         The four share the gain 1 / max(1, largest peak), and A, C and T are rounded to 16 bits before they are added:
-        B - A and D - C are the same samples, so a linear encoder scores A-COAT = 1 exactly. (Rounding B and D instead
+        B - A and D - C are the same samples, so the two steps are one for a linear encoder. (Rounding B and D instead
         costs an encoder that keeps little of T's energy up to 0.003 in the mean.) Without
         ``shared_gain`` each clip has a gain of its own.
         """

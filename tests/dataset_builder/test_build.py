@@ -175,7 +175,9 @@ build_dataset(data, folder, progress=False)
 """
 
 
-@pytest.mark.parametrize("kill_at", [1, 2, 4])
+@pytest.mark.parametrize(
+    "kill_at", [pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow), 4]
+)
 def test_a_killed_build_is_finished_by_a_second_run(tiny_data, tmp_path, kill_at):
     """Killed without a chance to clean up, in each of three shards; the second run ends with the same bytes."""
     killed = tmp_path / "killed"
