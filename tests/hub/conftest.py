@@ -6,12 +6,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .clients import connect, forget, process_environment
 from .guard import sitecustomize as guard
 from .server import LoopbackHub
+
+if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.rendered import RenderedData
 
 RunClient = Callable[..., str]
 ActAs = Callable[[str], None]
@@ -98,3 +102,20 @@ def run_client(start_client: StartClient) -> RunClient:
         return output
 
     return run
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory, tiny_data: RenderedData) -> Path:
+    """A data set as `audio-compositionality build` writes it. Not to be changed."""
+    from audio_compositionality.dataset_builder.build import build_dataset
+
+    return build_dataset(tiny_data, tmp_path_factory.mktemp("built") / "scenes", workers=1, progress=False)
+
+
+@pytest.fixture
+def wheel(monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """The content of the package's wheel, which is not built: that takes seconds."""
+    content = b"a wheel"
+    built = ("audio_compositionality-1.0-py3-none-any.whl", content)
+    monkeypatch.setattr("audio_compositionality.push_scripts.wheel.build_wheel", lambda root: built)
+    return content

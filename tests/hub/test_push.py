@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from dataclasses import replace
-from importlib.resources import files
+from hashlib import sha256
 from pathlib import Path
 
 import datasets
 import evaluate
+import httpx2
 import pytest
 import yaml
 from huggingface_hub import HfApi
 
-from audio_compositionality import push_scripts
-from audio_compositionality.cli.command_line import main
-from audio_compositionality.dataset_builder import BenchmarkConfig, DatasetError, build_dataset, open_benchmark
-from audio_compositionality.hub import Hub, HubError
+from audio_compositionality.cli.main import main
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.manifest import Manifest
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.recipes.base import fingerprint_of
+from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.errors import HubError
 from audio_compositionality.hub.names import dataset_of
 from audio_compositionality.push_scripts.dataset import push_dataset
 from audio_compositionality.push_scripts.spaces import push_leaderboard, push_metrics
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.tasks.registry import list_tasks
 
 from .conftest import ActAs, StartClient
 from .faults import CutUpload, Delay, Drop, Fault, Meanwhile, Status
@@ -43,6 +50,18 @@ def expected(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def fingerprints(source: Path | str, **options: str) -> dict[str, str]:
+    """Of the configurations of data."""
+    data = open_data(source, **options)
+    return {recipe: data.configuration(recipe).fingerprint for recipe in data.recipes}
+
+
+def other_data(tiny_data: RenderedData) -> RenderedData:
+    """Data of which one configuration is another."""
+    settings = tiny_data.settings
+    return RenderedData("other", {**settings, "a_coat": replace(settings["a_coat"], seed=1)})
+
+
 def commits(hub: LoopbackHub, kind: str = "dataset", name: str = DATASET) -> int:
     """Commits of a repository after its first."""
     return len(list(hub.repositories[kind, name].history())) - 1
@@ -53,14 +72,15 @@ def commits(hub: LoopbackHub, kind: str = "dataset", name: str = DATASET) -> int
 
 def test_a_data_set_arrives_as_it_was_built_and_loads(hub: LoopbackHub, built: Path) -> None:
     push = push_dataset(built, "lab", progress=False)
-    found = pushed(hub)
-    registration = yaml.safe_load(found.pop("eval.yaml"))
-    assert found == expected(built)
+    arrived = pushed(hub)
+    registration = yaml.safe_load(arrived.pop("eval.yaml"))
+    assert arrived == expected(built)
+    tasks = [task.info for task in list_tasks() if task.info.recipe in push.recipes]
     assert [(task["id"], task["config"], task["split"]) for task in registration["tasks"]] == [
-        ("a_coat", "a_coat", "test"),
-        ("a_tre", "a_tre", "test"),
+        (task.name, task.recipe, "test") for task in tasks
     ]
-    assert push.fingerprint == open_benchmark(built).fingerprint == open_benchmark(DATASET).fingerprint
+    assert all(task.question in registration["description"] for task in tasks)
+    assert push.recipes == fingerprints(built) == fingerprints(DATASET)
     assert len(datasets.load_dataset(DATASET, "a_coat", split="test")) == 2
     assert commits(hub) == 1
     assert push.commit is not None
@@ -79,9 +99,7 @@ def test_a_second_push_sends_and_commits_nothing(hub: LoopbackHub, built: Path) 
     assert again.commit.oid == first.commit.oid
 
 
-def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(
-    hub: LoopbackHub, built: Path, tiny_config: BenchmarkConfig, tmp_path: Path
-) -> None:
+def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(hub: LoopbackHub, built: Path) -> None:
     push_dataset(built, "lab", progress=False)
     repository = hub.repositories["dataset", DATASET]
     shard = next(name for name in repository.files() if name.startswith("a_coat/"))
@@ -89,19 +107,23 @@ def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(
     push = push_dataset(built, "lab", progress=False)
     assert list(push.changes.send) == [shard]
     assert push.changes.delete == ("a_tre/train-00007-of-00008.parquet",)
-    found = pushed(hub)
-    assert found.pop("notes.txt") == b"mine"
-    assert set(found) == {*expected(built), "eval.yaml"}
+    arrived = pushed(hub)
+    assert arrived.pop("notes.txt") == b"mine"
+    assert set(arrived) == {*expected(built), "eval.yaml"}
 
 
 def test_other_data_replace_what_is_there_and_say_so(
-    hub: LoopbackHub, built: Path, tiny_config: BenchmarkConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    hub: LoopbackHub, built: Path, tiny_data: RenderedData, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     push_dataset(built, "lab", progress=False)
-    other = build_dataset(replace(tiny_config, seed=1), tmp_path / "other", workers=1, progress=False)
+    other = build_dataset(other_data(tiny_data), tmp_path / "other", workers=1, progress=False)
     assert main(["push", "dataset", str(other), "--org", "lab"]) == 0
-    assert open_benchmark(built).fingerprint[:12] in capsys.readouterr().out
-    assert open_benchmark(DATASET).fingerprint == open_benchmark(other).fingerprint
+    printed = capsys.readouterr().out
+    before = fingerprints(built)
+    assert f"a_coat {before['a_coat'][:12]}" in printed
+    # The other configuration is the same, and so are its shards.
+    assert f"a_tre {before['a_tre'][:12]}" not in printed
+    assert fingerprints(DATASET) == fingerprints(other)
 
 
 def test_a_dry_run_lists_and_sends_nothing(hub: LoopbackHub, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +156,7 @@ def test_a_pull_request_is_opened_once(hub: LoopbackHub, built: Path) -> None:
     assert one.commit.url == other.commit.url == f"{hub.url}/datasets/{DATASET}/discussions/1"
     assert len(hub.repositories["dataset", DATASET].discussions) == 1
     assert commits(hub) == 0
-    assert open_benchmark(DATASET, revision="refs/pr/1").fingerprint == open_benchmark(built).fingerprint
+    assert fingerprints(DATASET, revision="refs/pr/1") == fingerprints(built)
 
 
 # What is refused
@@ -156,12 +178,14 @@ def test_a_changed_shard_is_refused_before_anything_is_sent(hub: LoopbackHub, co
     assert not hub.requests
 
 
-def test_shards_of_other_data_are_refused(hub: LoopbackHub, copy: Path, tiny_config: BenchmarkConfig) -> None:
-    # A manifest that agrees with itself and with the hashes, of a configuration that the shards were not built from.
-    manifest = json.loads((copy / "benchmark.json").read_text())
-    manifest["configuration"]["seed"] = 5
-    manifest["fingerprint"] = replace(tiny_config, seed=5).fingerprint
-    (copy / "benchmark.json").write_text(json.dumps(manifest))
+def test_shards_of_other_data_are_refused(hub: LoopbackHub, copy: Path, tiny_data: RenderedData) -> None:
+    # A manifest that agrees with itself and with the digests, of a configuration that the shards were not built from.
+    manifest = Manifest.load(copy / "manifest.json")
+    assert manifest is not None
+    recipe = manifest.recipes["a_coat"]
+    settings = {**recipe.settings, "seed": 5}
+    forged = replace(recipe, settings=settings, fingerprint=fingerprint_of("a_coat", recipe.version, settings))
+    (copy / "manifest.json").write_text(Manifest({**manifest.recipes, "a_coat": forged}).dumps())
     with pytest.raises(DatasetError, match="was built for fingerprint"):
         push_dataset(copy, "lab", progress=False)
     assert not hub.requests
@@ -170,9 +194,9 @@ def test_shards_of_other_data_are_refused(hub: LoopbackHub, copy: Path, tiny_con
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda folder: (folder / "benchmark.json").unlink(), "holds no benchmark.json"),
-        (lambda folder: next(folder.glob("a_coat/*")).unlink(), "is missing or no regular file"),
-        (lambda folder: (folder / "README.md").write_text("# Another"), "is not the card of fingerprint"),
+        (lambda folder: (folder / "manifest.json").unlink(), "holds no manifest.json"),
+        (lambda folder: next(folder.glob("a_coat/*")).unlink(), "is not there"),
+        (lambda folder: (folder / "README.md").write_text("# Another"), "is not the card of these data"),
         (lambda folder: shutil.rmtree(folder), "is no folder"),
     ],
     ids=["no manifest", "a shard is missing", "another card", "nothing"],
@@ -185,8 +209,10 @@ def test_an_incomplete_folder_is_refused(hub: LoopbackHub, copy: Path, spoil: ob
 
 
 def test_an_unfinished_build_is_refused(hub: LoopbackHub, copy: Path) -> None:
-    manifest = json.loads((copy / "benchmark.json").read_text())
-    (copy / "benchmark.json").write_text(json.dumps({**manifest, "shards": {}}))
+    manifest = Manifest.load(copy / "manifest.json")
+    assert manifest is not None
+    unfinished = {**manifest.recipes, "a_tre": replace(manifest.recipes["a_tre"], shards={})}
+    (copy / "manifest.json").write_text(Manifest(unfinished).dumps())
     with pytest.raises(DatasetError, match="has not finished"):
         push_dataset(copy, "lab", progress=False)
 
@@ -264,6 +290,7 @@ PASSING: dict[str, Fault] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", PASSING)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_fault_that_passes_costs_time_alone(
@@ -280,6 +307,7 @@ def test_a_fault_that_passes_costs_time_alone(
         assert waits == [8]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [401, 403])
 @pytest.mark.parametrize("step", STEPS)
 def test_a_refusal_says_what_to_do_and_a_later_push_is_whole(
@@ -296,6 +324,7 @@ def test_a_refusal_says_what_to_do_and_a_later_push_is_whole(
     assert commits(hub) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_fault_that_stays_ends_with_advice(hub: LoopbackHub, built: Path, waits: list[float], step: str) -> None:
     order = hub.faults.order(*STEPS[step], Status(503), times=None)
@@ -339,14 +368,18 @@ def test_a_push_at_the_same_time_loses_nothing_of_either(
 
     hub.faults.order(*STEPS["commit"], Meanwhile(commit), times=times)
     push_dataset(built, "lab", progress=False)
-    found = pushed(hub)
-    assert found.items() >= expected(built).items()
-    assert {f"other-{number}.txt" for number in range(times)} <= set(found)
+    arrived = pushed(hub)
+    assert arrived.items() >= expected(built).items()
+    assert {f"other-{number}.txt" for number in range(times)} <= set(arrived)
     assert commits(hub) == 1 + times
 
 
 def test_the_same_push_at_the_same_time_is_made_once(hub: LoopbackHub, built: Path, waits: list[float]) -> None:
-    content = {**expected(built), "eval.yaml": files(push_scripts).joinpath("eval.yaml").read_bytes()}
+    push_dataset(built, "eve", progress=False)
+    content = {
+        **expected(built),
+        "eval.yaml": hub.repositories["dataset", "eve/audio-compositionality"].read("eval.yaml"),
+    }
     hub.faults.order(
         *STEPS["commit"], Meanwhile(lambda: hub.repositories["dataset", DATASET].commit(content, "the same"))
     )
@@ -363,6 +396,7 @@ push_dataset(sys.argv[1], "lab", progress=False)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_push_that_was_killed_is_finished_by_the_same_command(
     hub: LoopbackHub, built: Path, start_client: StartClient, step: str
@@ -388,17 +422,32 @@ def test_a_push_that_was_killed_is_finished_by_the_same_command(
 # Spaces
 
 
+METRICS = Path(__file__).parents[2] / "metrics"
+
+
 def test_metrics_are_pushed_as_they_are_and_load(hub: LoopbackHub) -> None:
     for push in push_metrics("lab"):
         assert push.commit is not None
         name = push.repository.id.split("/")[1]
-        found = hub.repositories["space", push.repository.id].files()
-        folder = Path(__file__).parents[2] / "metrics" / name
-        here = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-        assert {path: content for path, content in found.items() if path != ".gitattributes"} == here
+        arrived = hub.repositories["space", push.repository.id].files()
+        paths = [path for path in (METRICS / name).iterdir() if path.is_file()] + [METRICS / "app.py"]
+        here = {path.name: path.read_bytes() for path in paths}
+        assert {path: content for path, content in arrived.items() if path != ".gitattributes"} == here
     quadruple = {"a": [[0.0, 0.0]], "b": [[1.0, 0.0]], "c": [[5.0, 5.0]], "d": [[9.0, 5.0]]}
     assert evaluate.load("lab/a_coat").compute(**quadruple)["a_coat"] == 1.0
     assert not any(push.changes for push in push_metrics("lab"))
+
+
+def test_a_metric_of_others_is_pushed_from_its_folder(hub: LoopbackHub, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    with pytest.raises(InputError, match=r"has no mine.py, README.md, requirements.txt"):
+        push_metrics("lab", folders=[folder])
+    for name in ("mine.py", "README.md", "requirements.txt"):
+        (folder / name).write_text("")
+    (push,) = push_metrics("lab", folders=[folder])
+    assert set(push.changes.send) == {"app.py", "mine.py", "README.md", "requirements.txt"}
+    assert push.repository.id == "lab/mine"
 
 
 def test_a_pull_request_on_a_space(hub: LoopbackHub, capsys: pytest.CaptureFixture[str]) -> None:
@@ -411,30 +460,45 @@ def test_a_pull_request_on_a_space(hub: LoopbackHub, capsys: pytest.CaptureFixtu
     assert len(hub.repositories["space", "lab/a_coat"].discussions) == 1
 
 
-def test_the_leaderboard_and_its_results_are_pushed(hub: LoopbackHub) -> None:
+def test_the_leaderboard_and_its_results_are_pushed(hub: LoopbackHub, wheel: bytes) -> None:
     results, space = push_leaderboard("lab")
     assert results.repository.id == "lab/audio-compositionality-results"
     assert list(results.changes.send) == ["README.md"]
-    found = hub.repositories["space", space.repository.id].files()
-    assert {"app.py", "README.md", "requirements.txt", "audio_compositionality/hub/client.py"} <= set(found)
-    assert not [path for path in found if "__pycache__" in path or path.endswith(".pyc")]
+    arrived = hub.repositories["space", space.repository.id].files()
+    name = next(path for path in arrived if path.endswith(".whl"))
+    assert set(arrived) - {".gitattributes"} == {"app.py", "README.md", "requirements.txt", name}
+    assert arrived[name] == wheel
+    line = arrived["requirements.txt"].decode().splitlines()[-1]
+    address = f"{hub.url}/spaces/{space.repository.id}/resolve/main/{name}#sha256={sha256(wheel).hexdigest()}"
+    assert line == f"audio-compositionality[leaderboard] @ {address}"
+    assert httpx2.get(address, follow_redirects=True).content == wheel
     assert not any(push.changes for push in push_leaderboard("lab"))
     # Results that are there are never touched by a push.
     repository = hub.repositories["dataset", results.repository.id]
     repository.commit({"results/x/v1/a_coat-0123456789abcdef/result.json": b"{}"}, "a result")
     old = hub.repositories["space", space.repository.id]
-    old.commit({"audio_compositionality/evaluator/gone.py": b"", "mine.txt": b"mine"}, "by hand")
-    assert push_leaderboard("lab")[1].changes.delete == ("audio_compositionality/evaluator/gone.py",)
+    old.commit({"audio_compositionality-0.9-py3-none-any.whl": b"", "mine.txt": b"mine"}, "by hand")
+    assert push_leaderboard("lab")[1].changes.delete == ("audio_compositionality-0.9-py3-none-any.whl",)
     assert "results/x/v1/a_coat-0123456789abcdef/result.json" in repository.files()
     assert "mine.txt" in old.files()
+
+
+def test_the_card_of_the_results_names_every_task(hub: LoopbackHub, wheel: bytes) -> None:
+    push_leaderboard("lab")
+    card = hub.repositories["dataset", "lab/audio-compositionality-results"].read("README.md").decode()
+    assert all(task.info.question in card for task in list_tasks())
+    assert "$" not in card
 
 
 SPACE_STEPS = {**STEPS, "info": ("GET", "/api/spaces/lab/a_coat/revision/main")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["503", "dropped after"])
 @pytest.mark.parametrize("step", ["info", "create", "tree", "preupload", "card", "commit"])
-def test_a_fault_while_the_leaderboard_is_pushed(hub: LoopbackHub, waits: list[float], step: str, fault: str) -> None:
+def test_a_fault_while_the_leaderboard_is_pushed(
+    hub: LoopbackHub, waits: list[float], wheel: bytes, step: str, fault: str
+) -> None:
     method, path = STEPS[step]
     hub.faults.order(method, path.replace(DATASET, "lab/audio-compositionality-results"), PASSING[fault])
     push_leaderboard("lab")
@@ -442,6 +506,7 @@ def test_a_fault_while_the_leaderboard_is_pushed(hub: LoopbackHub, waits: list[f
     assert commits(hub, "space", "lab/audio-compositionality-leaderboard") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [step for step in STEPS if step not in ("batch", "upload", "verify")])
 @pytest.mark.parametrize("fault", PASSING)
 def test_a_fault_while_metrics_are_pushed(hub: LoopbackHub, waits: list[float], step: str, fault: str) -> None:
