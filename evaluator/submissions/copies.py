@@ -74,6 +74,13 @@ def _written(distances: NDArray[np.float64]) -> list[float]:
     return [round(float(distance), 5) for distance in distances]
 
 
+def is_same_sketch(one: Sketch, other: Sketch) -> bool:
+    """Whether two sketches are of the same embeddings: their distances agree but for what other processors round."""
+    same = (one.clips, one.values) == (other.clips, other.values)
+    pairs = ((one.pairs, other.pairs), (one.radii, other.radii))
+    return same and all(len(a) == len(b) and np.allclose(a, b, rtol=1e-6, atol=2e-5) for a, b in pairs)
+
+
 @dataclass(frozen=True)
 class Earlier:
     """A submission that a new one is compared with.

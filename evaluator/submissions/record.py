@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StrictStr, StringConstraints, model_validator
 
 from audio_compositionality.evaluator.results.result import Result, SampleTable
 from audio_compositionality.evaluator.results.strict import (
@@ -35,7 +35,7 @@ from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import TaskError, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
-from .copies import Sketch
+from .copies import Sketch, is_same_sketch, sketch_of
 from .differences import Difference, differences_of, sample_differences, sample_problem
 from .submission import Submission, is_date, read_result, read_samples
 from .submission_files import (
@@ -84,8 +84,8 @@ class Record(Strict):
 
     schema_version: Literal[1]
     id: Annotated[str, StringConstraints(strict=True, pattern="^[0-9a-f]{16}$")]
-    submission: dict[Literal["embeddings.safetensors", "result.json", "samples.csv"], Sha256]
-    files: dict[Literal["result.json", "samples.csv"], Sha256]
+    submission: dict[StrictStr, Sha256]
+    files: dict[StrictStr, Sha256]
     sketch: Sketch
     versions: Annotated[dict[Text, Text], Field(max_length=100)]
     date: Date
@@ -97,7 +97,7 @@ class Record(Strict):
         # Without embeddings nothing is recomputed.
         if set(self.submission) != {EMBEDDINGS, RESULT, SAMPLES} or set(self.files) != {RESULT, SAMPLES}:
             raise ValueError("it does not speak of all files")
-        if self.id != id_of({str(name): digest for name, digest in self.submission.items()}):
+        if self.id != id_of(self.submission):
             raise ValueError("its id is not made of the files that it speaks of")
         if not is_date(self.date):
             raise ValueError("its date is none")
@@ -198,7 +198,7 @@ def check_record(record: Record, digests: Mapping[str, str], claimed: Result, re
         ResultError: the record is of other files, the two results are not of the same model, data and task, or the
             claim differs from what was computed; `Record.signature` is not looked at, see `check`.
     """
-    if {str(name): digest for name, digest in record.submission.items()} != dict(digests):
+    if record.submission != dict(digests):
         raise ResultError(f"{VERIFICATION}: it is the record of other files")
     result = _recomputed(record, recomputed)
     _check_stated(claimed, result)
@@ -276,6 +276,8 @@ def parse_verification(files: Mapping[str, bytes], name: str | None, submission:
     if problem is not None:
         raise ResultError(f"{SAMPLES} beside {VERIFICATION}: {problem}")
     _check_differences(sample_differences(_info(result), submission.samples, samples))
+    if submission.embeddings is not None and not is_same_sketch(record.sketch, sketch_of(submission.embeddings)):
+        raise ResultError(f"{VERIFICATION}: its sketch is not that of the embeddings of the submission")
     return VerifiedEntry(record, result, samples)
 
 

@@ -89,9 +89,8 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
         embeddings = _named(EMBEDDINGS, files[EMBEDDINGS], RoundedEmbeddings.loads)
         dim = embeddings.values.shape[1]
         if dim != result.model.output_dim:
-            raise ResultError(
-                f"{EMBEDDINGS}: they have {dim:,} numbers each, the result says {result.model.output_dim:,}"
-            )
+            claim = "none" if result.model.output_dim is None else f"{result.model.output_dim:,}"
+            raise ResultError(f"{EMBEDDINGS}: they have {dim:,} numbers each, the result says {claim}")
     return Submission(dict(files), result, samples, embeddings)
 
 

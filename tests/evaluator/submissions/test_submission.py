@@ -351,6 +351,7 @@ def test_a_clock_may_be_wrong_by_some_hours(files, tmp_path):
         ({"model": {"revision": "/"}}, r"model\.revision is '/'"),
         ({"model": {"licence": "x" * 501}}, "at most 500 characters"),
         ({"model": {"output_dim": 2**40}}, "they have 12 numbers each, the result says 1,099,511,627,776"),
+        ({"model": {"output_dim": None}}, "they have 12 numbers each, the result says none"),
         ({"model": {"output_dim": 13}}, "they have 12 numbers each, the result says 13"),
         ({"model": {"options": {"layer": 1, "pooling": "?", "precision": "float32", "compile": False}}}, "pooling is"),
         ({"device": "cpu\x1b[31m"}, "cannot be printed"),

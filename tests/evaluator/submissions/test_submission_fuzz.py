@@ -29,16 +29,12 @@ scalars = st.one_of(
     st.floats(),
     st.text(max_size=30),
     st.text(st.characters(categories=["Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Lu", "Nd"]), max_size=20),
-    st.sampled_from(
-        [0, -1, 2**63, 10**400, "../../etc", "<script>", "\u202e", "\ud800", "=1+1", "f" * 64, "F16", "F32"]
-    ),
+    st.sampled_from([0, -1, 2**63, 10**400, "../../etc", "<script>", "\u202e", "\ud800", "f" * 64, "F16", "F32"]),
 )
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
 )
-chunks = st.binary(max_size=20) | st.sampled_from(
-    [b"\n", b'"', b",", b"{", b"}", b"[" * 3_000, b"\xff", b"NaN", b"1e999"]
-)
+chunks = st.binary(max_size=20) | st.sampled_from([b"\n", b'"', b",", b"{", b"}", b"[" * 3_000, b"\xff", b"NaN"])
 
 
 @pytest.fixture
@@ -147,26 +143,20 @@ def test_values_of_a_record(explore, made, written):
     def run(case):
         path, value = case
         text = (json.dumps(changed(given_values, path, value), indent=1) + "\n").encode()
-        record = Record.loads(text)
-        assert text == written["verification.json"] or _refused(record)
         parse_verification({**written, "verification.json": text}, None, made["a_coat"])
+        check(Record.loads(text), SECRET)
+        assert text == written["verification.json"]
 
     explore(st.tuples(st.sampled_from(places_of(given_values)), values), run)
-
-
-def _refused(record):
-    try:
-        check(record, SECRET)
-    except ResultError:
-        return True
-    return False
 
 
 def test_bytes_of_a_record(explore, made, written):
     def run(case):
         name, cut = case
         content = damage(written[name], *cut)
-        parse_verification({**written, name: content}, None, made["a_coat"])
+        record = parse_verification({**written, name: content}, None, made["a_coat"]).record
+        # What nothing else knows of, such as the date, only the signature guards.
+        check(record, SECRET)
         assert content == written[name]
 
     explore(st.tuples(st.sampled_from(sorted(written)), damages), run)

@@ -414,6 +414,11 @@ def test_a_forged_record_of_another_score_contradicts_the_submission(made, writt
     swapped = record_of(written, submission, with_samples(forged(made), score=scores))
     with pytest.raises(ResultError, match="it verifies nothing, since score of"):
         parse_verification(swapped, None, submission)
+    sketch = json.loads(written["verification.json"])["sketch"]
+    for change in ({"values": "0" * 64}, {"pairs": sketch["radii"]}, {"radii": sketch["radii"][1:]}, {"clips": 49}):
+        other = record_of(written, submission, forged(made), sketch=sketch | change)
+        with pytest.raises(ResultError, match="its sketch is not that of the embeddings"):
+            parse_verification(other, None, submission)
     honest = record_of(written, submission, forged(made))
     entry = parse_verification(honest, None, submission)
     with pytest.raises(ResultError, match="its signature is not the checker's"):
