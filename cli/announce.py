@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 def result_line(result: Result) -> str:
     """A result in one line: model, task, the measure that it is ranked by with its interval, and its score."""
+    from audio_compositionality.evaluator.compare.tables import interval_text
     from audio_compositionality.tasks.registry import load_task
 
     info = load_task(result.task).info
     named = dict.fromkeys((info.ranks_by, info.score.name))
     numbers = []
     for measure in map(info.measure, named):
-        value = result.measures[measure.name]
-        interval = result.intervals.get(measure.name)
-        ends = "" if interval is None else f" [{'…'.join(number_text(bound, measure.digits) for bound in interval)}]"
-        numbers.append(f"{measure.heading} {number_text(value, measure.digits)}{ends}")
+        interval = interval_text(result.intervals.get(measure.name), measure.digits)
+        number = number_text(result.measures[measure.name], measure.digits, minus="−")
+        numbers.append(f"{measure.heading} {number} {interval}".rstrip())
     return f"{plain(result.model.id)}, {info.title}: {', '.join(numbers)}"
 
 

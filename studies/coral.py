@@ -205,6 +205,7 @@ def coral_check(
             f"the CORAL check runs in one process, not in {processes.count}; `embed` fills the store of large data in "
             "several, and the check takes the embeddings from there"
         )
+    resolve_device(options.device)
     if isinstance(data, (str, Path)):
         data = open_data(data)
     opened = [open_task(task, data, options.settings) for task in (_default_tasks(data) if tasks is None else tasks)]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from audio_compositionality.evaluator.compare.tables import interval_text
 from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table
-from audio_compositionality.support.text import number_text, shown
+from audio_compositionality.support.text import shown
 
 from .coral import Change, CoralCheck, CoralTask
 
@@ -54,7 +55,7 @@ def _rows(task: CoralTask) -> Sequence[Row]:
 
 
 def _row(title: str, heading: str, change: Change, task: CoralTask) -> Row:
-    interval = "" if change.interval is None else "…".join(number_text(bound, 4) for bound in change.interval)
+    interval = interval_text(change.interval, 4)
     return Row(
         (
             Cell(title),
@@ -62,7 +63,7 @@ def _row(title: str, heading: str, change: Change, task: CoralTask) -> Row:
             Cell(change.before),
             Cell(change.after),
             Cell(change.difference),
-            Cell(interval or None, interval or None),
+            Cell(interval or None),
             Cell(task.n),
             Cell(task.clips),
         )

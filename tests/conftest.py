@@ -99,7 +99,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def few_steps() -> dict[str, Any]:
     """Settings of tasks (`RunOptions.settings`) for tests to which it does not matter how well a model is fitted."""
-    return {"seeds": 1, "max_steps": 10}
+    return {"seeds": [0], "max_steps": 10}
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from audio_compositionality.studies.recordings import MAX_CLIPS, TASK, RecordingError, Recordings
+from audio_compositionality.dataset_builder.data import in_batches
+from audio_compositionality.studies.recordings import MAX_CLIPS, RecordingError, Recordings
+from audio_compositionality.support.errors import InputError
 
 RATE = 8_000
 
@@ -32,21 +34,21 @@ def find(folder, **options):
 
 
 def embeddable(recordings, **options):
-    return list(recordings.batches(TASK, 4, **options))
+    return list(in_batches(recordings.clips(**options), 4))
 
 
 def test_files_are_cut_into_whole_clips_and_a_short_one_is_a_clip(folder):
     write(folder / "a" / "long.flac", seconds=35)
     write(folder / "b" / "short.wav", seconds=1.5)
     write(folder / "b" / "blip.wav", seconds=0.9)
-    found = find(folder)
-    assert found.ids == (
+    recordings = find(folder)
+    assert recordings.clip_ids == (
         "b/short.wav@0s",
         *(f"{number}.wav@0s" for number in range(10)),
         *(f"a/long.flac@{start}s" for start in (0, 10, 20)),
     )
-    assert (found.files, found.available, found.too_short, found.skipped) == (12, 14, 1, [])
-    batches = embeddable(found)
+    assert (recordings.files, recordings.available, recordings.too_short, recordings.skipped) == (12, 14, 1, [])
+    batches = embeddable(recordings)
     assert [batch.waveforms.shape for batch in batches] == [
         (1, 12_000),
         (4, 80_000),
@@ -54,7 +56,7 @@ def test_files_are_cut_into_whole_clips_and_a_short_one_is_a_clip(folder):
         (4, 80_000),
         (1, 80_000),
     ]
-    assert tuple(id for batch in batches for id in batch.ids) == found.ids
+    assert tuple(id for batch in batches for id in batch.ids) == recordings.clip_ids
     long = noise(35)[:, 0]
     clips = np.concatenate([batch.waveforms for batch in batches[1:]])
     np.testing.assert_allclose(clips[-3:], long[:240_000].reshape(3, -1), atol=2e-5)
@@ -77,20 +79,20 @@ def test_other_formats_are_read(folder, suffix):
     assert batch.waveforms.std() > 0.03
 
 
-def test_rows_are_a_part_of_the_clips(folder):
-    found = find(folder)
-    (part,) = embeddable(found, rows=range(3, 6))
-    assert part.ids == found.ids[3:6]
+def test_a_part_of_the_clips_can_be_had(folder):
+    recordings = find(folder)
+    (part,) = embeddable(recordings, wanted=range(3, 6))
+    assert part.ids == recordings.clip_ids[3:6]
 
 
 def test_where_there_are_more_clips_some_are_drawn_and_always_the_same(folder):
     write(folder / "long.wav", seconds=400)
-    found, again, most = find(folder, max_clips=20), find(folder, max_clips=20), find(folder)
-    assert found.available == most.available == len(most.ids) == 50 < MAX_CLIPS
-    assert len(found.ids) == 20
-    assert found.ids == again.ids
-    assert set(found.ids) < set(most.ids)
-    assert found.fingerprint == again.fingerprint != most.fingerprint
+    recordings, again, most = find(folder, max_clips=20), find(folder, max_clips=20), find(folder)
+    assert recordings.available == most.available == len(most.clip_ids) == 50 < MAX_CLIPS
+    assert len(recordings.clip_ids) == 20
+    assert recordings.clip_ids == again.clip_ids
+    assert set(recordings.clip_ids) < set(most.clip_ids)
+    assert recordings.fingerprint == again.fingerprint != most.fingerprint
 
 
 def test_the_fingerprint_is_of_content_and_cut(folder):
@@ -113,7 +115,7 @@ class TestWhatIsNotASoundFile:
         write(folder / ".hidden" / "x.wav")
         (folder / "folder.wav").mkdir()
         os.mkfifo(folder / "pipe.wav")
-        assert (find(folder).ids, find(folder).fingerprint) == (expected.ids, expected.fingerprint)
+        assert (find(folder).clip_ids, find(folder).fingerprint) == (expected.clip_ids, expected.fingerprint)
 
     @pytest.mark.parametrize("content", [b"this is a text", b"", b"RIFF\xff\xff\xff\xffWAVEfmt "])
     def test_under_the_name_of_one_is_an_error_that_names_it(self, folder, content):
@@ -121,9 +123,9 @@ class TestWhatIsNotASoundFile:
         (folder / "a" / "b.wav").write_bytes(content)
         with pytest.raises(RecordingError, match=r"^'a/b\.wav' cannot be read: .*; --skip-invalid leaves it out$"):
             find(folder)
-        found = find(folder, skip_invalid=True)
-        assert len(found.ids) == 10
-        ((skipped),) = found.skipped
+        recordings = find(folder, skip_invalid=True)
+        assert len(recordings.clip_ids) == 10
+        ((skipped),) = recordings.skipped
         assert skipped["id"] == "a/b.wav"
         assert skipped["reason"].startswith("cannot be read: ")
 
@@ -157,10 +159,10 @@ class TestDamagedFiles:
         self.check(folder, "nan.wav", "has values that are not finite")
 
     def test_a_file_that_shrinks_after_it_was_found(self, folder):
-        found = find(folder)
+        recordings = find(folder)
         write(folder / "3.wav", seconds=4)
         with pytest.raises(RecordingError, match=r"'3\.wav@0s' ends after 32,000 of 80,000 samples"):
-            embeddable(found)
+            embeddable(recordings)
 
     def test_a_file_that_claims_to_last_for_days(self, folder):
         """A header of FLAC (its published layout): 36 bits state the number of samples."""
@@ -179,14 +181,14 @@ class TestDamagedFiles:
 class TestNames:
     def test_of_files_are_printable_whatever_they_hold(self, folder):
         os.rename(folder / "0.wav", os.fsencode(folder) + b"/\x1b[31m\n\xff.wav")
-        found = find(folder)
-        assert "\\x1b[31m\\n\\udcff.wav@0s" in found.ids
-        assert all(id.isprintable() for id in found.ids)
-        assert len([id for batch in embeddable(found) for id in batch.ids]) == 10
+        recordings = find(folder)
+        assert "\\x1b[31m\\n\\udcff.wav@0s" in recordings.clip_ids
+        assert all(id.isprintable() for id in recordings.clip_ids)
+        assert len([id for batch in embeddable(recordings) for id in batch.ids]) == 10
 
     def test_with_other_letters_stay(self, folder):
         (folder / "0.wav").rename(folder / "Möwe 海.wav")
-        assert "Möwe 海.wav@0s" in find(folder).ids
+        assert "Möwe 海.wav@0s" in find(folder).clip_ids
 
 
 class TestFoldersOfNoUse:
@@ -211,5 +213,5 @@ class TestFoldersOfNoUse:
             find(folder, skip_invalid=True)
 
     def test_too_few_clips_cannot_be_asked_for(self, folder):
-        with pytest.raises(ValueError, match="max_clips is 9; it must be 10 or more"):
+        with pytest.raises(InputError, match="max_clips is 9; it must be 10 or more"):
             find(folder, max_clips=9)

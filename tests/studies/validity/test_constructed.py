@@ -8,11 +8,35 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from audio_compositionality.studies.validity import constructed
-from audio_compositionality.studies.validity import theory
-from audio_compositionality.studies.validity.constructed import (NONE, ConstructedEncoder, Quadruples, Scenes, additive, anisotropic, bound, constant, counting, loud, noisy, permuted, read_quadruples, read_scenes, saturating)
-from audio_compositionality.studies.validity.theory import (expected_a_coat, expected_constant, expected_maximum_a_coat, expected_noise_constant, expected_oracle, expected_population_a_coat, mean_resultant_length)
 from audio_compositionality.metrics.a_coat.a_coat import a_coat, a_coat_scores
+from audio_compositionality.studies.validity import constructed, theory
+from audio_compositionality.studies.validity.constructed import (
+    NONE,
+    ConstructedEncoder,
+    Quadruples,
+    Scenes,
+    additive,
+    anisotropic,
+    bound,
+    constant,
+    counting,
+    loud,
+    noisy,
+    permuted,
+    read_quadruples,
+    read_scenes,
+    saturating,
+)
+from audio_compositionality.studies.validity.theory import (
+    expected_a_coat,
+    expected_constant,
+    expected_maximum_a_coat,
+    expected_noise_constant,
+    expected_oracle,
+    expected_population_a_coat,
+    mean_resultant_length,
+)
+from audio_compositionality.support.errors import InputError
 
 K, DIM = 3, 24
 
@@ -41,25 +65,25 @@ def test_doctests(module):
 # ----- what the encoders are made from
 
 
-def test_rows_of_a_benchmark_become_scenes(small_benchmark):
-    rows, gains = small_benchmark.rows("a_tre"), small_benchmark.amplitude_gains
-    read = read_scenes(rows, gains)
+def test_rows_become_scenes(small_data):
+    rows = small_data.configuration("a_tre").rows
+    read = read_scenes(rows)
     assert read.num_classes == 3
     assert read.sizes.tolist() == [len(row["metadata"]) for row in rows]
     for row, level, codes in zip(rows, read.levels, read.codes, strict=True):
-        power = sum(gains[source["amplitude_label"]] ** 2 for source in row["metadata"])
+        power = sum(gain**2 for gain in row["gains"])
         assert level == pytest.approx(10 * math.log10(power))
         assert len(set(codes[codes != NONE])) == len(row["metadata"])
     assert read.counts.sum(axis=(1, 2)).tolist() == [4 * len(row["metadata"]) for row in rows]
-    assert read_scenes(rows, None).gains.max() == 1
+    assert read_scenes([{"metadata": row["metadata"]} for row in rows]).gains.max() == 1
 
 
-def test_quadruples_of_a_benchmark_keep_their_sets(small_benchmark):
-    rows = small_benchmark.rows("a_coat")
-    read = read_quadruples(rows, small_benchmark.amplitude_gains)
+def test_quadruples_keep_their_sets(small_data):
+    rows = small_data.configuration("a_coat").rows
+    read = read_quadruples(rows)
     assert len(read) == len(rows)
     for number, row in enumerate(rows):
-        alone = read_quadruples([row], small_benchmark.amplitude_gains)
+        alone = read_quadruples([row])
         for name in "act":
             assert getattr(read, name).sizes[number] == len(row["metadata"][name.upper()])
             assert getattr(alone, name).sizes[0] == len(row["metadata"][name.upper()])
@@ -185,12 +209,12 @@ def test_permutation_moves_a_share_within_groups():
     ],
 )
 def test_weights_out_of_range_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         ConstructedEncoder(**changes)
 
 
 def test_too_few_dimensions_are_refused(quadruples):
-    with pytest.raises(ValueError, match=r"dim is 13; 4 attributes of 3 classes, .* at least 14 dimensions"):
+    with pytest.raises(InputError, match=r"dim is 13; 4 attributes of 3 classes, .* at least 14 dimensions"):
         additive(dim=13).embed(quadruples.a)
 
 
