@@ -30,7 +30,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Samples, Scores, Task
-from audio_compositionality.tasks.registry import list_tasks, load_task
+from audio_compositionality.tasks.registry import list_tasks, load_tasks
 
 from .embed import precision_deviation
 from .opened import OpenedTask, open_task
@@ -77,8 +77,8 @@ def evaluate(
         from audio_compositionality.dataset_builder.opening import open_data
 
         data = open_data(data)
-    chosen = None if tasks is None else [load_task(name) for name in dict.fromkeys(tasks)]
-    return evaluate_models([model], data, chosen, options)
+    named = None if tasks is None else load_tasks(tasks)
+    return evaluate_models([model], data, named, options)
 
 
 def evaluate_models(
@@ -109,11 +109,11 @@ def evaluate_models(
     if options.store is None and processes.count > 1:
         options = replace(options, store=store_root())
     options = replace(options, progress=options.progress and processes.is_main)
-    chosen = _default_tasks(models, data) if tasks is None else list(tasks)
-    for task in chosen:
+    tasks = _default_tasks(models, data) if tasks is None else tasks
+    for task in tasks:
         for model in models:
             check_model_kind(task, model)
-    opened = [open_task(task, data, options.settings) for task in chosen]
+    opened = [open_task(task, data, options.settings) for task in tasks]
     _check_settings(opened, options.settings)
     fit_device = _fit_device(processes.device(options.device))
     earlier = _earlier_results(models, opened, options, processes)

@@ -54,10 +54,10 @@ class OpenedTask:
     def clip_outputs(self, embeddings: NDArray[np.floating]) -> NDArray[np.floating]:
         """The embeddings of `clip_ids`, of those of all clips of the configuration, [clips, dim]."""
         wanted = self.clip_ids
-        known = self.configuration.clip_ids
-        if len(wanted) == len(known) and all(map(str.__eq__, wanted, known)):
+        ids = self.configuration.clip_ids
+        if wanted == list(ids):
             return embeddings
-        places = {id: place for place, id in enumerate(known)}
+        places = {id: place for place, id in enumerate(ids)}
         return embeddings[[places[id] for id in wanted]]
 
     def without(self, clips: Sequence[str]) -> OpenedTask:

@@ -207,7 +207,7 @@ class ShardStore(ABC, Generic[Content]):
 
     @abstractmethod
     def _parse(self, shard: int, content: bytes) -> Content:
-        """The content of a shard's bytes; ValueError where they are not those of this store."""
+        """The content of a shard's bytes; an error where they are not those of this store."""
 
     def _ids_digest(self, shard: int) -> str:
         ids = [self.ids[item] for item in self.items(shard)]
@@ -256,7 +256,7 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
     def _serialise(self, shard: int, content: EmbeddingShard) -> bytes:
         expected = (len(self.items(shard)), self.dim)
         if content.embeddings.shape != expected:
-            raise ValueError(f"shard {shard} has shape {content.embeddings.shape}, but must have {expected}")
+            raise StoreError(f"shard {shard} has shape {content.embeddings.shape}, but must have {expected}")
         values = np.array(content.embeddings, np.float32, order="C")
         values[sorted(content.errors)] = 0
         errors = {str(place): content.errors[place] for place in sorted(content.errors)}
@@ -267,15 +267,15 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
     def _parse(self, shard: int, content: bytes) -> EmbeddingShard:
         facts = json.loads(_metadata(content)["shard"])
         if facts["ids"] != self._ids_digest(shard):
-            raise ValueError("it holds embeddings of another key or of other clips")
+            raise StoreError("it holds embeddings of another key or of other clips")
         values = load(content)["embeddings"]
         expected = (len(self.items(shard)), self.dim)
         if values.shape != expected or values.dtype != np.float32:
-            raise ValueError(f"it holds {values.dtype} {values.shape}, not float32 {expected}")
+            raise StoreError(f"it holds {values.dtype} {values.shape}, not float32 {expected}")
         if _content_digest(values, facts["errors"]) != facts["digest"]:
-            raise ValueError("its content is not what was written")
+            raise StoreError("its content is not what was written")
         if not np.isfinite(values).all():
-            raise ValueError("it has values that are NaN or infinite")
+            raise StoreError("it has values that are NaN or infinite")
         errors = {int(place): str(error) for place, error in facts["errors"].items()}
         embeddings = np.array(values)
         embeddings[sorted(errors)] = np.nan
@@ -311,10 +311,10 @@ class AnswerStore(ShardStore[tuple[str, ...]]):
     def _parse(self, shard: int, content: bytes) -> tuple[str, ...]:
         values = json.loads(content)
         if hashlib.sha256(values["content"].encode()).hexdigest() != values["sha256"]:
-            raise ValueError("its answers are not those that were written")
+            raise StoreError("its answers are not those that were written")
         answers: Any = json.loads(values["content"])
         if answers["ids"] != self._ids_digest(shard):
-            raise ValueError("it holds answers of another key or to other prompts")
+            raise StoreError("it holds answers of another key or to other prompts")
         return tuple(map(str, answers["answers"]))
 
 
