@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import time
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import yaml
 from huggingface_hub import HfApi
 
-from audio_compositionality.cli.command_line import main
-from audio_compositionality.dataset_builder import Benchmark, open_benchmark
-from audio_compositionality.evaluator.results.result import Result, ResultError, load_result
-from audio_compositionality.evaluator.run.evaluation import evaluate_encoder
-from audio_compositionality.hub import HubError
+from audio_compositionality.cli.main import main
+from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, load_result
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.hub.errors import HubError
 from audio_compositionality.push_scripts.dataset import push_dataset
 from audio_compositionality.push_scripts.model_results import model_entries, model_of, variant_of
 from audio_compositionality.push_scripts.submit import Submitted, submit_results
+from audio_compositionality.tasks.registry import load_tasks
 
 from .conftest import StartClient
 from .faults import CutUpload, Delay, Fault, Meanwhile, Status
@@ -34,52 +36,56 @@ pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationW
 RESULTS = "lab/audio-compositionality-results"
 
 
+NAMES = ["embeddings.safetensors", "result.json", "samples.csv"]
+TASKS = ("a_coat", "a_tre")
+
+
 class Energies:
     """An encoder whose id is that of a model on the Hub: energies of a clip in short windows."""
 
-    id = "lab/model"
-    revision = "v1"
-    sample_rate = 32_000
-    output_dim = 12
-    paradigm = "by hand"
+    device = "cpu"
 
-    def embed(self, waveforms: np.ndarray, sample_rate: int) -> np.ndarray:
-        windows = waveforms[:, : waveforms.shape[1] // 12 * 12].reshape(len(waveforms), 12, -1)
+    def __init__(self, id: str = "lab/model") -> None:
+        self.card = ModelCard(id, "v1", 32_000, 12, paradigm="by hand")
+
+    def embed(self, waveforms: Any, sample_rate: int) -> np.ndarray:
+        clips = np.asarray(waveforms)
+        windows = clips[:, : clips.shape[1] // 12 * 12].reshape(len(clips), 12, -1)
         return np.asarray(np.log10((windows**2).mean(axis=2) + 1e-8), np.float32)
 
 
-@pytest.fixture(scope="session")
-def evaluated(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `results` of both tasks on the built data, and their `embeddings`. Not to be changed."""
-    folder = tmp_path_factory.mktemp("evaluated")
+@pytest.fixture(scope="module", autouse=True)
+def _short_fits() -> Iterator[None]:
+    """How well a model is fitted matters elsewhere; a submission has the default settings."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("audio_compositionality.tasks.scoring.FEW_STEPS", 20)
-        evaluate_encoder(
-            Energies(),  # type: ignore[arg-type]
-            built,
-            out=folder / "results",
-            embeddings=folder / "embeddings",
-            device="cpu",
-            progress=False,
-        )
+        patch.setattr("audio_compositionality.tasks.a_tre.FEW_STEPS", 20)
+        yield
+
+
+@pytest.fixture(scope="module")
+def opened_data(built: Path) -> Data:
+    """The built data, opened once: that takes a third of a second."""
+    return open_data(built)
+
+
+@pytest.fixture(scope="module")
+def evaluated(opened_data: Data, _short_fits: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `results` of both tasks on the built data, and their `store`. Not to be changed."""
+    return evaluate_in(tmp_path_factory.mktemp("evaluated"), Energies(), opened_data, TASKS)
+
+
+def evaluate_in(folder: Path, model: Energies, data: Data, tasks: Sequence[str]) -> Path:
+    """Write results and store of a model to a folder."""
+    options = RunOptions(out=folder / "results", store=folder / "store", device="cpu", progress=False)
+    evaluate_models([model], data, load_tasks(tasks), options)
     return folder
 
 
-@pytest.fixture(scope="session")
-def opened_data(built: Path) -> Benchmark:
-    """The built data, opened once: that takes a third of a second."""
-    return open_benchmark(built)
-
-
 @pytest.fixture(autouse=True)
-def same_data(opened_data: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("audio_compositionality.push_scripts.submit.open_data", lambda fingerprint, data: opened_data)
-
-
-@pytest.fixture(autouse=True)
-def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How well A-TRE is fitted matters elsewhere."""
-    monkeypatch.setattr("audio_compositionality.tasks.scoring.FEW_STEPS", 20)
+def _same_data(opened_data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "audio_compositionality.push_scripts.submit.data_with", lambda recipe, fingerprint, data: opened_data
+    )
 
 
 @pytest.fixture
@@ -92,7 +98,7 @@ def leaderboard(hub: LoopbackHub) -> str:
 def submit(evaluated: Path, built: Path, task: str | None = "a_coat", **options: Any) -> Submitted:
     path = evaluated / "results" / ("" if task is None else f"lab__model/v1/{task}.json")
     return submit_results(
-        [path], "lab", data=str(built), embeddings=evaluated / "embeddings", device="cpu", progress=False, **options
+        [path], "lab", data=str(built), store=evaluated / "store", device="cpu", progress=False, **options
     )
 
 
@@ -100,8 +106,8 @@ def opened(hub: LoopbackHub, number: int = 1, kind: str = "dataset", name: str =
     """What a pull request adds."""
     repository = hub.repositories[kind, name]
     main_files = repository.files()
-    found = repository.files(f"refs/pr/{number}")
-    return {path: content for path, content in found.items() if main_files.get(path) != content}
+    files = repository.files(f"refs/pr/{number}")
+    return {path: content for path, content in files.items() if main_files.get(path) != content}
 
 
 def requests(hub: LoopbackHub, kind: str = "dataset", name: str = RESULTS) -> int:
@@ -113,9 +119,8 @@ def is_whole(files: dict[str, bytes]) -> bool:
     folder = {path.rpartition("/")[0] for path in files}
     names = {path.rpartition("/")[2]: content for path, content in files.items()}
     lines = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(names.items()))
-    return folder == {f"results/lab__model/v1/a_coat-{hashlib.sha256(lines.encode()).hexdigest()[:16]}"} and set(
-        names
-    ) == {"result.json", "samples.parquet", "embeddings.parquet"}
+    place = f"results/lab__model/v1/a_coat-{hashlib.sha256(lines.encode()).hexdigest()[:16]}"
+    return folder == {place} and sorted(names) == NAMES
 
 
 # What is submitted
@@ -129,17 +134,15 @@ def test_a_stranger_submits_both_tasks(
     assert submitted.url == f"{hub.url}/datasets/{RESULTS}/discussions/1"
     files = opened(hub)
     assert sorted(path.split("/")[3].split("-")[0] + "/" + path.split("/")[4] for path in files) == [
-        f"{task}/{name}"
-        for task in ("a_coat", "a_tre")
-        for name in ("embeddings.parquet", "result.json", "samples.parquet")
+        f"{task}/{name}" for task in TASKS for name in NAMES
     ]
     for made in submitted.submissions:
-        result = Result.loads(files[f"{made.folder}/result.json"].decode())
+        result = Result.loads(files[f"{made.folder}/result.json"])
         assert made.local is not None
         assert result.score == pytest.approx(made.local.score, abs=1e-2)
-        assert result.paradigm == "by hand"
-        samples = pq.read_table(io.BytesIO(files[f"{made.folder}/samples.parquet"]))
-        assert np.mean(samples["score"].to_numpy()) == pytest.approx(result.score, abs=1e-12)
+        assert result.model.paradigm == "by hand"
+        samples = SampleTable.loads(files[f"{made.folder}/samples.csv"])
+        assert np.mean(samples.columns["score"]) == pytest.approx(result.score, abs=1e-12)
         # Nothing of this machine is sent.
         assert str(evaluated.parent) not in files[f"{made.folder}/result.json"].decode()
     assert hub.repositories["dataset", RESULTS].discussions[0].author == "eve"
@@ -157,8 +160,8 @@ def test_the_same_again_is_no_second_pull_request(
 def test_the_order_of_the_results_does_not_matter_and_options_do(
     hub: LoopbackHub, leaderboard: str, evaluated: Path
 ) -> None:
-    paths = [evaluated / "results" / "lab__model" / "v1" / f"{task}.json" for task in ("a_coat", "a_tre")]
-    options = {"embeddings": evaluated / "embeddings", "device": "cpu", "progress": False}
+    paths = [evaluated / "results" / "lab__model" / "v1" / f"{task}.json" for task in TASKS]
+    options = {"store": evaluated / "store", "device": "cpu", "progress": False}
     bare = submit_results(paths, "lab", with_embeddings=False, **options)  # type: ignore[arg-type]
     whole = submit_results(paths, "lab", **options)  # type: ignore[arg-type]
     assert submit_results(paths[::-1], "lab", **options).url == whole.url != bare.url  # type: ignore[arg-type]
@@ -185,22 +188,19 @@ def test_what_was_merged_cannot_be_submitted_again(
 
 
 def test_the_embeddings_of_another_encoder_are_noticed(
-    hub: LoopbackHub, leaderboard: str, evaluated: Path, built: Path, tmp_path: Path
+    hub: LoopbackHub, leaderboard: str, evaluated: Path, built: Path, opened_data: Data, tmp_path: Path
 ) -> None:
     submit(evaluated, built)
     HfApi().merge_pull_request(RESULTS, 1, repo_type="dataset")
-    other = Energies()
-    other.id = "lab/mine"
-    places = {"out": tmp_path / "results", "embeddings": tmp_path / "embeddings"}
-    evaluate_encoder(other, built, tasks=["a_coat"], device="cpu", progress=False, **places)  # type: ignore[arg-type]
+    folder = evaluate_in(tmp_path, Energies("lab/mine"), opened_data, ["a_coat"])
     with pytest.warns(UserWarning, match=r"the same embeddings as results/lab__model/v1/a_coat-.*maintainers"):
-        submit_results([places["out"]], "lab", embeddings=places["embeddings"], progress=False)
+        submit_results([folder / "results"], "lab", store=folder / "store", progress=False)
     assert requests(hub) == 2
 
 
 def test_without_embeddings(hub: LoopbackHub, leaderboard: str, evaluated: Path, built: Path) -> None:
     made = submit(evaluated, built, with_embeddings=False).submissions[0]
-    assert sorted(path.rpartition("/")[2] for path in opened(hub)) == ["result.json", "samples.parquet"]
+    assert sorted(path.rpartition("/")[2] for path in opened(hub)) == NAMES[1:]
     assert made.result.score == made.local.score  # type: ignore[union-attr]
 
 
@@ -209,9 +209,9 @@ def test_a_dry_run_sends_nothing(
 ) -> None:
     posts = len(hub.made("POST"))
     arguments = ["submit", str(evaluated / "results"), "--org", "lab", "--data", str(built), "--dry-run"]
-    assert main([*arguments, "--embeddings", str(evaluated / "embeddings")]) == 0
+    assert main([*arguments, "--store", str(evaluated / "store")]) == 0
     printed = capsys.readouterr().out
-    assert printed.count("embeddings.parquet") == 2
+    assert printed.count("embeddings.safetensors") == 2
     assert "Nothing was sent" in printed
     assert len(hub.made("POST")) == posts
     assert requests(hub) == 0
@@ -269,7 +269,7 @@ def test_other_entries_of_the_model_stay(hub: LoopbackHub, model: str, evaluated
 def test_tasks_that_are_submitted_one_after_the_other_share_the_models_file(
     hub: LoopbackHub, model: str, evaluated: Path, built: Path
 ) -> None:
-    for task in ("a_coat", "a_tre"):
+    for task in TASKS:
         submit(evaluated, built, task, model_card=True)
     assert requests(hub, "model", model) == 1
     entries = yaml.safe_load(opened(hub, kind="model", name=model)[".eval_results/audio_compositionality.yaml"])
@@ -281,27 +281,34 @@ def test_a_result_on_other_data_is_not_shown_on_the_model(
 ) -> None:
     hub.repositories.create("dataset", "lab/audio-compositionality")
     HfApi().create_repo("lab/model")
-    with pytest.raises(HubError, match=r"benchmark.json"):
+    with pytest.raises(HubError, match=r"manifest.json"):
         submit(evaluated, built, model_card=True)
     assert requests(hub) == 0
 
 
-@pytest.mark.parametrize("encoder", ["random", "untrained:whisper-base", "panns-cnn14", "my_encoder.py:Mine"])
-def test_an_encoder_without_a_model_on_the_hub(evaluated: Path, encoder: str) -> None:
-    result, _ = load_result(evaluated / "results" / "lab__model" / "v1" / "a_coat.json")
-    with pytest.raises(ResultError, match=f"{encoder} has no model repository on the Hub"):
-        model_of(replace(result, encoder_id=encoder))
+@pytest.fixture(scope="module")
+def result(evaluated: Path) -> Result:
+    return load_result(evaluated / "results" / "lab__model" / "v1" / "a_coat.json")[0]
 
 
-def test_the_model_of_a_named_encoder(evaluated: Path) -> None:
-    result, _ = load_result(evaluated / "results" / "lab__model" / "v1" / "a_coat.json")
-    assert model_of(replace(result, encoder_id="whisper-tiny.en")).id == "openai/whisper-tiny.en"
+def changed(result: Result, **changes: Any) -> Result:
+    """The result of another model, or of the same one run otherwise."""
+    return result.model_copy(update={"model": result.model.model_copy(update=changes)})
 
 
-def test_variants_of_an_encoder_have_files_of_their_own(evaluated: Path) -> None:
-    result, _ = load_result(evaluated / "results" / "lab__model" / "v1" / "a_coat.json")
+@pytest.mark.parametrize("model_id", ["random", "untrained:whisper-base", "panns-cnn14", "my_encoder.py:Mine"])
+def test_a_model_without_a_repository_on_the_hub(result: Result, model_id: str) -> None:
+    with pytest.raises(ResultError, match=f"{model_id} has no model repository on the Hub"):
+        model_of(changed(result, id=model_id))
+
+
+def test_the_repository_of_a_named_model(result: Result) -> None:
+    assert model_of(changed(result, id="whisper-tiny.en")).id == "openai/whisper-tiny.en"
+
+
+def test_variants_of_a_model_have_files_of_their_own(result: Result) -> None:
     assert variant_of(result) == ""
-    other = replace(result, options={**result.options, "layer": 3, "pooling": "max"})
+    other = changed(result, options=result.model.options.model_copy(update={"layer": 3, "pooling": "max"}))
     assert variant_of(other) == "layer 3, max pooling"
     assert model_entries("lab", [other], "0" * 40)[0]["notes"] == "layer 3, max pooling"
     assert "notes" not in model_entries("lab", [result], "0" * 40)[0]
@@ -324,6 +331,7 @@ STEPS = {
 """The requests of a submission, in their order."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", PASSING)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_fault_that_passes_costs_time_alone(
@@ -337,6 +345,7 @@ def test_a_fault_that_passes_costs_time_alone(
     assert len(waits) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [401, 403])
 @pytest.mark.parametrize("step", STEPS)
 def test_a_refusal_says_what_to_do_and_the_next_submission_is_whole(
@@ -355,6 +364,7 @@ def test_a_refusal_says_what_to_do_and_the_next_submission_is_whole(
     assert requests(hub) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_fault_that_stays_ends_with_advice(
     hub: LoopbackHub, leaderboard: str, evaluated: Path, built: Path, waits: list[float], step: str
@@ -392,13 +402,13 @@ def test_another_merge_at_the_same_time(
 
 SUBMIT = """
 import sys
-from audio_compositionality.push_scripts.model_results import model_entries, model_of, variant_of
 from audio_compositionality.push_scripts.submit import submit_results
-results, embeddings, data = sys.argv[1:]
-submit_results([results], "lab", data=data, embeddings=embeddings, device="cpu", progress=False)
+results, store, data = sys.argv[1:]
+submit_results([results], "lab", data=data, store=store, device="cpu", progress=False)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_submission_that_was_killed_is_finished_by_the_same_command(
     hub: LoopbackHub,
@@ -410,7 +420,7 @@ def test_a_submission_that_was_killed_is_finished_by_the_same_command(
 ) -> None:
     arguments = (
         str(evaluated / "results" / "lab__model" / "v1" / "a_coat.json"),
-        str(evaluated / "embeddings"),
+        str(evaluated / "store"),
         str(built),
     )
     order = hub.faults.order(*STEPS[step], Delay(60))
@@ -435,6 +445,7 @@ MODEL_STEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", PASSING)
 @pytest.mark.parametrize("step", MODEL_STEPS)
 def test_a_fault_on_the_model(
