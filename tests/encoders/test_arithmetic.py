@@ -76,6 +76,7 @@ def test_a_callers_autocast_changes_nothing(family: str, saved: Saved, make_clip
         np.testing.assert_array_equal(encoder.embed(clips, encoder.card.sample_rate), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     shutil.which("c++") is None and shutil.which("g++") is None, reason="torch.compile needs a C++ compiler"
 )

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -10,12 +9,18 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from rich.console import Console
 
 from audio_compositionality.encoders.base import StagedEncoder, check_waveforms, resample
-from audio_compositionality.encoders.check import CheckResult, all_passed, check_encoder, check_loaded, print_checks
-from audio_compositionality.encoders.check_measures import distances, make_tones, relative_difference
+from audio_compositionality.encoders.check import Check, all_passed, check_model, check_table
+from audio_compositionality.encoders.check_sounds import (
+    cosines,
+    distances,
+    make_bursts,
+    make_tones,
+    relative_difference,
+)
 from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.protocols import ModelCard
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "band_energies.py"
 
@@ -23,13 +28,11 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "band_energies.py"
 class Bands:
     """A sound encoder that is right: log energies of 16 bands at 8 kHz."""
 
-    id = "bands"
-    sample_rate = 8_000
-    output_dim = 16
-    revision = "1"
+    card = ModelCard("bands", "1", 8_000, 16)
+    device = "cpu"
 
     def embed(self, waveforms: Any, sample_rate: int) -> np.ndarray:
-        return self.bands(resample(check_waveforms(waveforms), sample_rate, self.sample_rate))
+        return self.bands(resample(check_waveforms(waveforms), sample_rate, self.card.sample_rate))
 
     def bands(self, clips: np.ndarray) -> np.ndarray:
         power = np.abs(np.fft.rfft(clips)) ** 2 / clips.shape[1] ** 2
@@ -95,7 +98,7 @@ class ForgetsToPool(Bands):
 
 
 class StatesAnotherDimension(Bands):
-    output_dim = 15
+    card = ModelCard("bands", "1", 8_000, 15)
 
 
 class ReturnsDouble(Bands):
@@ -125,13 +128,28 @@ class TakesInt16ForFloat(Bands):
 
 class RefusesTenSeconds(Bands):
     def bands(self, clips: np.ndarray) -> np.ndarray:
-        if clips.shape[1] > 5 * self.sample_rate:
+        if clips.shape[1] > 5 * self.card.sample_rate:
             raise ValueError("clips may last 5 s")
         return super().bands(clips)
 
 
+class HearsTheFirstSecond(Bands):
+    def bands(self, clips: np.ndarray) -> np.ndarray:
+        return super().bands(clips[:, : self.card.sample_rate])
+
+
+class CropsToSevenSeconds(Bands):
+    def bands(self, clips: np.ndarray) -> np.ndarray:
+        return super().bands(clips[:, : 7 * self.card.sample_rate])
+
+
+class DropsQuietSamples(Bands):
+    def bands(self, clips: np.ndarray) -> np.ndarray:
+        return super().bands(np.where(np.abs(clips) < 0.01, np.float32(0), clips))
+
+
 class PadsToTheLongest(StagedEncoder[np.ndarray]):
-    id, sample_rate, output_dim, revision = "pads", 8_000, 16, "1"
+    card = ModelCard("pads", "1", 8_000, 16)
 
     def embed(self, waveforms: Any, sample_rate: int) -> np.ndarray:
         longest = max(len(clip) for clip in waveforms)
@@ -149,20 +167,21 @@ class StagedNaN(PadsToTheLongest):
         return np.full((len(features), 16), np.inf, np.float32)
 
 
-def failures(results: list[CheckResult]) -> list[str]:
-    return [result.name for result in results if result.passed is False]
+def failures(results: list[Check]) -> list[str]:
+    return [result.name for result in results if result.status == "fail"]
 
 
-def by_name(results: list[CheckResult]) -> dict[str, CheckResult]:
+def by_name(results: list[Check]) -> dict[str, Check]:
     return {result.name: result for result in results}
 
 
 def test_a_right_encoder_passes_and_every_check_was_run() -> None:
-    results = list(check_loaded(Bands()))
+    results = check_model(Bands())
     assert failures(results) == []
     assert all_passed(results)
-    assert [result.name for result in results if result.passed] == [
-        "embeds", "finite", "shape", "dtype", "deterministic", "sensitive", "batch", "order", "rate", "int16",
+    assert [result.name for result in results if result.status == "pass"] == [
+        "embeds", "finite", "shape", "dtype", "deterministic", "sensitive", "seconds", "quiet", "batch",
+        "order", "rate", "int16",
     ]  # fmt: skip
     assert not any("not run" in result.value or result.hint for result in results)
 
@@ -187,57 +206,60 @@ def test_a_right_encoder_passes_and_every_check_was_run() -> None:
         (RollsRows, "order"),
         (SortsByPitch, "order"),
         (TakesInt16ForFloat, "int16"),
+        (HearsTheFirstSecond, "seconds"),
+        (CropsToSevenSeconds, "seconds"),
+        (DropsQuietSamples, "quiet"),
         (RefusesTenSeconds, "embeds"),
     ],
 )
 def test_each_fault_fails_the_check_that_looks_for_it_and_no_other(encoder: Callable[[], Any], check: str) -> None:
-    results = list(check_loaded(encoder()))
+    results = check_model(encoder())
     assert failures(results) == [check]
     assert not all_passed(results)
     assert by_name(results)[check].hint
 
 
 def test_what_a_failure_makes_meaningless_is_not_run() -> None:
-    results = by_name(list(check_loaded(IsConstant())))
-    assert results["rate"].passed is results["order"].passed is None
+    results = by_name(check_model(IsConstant()))
+    assert results["rate"].status == results["order"].status == "info"
     assert results["rate"].value == "not run, as 'sensitive' did not pass"
-    assert results["batch"].passed
-    results = by_name(list(check_loaded(IsRandom())))
+    assert results["batch"].status == "pass"
+    results = by_name(check_model(IsRandom()))
     assert {name for name, result in results.items() if "not run" in result.value} == {
-        "sensitive", "batch", "order", "rate", "int16", "level",
+        "sensitive", "seconds", "quiet", "alike", "batch", "order", "rate", "int16", "level",
     }  # fmt: skip
 
 
 def test_messages_hold_what_was_measured() -> None:
-    assert by_name(list(check_loaded(ForgetsToPool())))["shape"].value == "(4, 3, 16), but must be (4, 16)"
-    assert by_name(list(check_loaded(ReturnsDouble())))["dtype"].value == "float64"
-    assert by_name(list(check_loaded(RefusesTenSeconds())))["embeds"].value == "clips may last 5 s"
-    assert by_name(list(check_loaded(LogOfZero())))["finite"].value.startswith("silence: 16 values")
-    assert "clips [3, 0, 1, 2] gave" in by_name(list(check_loaded(ReversesRows())))["order"].value
-    assert "Hz in a clip at 16,000 Hz is closest to" in by_name(list(check_loaded(IgnoresTheRate())))["rate"].value
+    assert by_name(check_model(ForgetsToPool()))["shape"].value == "(4, 3, 16), but must be (4, 16)"
+    assert by_name(check_model(ReturnsDouble()))["dtype"].value == "float64"
+    assert by_name(check_model(RefusesTenSeconds()))["embeds"].value == "ValueError: clips may last 5 s"
+    assert by_name(check_model(LogOfZero()))["finite"].value.startswith("silence: 16 values")
+    assert "clips [3, 0, 1, 2] gave" in by_name(check_model(ReversesRows()))["order"].value
+    assert "Hz in a clip at 16,000 Hz is closest to" in by_name(check_model(IgnoresTheRate()))["rate"].value
 
 
 def test_an_encoder_of_long_clips_only_is_checked_with_these() -> None:
     class LongOnly(Bands):
         def bands(self, clips: np.ndarray) -> np.ndarray:
-            if clips.shape[1] < 9 * self.sample_rate:
+            if clips.shape[1] < 9 * self.card.sample_rate:
                 raise ValueError("clips must last 9 s")
             return super().bands(clips)
 
-    results = list(check_loaded(LongOnly()))
+    results = check_model(LongOnly())
     assert failures(results) == []
-    assert "refused (clips must last 9 s)" in by_name(results)["clips of 2 s"].value
+    assert "refused (ValueError: clips must last 9 s)" in by_name(results)["clips of 2 s"].value
 
 
 @pytest.mark.parametrize("name", ["downsample", "log-mel-statistics", f"{EXAMPLE}:BandEnergies"])
 def test_baselines_and_the_example_pass(name: str) -> None:
-    results = list(check_encoder(name))
+    results = check_model(name)
     assert failures(results) == []
     assert results[0].name == "loads"
 
 
 def test_the_random_baseline_fails_at_other_rates_only() -> None:
-    assert failures(list(check_encoder("random"))) == ["rate"]
+    assert failures(check_model("random")) == ["rate"]
 
 
 @pytest.mark.parametrize("untrained", [False, True])
@@ -252,13 +274,13 @@ def test_a_tiny_whisper_passes(untrained: bool, tmp_path: Path) -> None:
         torch.manual_seed(0)
         transformers.WhisperForConditionalGeneration(config).save_pretrained(tmp_path)
     transformers.WhisperFeatureExtractor(feature_size=80, chunk_length=12).save_pretrained(tmp_path)
-    results = list(check_encoder(f"{'untrained:' if untrained else ''}{tmp_path}", device="cpu"))
+    results = check_model(f"{'untrained:' if untrained else ''}{tmp_path}", device="cpu")
     assert failures(results) == []
 
 
 def test_an_encoder_that_does_not_load() -> None:
-    results = list(check_encoder("wisper-base"))
-    assert [(result.name, result.passed) for result in results] == [("loads", False)]
+    results = check_model("wisper-base")
+    assert [(result.name, result.status) for result in results] == [("loads", "fail")]
     assert "did you mean 'whisper-base'" in results[0].value
     assert not all_passed(results)
 
@@ -268,13 +290,18 @@ def test_an_error_of_the_encoders_own_code_is_a_result(tmp_path: Path) -> None:
         "class Broken:\n    sample_rate = 8000\n    output_dim = 3\n"
         "    def embed(self, waveforms, sample_rate):\n        return {}['no such key']\n"
     )
-    results = by_name(list(check_encoder(f"{tmp_path}/broken.py:Broken")))
-    assert results["loads"].passed
-    assert results["embeds"].passed is False
-    assert results["embeds"].value == "KeyError: 'no such key'"
+    results = by_name(check_model(f"{tmp_path}/broken.py:Broken"))
+    assert results["loads"].status == "pass"
+    assert results["embeds"].status == "fail"
+    assert (
+        results["embeds"].value == "'" + f"{tmp_path}/broken.py:Broken': KeyError in broken.py, line 5: 'no such key'"
+    )
     (tmp_path / "worse.py").write_text("import no_such_module\n")
-    results = by_name(list(check_encoder(f"{tmp_path}/worse.py:Broken")))
-    assert results["loads"].value == "ModuleNotFoundError: No module named 'no_such_module'"
+    results = by_name(check_model(f"{tmp_path}/worse.py:Broken"))
+    assert (
+        results["loads"].value
+        == "'worse.py': ModuleNotFoundError in worse.py, line 1: No module named 'no_such_module'"
+    )
 
 
 def test_tones_are_the_same_sounds_at_every_rate() -> None:
@@ -295,23 +322,39 @@ def test_differences_by_hand() -> None:
     np.testing.assert_allclose(distances(reference, np.zeros((1, 2))), [[5], [1]])
 
 
-def test_results_are_printed_with_what_failures_mean() -> None:
-    text = io.StringIO()
-    console = Console(file=text, width=90)
-    results = [
-        CheckResult("shape", True, "[4, 8] as it must be"),
-        CheckResult("rate", False, "wrong", "Clips are not resampled."),
-        CheckResult("speed", None, "1 clip/s"),
+def test_bursts_by_hand() -> None:
+    bursts = make_bursts(8_000, 3)
+    assert (bursts.shape, bursts.dtype) == ((4, 24_000), np.float32)
+    difference = np.abs(bursts[1:] - bursts[0]).reshape(3, 3, 8_000).max(axis=2) > 0
+    np.testing.assert_array_equal(difference, np.eye(3, dtype=bool))
+
+
+def test_cosines_by_hand() -> None:
+    rows = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    np.testing.assert_allclose(cosines(rows), [[1, 0.5**0.5, 0], [0.5**0.5, 1, 0], [0, 0, 0]], atol=1e-12)
+
+
+def test_embeddings_that_are_nearly_one_are_warned_of() -> None:
+    class NearlyOne(Bands):
+        def bands(self, clips: np.ndarray) -> np.ndarray:
+            return super().bands(clips) + np.float32(1000)
+
+    results = by_name(check_model(NearlyOne()))
+    assert results["alike"].status == "warn"
+    assert "untrained twin" in results["alike"].hint
+    assert by_name(check_model(Bands()))["alike"].status == "info"
+    assert failures(list(results.values())) == []
+
+
+def test_results_as_a_table() -> None:
+    results = [Check("shape", "pass", "[4, 8]"), Check("rate", "fail", "wrong", "Clips are not resampled.")]
+    table = check_table(results, "mine")
+    assert [[cell.value for cell in row.cells] for row in table.rows] == [
+        ["shape", "pass", "[4, 8]"],
+        ["rate", "fail", "wrong"],
     ]
-    assert not print_checks(results, console)
-    printed = text.getvalue()
-    assert "pass  shape" in printed
-    assert "[4, 8] as it must be" in printed
-    assert "FAIL  rate" in printed
-    assert "info  speed" in printed
-    assert "Clips are not resampled." in printed
-    assert print_checks(results[:1], Console(file=io.StringIO()))
+    assert table.legend == ("rate: Clips are not resampled.",)
 
 
 def test_a_loaded_encoder_of_the_library_can_be_checked() -> None:
-    assert all_passed(check_loaded(load_model("log-mel-statistics")))
+    assert all_passed(check_model(load_model("log-mel-statistics")))

@@ -12,6 +12,7 @@ import torch
 from audio_compositionality.encoders.base import ClipError, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches, embed_dataset
+from audio_compositionality.encoders.protocols import ModelCard
 
 
 @dataclass
@@ -25,10 +26,7 @@ class Batch:
 class Peak(StagedEncoder[np.ndarray]):
     """Embeds a clip as its first two samples."""
 
-    id = "peak"
-    sample_rate = 16_000
-    output_dim = 2
-    revision = "v1"
+    card = ModelCard("peak", "v1", 16_000, 2)
 
     def _extract_features(self, clips):
         return clips
@@ -70,7 +68,8 @@ def test_equals_embed_for_a_real_encoder() -> None:
 
 def test_an_encoder_without_stages_is_given_whole_batches() -> None:
     class Whole:
-        id, sample_rate, output_dim, revision = "whole", 16_000, 1, "v1"
+        card = ModelCard("whole", "v1", 16_000, 1)
+        device = "cpu"
 
         def embed(self, waveforms, sample_rate):
             assert sample_rate == 16_000
@@ -276,7 +275,7 @@ class TestSkipInvalid:
         weights = torch.from_numpy(np.random.default_rng(0).normal(size=(100, 33)).astype(np.float32))
 
         class Product(Peak):
-            output_dim = 33
+            card = ModelCard("product", "v1", 16_000, 33)
 
             def _run_model(self, features):
                 return (torch.from_numpy(features) @ weights).numpy()
@@ -291,7 +290,8 @@ class TestSkipInvalid:
 
     def test_an_encoder_without_stages(self) -> None:
         class Whole:
-            id, sample_rate, output_dim, revision = "whole", 16_000, 1, "v1"
+            card = ModelCard("whole", "v1", 16_000, 1)
+            device = "cpu"
 
             def embed(self, waveforms, sample_rate):
                 return np.where(np.isclose(waveforms[:, :1], 0.001), np.nan, waveforms[:, :1])

@@ -6,6 +6,7 @@ import pytest
 from compare import DIRECT, compare_directly, compare_with_fixture, fixtures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", fixtures())
 def test_same_embeddings_as_the_reference_had(encoder: str, tmp_path: Path) -> None:
     comparison = compare_with_fixture(encoder, tmp_path)

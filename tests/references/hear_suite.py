@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from tiny_whisper import save_tiny_whisper
 
-from audio_compositionality.encoders.check import check_loaded
+from audio_compositionality.encoders.check import check_model
 from audio_compositionality.encoders.loading.registry import load_model
 
 
@@ -57,7 +57,7 @@ def theirs_in_ours() -> None:
     expected = baseline.get_scene_embeddings(torch.from_numpy(clips), baseline.load_model()).numpy()
     np.testing.assert_allclose(encoder.embed(clips, 44_100), expected, rtol=1e-5, atol=1e-5)
     assert encoder.card.revision.startswith("2021.1.1-weights-"), encoder.card.revision
-    failed = [result for result in check_loaded(encoder) if result.passed is False]
+    failed = [check for check in check_model(encoder) if check.status == "fail"]
     assert not failed, failed
 
 

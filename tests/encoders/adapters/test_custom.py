@@ -10,12 +10,13 @@ import pytest
 import torch
 from scipy.signal import resample_poly
 
-from audio_compositionality.encoders.adapters.custom import count_parameters, device_of, weights_digest
-from audio_compositionality.encoders.loading.registry import has_untrained_twin, list_models, load_model
+from audio_compositionality.encoders.adapters.custom import ModelCodeError, count_parameters, device_of, weights_digest
+from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.loading.registry import has_untrained_twin, list_models, load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_dataset
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "band_energies.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "band_energies.py"
 
 Write = Callable[..., str]
 
@@ -145,16 +146,13 @@ def test_a_staged_encoder_without_its_attributes(write: Write) -> None:
 from audio_compositionality.encoders.base import StagedEncoder
 
 class Half(StagedEncoder):
-    id = "half"
-    sample_rate = 8_000
-
     def _extract_features(self, clips):
         return clips
 
     def _run_model(self, features):
         return features[:, :2]
 """
-    with pytest.raises(ValueError, match=r"mine\.py:Half' has no output_dim, revision; a StagedEncoder sets"):
+    with pytest.raises(ValueError, match=r"mine\.py:Half' has no card; a StagedEncoder sets"):
         load_model(write(text, "Half"))
 
 
@@ -195,11 +193,11 @@ def test_a_device_is_passed_on(write: Write) -> None:
 
 def test_a_staged_encoder_is_used_as_it_is(write: Write) -> None:
     text = """
-import numpy as np
 from audio_compositionality.encoders.base import StagedEncoder
+from audio_compositionality.encoders.protocols import ModelCard
 
 class Mine(StagedEncoder):
-    id, sample_rate, output_dim, revision = "mine", 16_000, 2, "r"
+    card = ModelCard("mine", "r", 16_000, 2)
 
     def _extract_features(self, clips):
         return clips
@@ -235,16 +233,16 @@ def test_two_files_of_one_name_do_not_mix(write: Write, tmp_path: Path) -> None:
     first = load_model(write(MINIMAL))
     second = load_model(write(MINIMAL.replace("8_000", "4_000"), file="other/mine.py"))
     changed = load_model(write(MINIMAL.replace("8_000", "6_000")))
-    assert [e.sample_rate for e in (first, second, changed)] == [8_000, 4_000, 6_000]
-    assert len({e.revision for e in (first, second, changed)}) == 3
+    assert [e.card.sample_rate for e in (first, second, changed)] == [8_000, 4_000, 6_000]
+    assert len({e.card.revision for e in (first, second, changed)}) == 3
 
 
 @pytest.mark.parametrize(
     ("text", "name", "message"),
     [
-        (MINIMAL, "Minimum", r"'mine\.py' has no class 'Minimum'; did you mean 'Minimal'"),
-        (MINIMAL, "Transformer", r"'mine\.py' has no class 'Transformer'; its classes are Minimal"),
-        ("x = 1", "Mine", "its classes are none"),
+        (MINIMAL, "Minimum", r"'mine\.py' has no class 'Minimum': did you mean 'Minimal'"),
+        (MINIMAL, "Transformer", r"'mine\.py' has no class 'Transformer': Valid: Minimal"),
+        ("x = 1", "Mine", "has no class 'Mine'"),
         ("x = 1", "x", "mine.py:x' is a int; it must be a class"),
         (
             "class A:\n    def __init__(self, path, *, size, rate=3): pass",
@@ -333,13 +331,40 @@ def test_other_peoples_code_has_no_untrained_twin(write: Write) -> None:
 
 def test_an_error_in_the_file_is_shown_with_where_it_came_from(write: Write) -> None:
     modules = set(sys.modules)
-    with pytest.raises(ZeroDivisionError) as caught:
-        load_model(write("1 / 0"))
-    assert caught.value.__notes__ == ["while running 'mine.py' to load an encoder"]
+    with pytest.raises(ModelCodeError, match=r"'mine\.py': ZeroDivisionError in mine\.py, line 2: division by zero"):
+        load_model(write("\n1 / 0"))
     assert set(sys.modules) == modules
-    with pytest.raises(KeyError) as raised:
+    with pytest.raises(ModelCodeError, match=r"mine\.py:Minimal': KeyError in mine\.py, line 2: 'x'"):
         load_model(write("class Minimal:\n    def __init__(self): {}['x']"))
-    assert "while making the encoder" in raised.value.__notes__[0]
+    with pytest.raises(ModelCodeError, match=r"SyntaxError in mine\.py, line 1"):
+        load_model(write("class class"))
+
+
+def test_an_error_of_the_class_names_its_line_and_keeps_its_cause(write: Write) -> None:
+    text = MINIMAL.replace("    sample_rate = 8_000", "    sample_rate, output_dim = 8_000, 3")
+    encoder = load_model(write(text.replace("self.seen = waveforms, sample_rate", "np.zeros(3).reshape(5)")))
+    with pytest.raises(ModelCodeError, match=r"ValueError in mine\.py, line 8: cannot reshape") as caught:
+        encoder.embed(np.zeros((1, 80)), 8_000)
+    assert isinstance(caught.value.__cause__, ValueError)
+    encoder = load_model(write(text.replace("self.seen = waveforms, sample_rate", "raise MemoryError")))
+    with pytest.raises(MemoryError):
+        encoder.embed(np.zeros((1, 80)), 8_000)
+
+
+def test_a_language_model_is_used_as_it_is(write: Write) -> None:
+    text = """
+from audio_compositionality.encoders.protocols import ModelCard
+
+class Answers:
+    card = ModelCard("answers", "1", 16_000, None)
+    device = "cpu"
+
+    def answer(self, clips, prompts):
+        return ["yes"] * len(clips)
+"""
+    assert load_model(write(text, "Answers")).answer([None], ["?"]) == ["yes"]
+    with pytest.raises(ModelError, match="is a Answers, which embeds no sound"):
+        load_encoder(write(text, "Answers"))
 
 
 @pytest.fixture

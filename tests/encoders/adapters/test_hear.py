@@ -79,9 +79,9 @@ def test_weights_are_passed_on_and_recorded(module: str, tmp_path: Path, make_cl
     plain, doubled = load_model(f"hear:{module}"), load_model(f"hear:{module}:{path}")
     clips = make_clips(16_000, 1)
     np.testing.assert_allclose(doubled.embed(clips, 16_000), 2 * plain.embed(clips, 16_000), rtol=1e-5)
-    assert plain.card.revision != doubled.revision
+    assert plain.card.revision != doubled.card.revision
     assert plain.card.revision.startswith("source-")
-    assert plain.card.weights_sha256 != doubled.weights_sha256
+    assert plain.card.weights_sha256 != doubled.card.weights_sha256
 
 
 def test_a_file_is_hashed_where_the_model_holds_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_a_clip_shorter_than_a_hop_has_one_timestamp() -> None:
 
 
 def test_the_model_path_must_be_an_encoder() -> None:
-    with pytest.raises(ValueError, match="pass an encoder's id as the model's path, such as --model whisper-base"):
+    with pytest.raises(ValueError, match="pass a model's name as its path, such as --model whisper-base"):
         hear.load_model()
     with pytest.raises(ValueError, match="did you mean 'whisper-base'"):
         hear.load_model("wisper-base")

@@ -86,7 +86,7 @@ def test_their_model_gets_clips_at_the_rate_that_it_states(
     assert model.calls[-1] == ("metadata", [(8_000, 8_000)] * 3)
     expected = np.sqrt((resample_poly(clips, 1, 2, axis=1) ** 2).mean(axis=1))
     np.testing.assert_allclose(embeddings[:, 1], expected, rtol=0.02)
-    assert adapter.MtebEncoder(Theirs(), "x", "r").sample_rate == 32_000
+    assert adapter.MtebEncoder(Theirs(), "x", "r").card.sample_rate == 32_000
 
 
 def test_output_of_another_shape(monkeypatch: pytest.MonkeyPatch) -> None:

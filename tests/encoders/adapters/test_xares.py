@@ -51,7 +51,7 @@ def test_their_frames_are_pooled(theirs: str, make_clips: MakeClips) -> None:
     assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim) == ("xares:FramesEncoder", 16_000, 3)
     np.testing.assert_allclose(encoder.embed(clips, 16_000), expected_frames(clips).mean(1), atol=1e-6)
     loudest = load_model(theirs, device="cpu", options=EncoderOptions(pooling="max"))
-    assert loudest.id == "xares:FramesEncoder@pooling=max"
+    assert loudest.card.id == "xares:FramesEncoder@pooling=max"
     np.testing.assert_allclose(loudest.embed(clips, 16_000), expected_frames(clips).max(1), atol=1e-6)
     assert isinstance(encoder, ModelEncoder)
     frames, seconds = encoder.embed_frames(clips, 16_000)
@@ -65,8 +65,8 @@ def test_their_revision_follows_code_and_weights(theirs: str, tmp_path: Path) ->
     assert first.card.revision == load_model(theirs).card.revision
     (tmp_path / "frames_encoder.py").write_text(THEIRS.replace("1.0, 2.0, 3.0", "1.0, 2.0, 4.0"))
     changed = load_model(theirs)
-    assert changed.weights_sha256 != first.card.weights_sha256
-    assert changed.revision.partition("-weights-")[0] != first.card.revision.partition("-weights-")[0]
+    assert changed.card.weights_sha256 != first.card.weights_sha256
+    assert changed.card.revision.partition("-weights-")[0] != first.card.revision.partition("-weights-")[0]
 
 
 @pytest.mark.parametrize(
@@ -145,13 +145,13 @@ def test_a_class_without_an_encoder() -> None:
     class EmptyEncoder(xares.XaresEncoder):
         pass
 
-    with pytest.raises(ValueError, match="EmptyEncoder names no encoder: set encoder_id"):
+    with pytest.raises(ValueError, match="EmptyEncoder names no model: set model_name"):
         EmptyEncoder()
 
 
 def test_ours_in_theirs_in_ours(tmp_path: Path, saved: Saved, make_clips: MakeClips) -> None:
     (tmp_path / "around.py").write_text(
-        "from audio_compositionality.encoders import xares\n\n\n"
+        "from audio_compositionality.encoders.adapters import xares\n\n\n"
         f"class AroundEncoder(xares.XaresEncoder):\n    model_name = {str(saved('whisper'))!r}\n"
     )
     clips = make_clips(16_000, 2)

@@ -213,6 +213,7 @@ def test_an_object_beside_the_weights_is_refused_and_not_made(tmp_path: Path) ->
         load_model(f"panns-cnn14={path}", device="cpu")
 
 
+@pytest.mark.slow
 def test_untrained_and_of_full_size() -> None:
     encoder = load_model("untrained:panns-cnn14", device="cpu", seed=3)
     assert (encoder.card.id, encoder.card.revision, encoder.card.weights_sha256) == (

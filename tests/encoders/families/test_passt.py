@@ -169,9 +169,7 @@ def test_lengths(load: Callable[..., ModelEncoder]) -> None:
     encoder = load()
     assert encoder.embed_frames(np.zeros((1, 4801)), RATE)[0].shape == (1, 1, DIM)
     assert encoder.embed_frames(np.zeros((1, 320_000)), RATE)[0].shape == (1, 99, DIM)
-    with pytest.raises(
-        ValueError, match=r"clips of 4800 samples at 32000 Hz are shorter than one frame of 'passt-s' \(4801"
-    ):
+    with pytest.raises(ValueError, match=r"clips of 4800 samples at 32000 Hz are shorter than one frame of.*\(4801"):
         encoder.embed(np.zeros((1, 4800)), RATE)
     with pytest.raises(ValueError, match=r"clips last 10\.5 s, but 'passt-s' takes 10 s at most; cut them before"):
         encoder.embed(np.zeros((1, 336_000)), RATE)
@@ -189,6 +187,7 @@ def test_every_weight_is_accounted_for(small: None) -> None:
             load_exactly(passt.Passt(), convert_passt(wrong), "file", ("head.", "head_dist."))
 
 
+@pytest.mark.slow
 def test_untrained_and_of_full_size() -> None:
     encoder = load_model("untrained:passt-s", device="cpu", seed=3)
     assert (encoder.card.id, encoder.card.revision, encoder.card.weights_sha256) == (

@@ -82,7 +82,7 @@ def test_real_weights(real_whisper: Path, make_clips: MakeClips) -> None:
     assert relative_error(together, alone) < 1e-4
 
     untrained = load_model(f"untrained:{real_whisper}")
-    assert untrained.id == f"untrained:{real_whisper.name}"
+    assert untrained.card.id == f"untrained:{real_whisper.name}"
     assert untrained.output_dim == encoder.card.output_dim
     assert relative_error(untrained.embed(clips[:1], 16_000), together[:1]) > 0.1
 
