@@ -147,7 +147,14 @@ def _cells(difference: Difference) -> tuple[Cell, ...]:
     apart = None if claimed is None or recomputed is None else abs(claimed - recomputed)
     verdict = "only told" if tolerance is None else "holds" if difference.holds else "differs"
     small = (Cell(x, None if x is None else f"{x:.1e}") for x in (apart, tolerance))
-    return Cell(difference.name), Cell(claimed), Cell(recomputed), *small, Cell(verdict)
+    numbers = (Cell(x, _count(x, claimed, recomputed)) for x in (claimed, recomputed))
+    return Cell(difference.name), *numbers, *small, Cell(verdict)
+
+
+def _count(value: float | None, *both: float | None) -> str | None:
+    """How a whole number is shown where both are; None of any other, which has the column's digits."""
+    whole = value is not None and all(x is not None and x == round(x) for x in both)
+    return number_text(value, 0) if whole else None
 
 
 def _record_table(folder: Path, secret: str | None, where: str) -> Table:
@@ -159,16 +166,20 @@ def _record_table(folder: Path, secret: str | None, where: str) -> Table:
     name = name_in_repository(folder)
     if name is None:
         raise ResultError("it is a record outside a results repository: its submission cannot be found")
-    submission_folder = folder.absolute().parents[3] / name.replace("verified/", "results/", 1)
-    submission = read_submission(submission_folder, name.replace("verified/", "results/", 1))
+    submitted = name.replace("verified/", "results/", 1)
+    try:
+        submission = read_submission(folder.absolute().parents[3] / submitted, submitted)
+    except ResultError as error:
+        raise ResultError(f"its submission {submitted} cannot be used: {error}") from None
     entry = read_verification(folder, submission, name)
-    signed = "signed with the secret of this environment" if check(entry.record, secret) else "signature not checked"
+    checked = check(entry.record, secret)
     caption = f"Record of {_caption(entry.result.task, entry.result.model.id, where)}"
-    columns = (Column("record", numeric=False), Column("", numeric=False))
+    columns = (Column("record", numeric=False), Column("content", numeric=False))
     facts = {
         "date": entry.record.date,
         "submitter": entry.record.submitter or "–",
-        "signature": signed,
+        "signature": "the checker's" if checked else "not checked: that takes the checker's secret",
     }
     rows = tuple(Row((Cell(name), Cell(value))) for name, value in facts.items())
-    return Table(caption, columns, rows, ("the record agrees with its submission",))
+    verdict = "signed by the checker" if checked else "signature not checked"
+    return Table(caption, columns, rows, (f"consistent with its submission; {verdict}",))
