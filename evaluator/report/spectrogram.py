@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 from scipy.signal import ShortTimeFFT, get_window
 
+from audio_compositionality.support.errors import InputError
+
 Floats = NDArray[np.float64]
 
 WIDTH, HEIGHT = 320, 120
@@ -45,19 +47,19 @@ def spectrogram(waveform: ArrayLike, sample_rate: int) -> Floats:
         octave; the columns are equal parts of the clip.
 
     Raises:
-        ValueError: if the waveform is not [samples] with one sample or more, not finite or not in -1…1, or the sample
+        InputError: if the waveform is not [samples] with one sample or more, not finite or not in -1…1, or the sample
             rate is below 2 · LOWEST.
     """
     samples = np.asarray(waveform, np.float64)
     if samples.ndim != 1 or not len(samples):
-        raise ValueError(f"a waveform of shape {samples.shape} has no spectrogram: it must be [samples], one or more")
+        raise InputError(f"a waveform of shape {samples.shape} has no spectrogram: it must be [samples], one or more")
     if not np.isfinite(samples).all():
         place = int(np.flatnonzero(~np.isfinite(samples))[0])
-        raise ValueError(f"samples must be finite; sample {place} is {samples[place]}")
+        raise InputError(f"samples must be finite; sample {place} is {samples[place]}")
     if (peak := np.abs(samples).max()) > 1:
-        raise ValueError(f"samples must be in -1…1, but reach {peak:g}; divide those of 16 bits by 32,768")
+        raise InputError(f"samples must be in -1…1, but reach {peak:g}; divide those of 16 bits by 32,768")
     if sample_rate < 2 * LOWEST:
-        raise ValueError(f"the sample rate is {sample_rate} Hz, but must be at least {2 * LOWEST:.0f}")
+        raise InputError(f"the sample rate is {sample_rate} Hz, but must be at least {2 * LOWEST:.0f}")
     frequencies, level = _levels(samples, sample_rate)
     edges = np.geomspace(LOWEST, HIGHEST, HEIGHT + 1)
     rows = _interpolated(level, np.sqrt(edges[:-1] * edges[1:]), frequencies)
@@ -74,7 +76,7 @@ def spectrogram_png(waveform: ArrayLike, sample_rate: int) -> bytes:
     Levels are absolute, so that clips can be compared by eye.
 
     Raises:
-        ValueError: as `spectrogram`.
+        InputError: as `spectrogram`.
     """
     levels = np.rint((1 - spectrogram(waveform, sample_rate) / FLOOR) * (_LEVELS - 1)).astype(np.uint8)
     image = Image.frombytes("P", (WIDTH, HEIGHT), levels.tobytes())

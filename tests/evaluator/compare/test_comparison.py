@@ -38,7 +38,7 @@ def save_again(folder, result, table, **changes):
 
 def called(data, source):
     """The same data, opened from elsewhere."""
-    return RenderedData(source, {recipe: data.configuration(recipe).settings for recipe in data.recipes})
+    return RenderedData(source, data.settings)
 
 
 def test_results_of_a_folder_by_task_the_highest_first(results):

@@ -25,6 +25,7 @@ from audio_compositionality.evaluator.compare.statistics import (
     mean_intervals,
     paired_t_test,
 )
+from audio_compositionality.support.errors import InputError
 
 
 @pytest.fixture
@@ -130,7 +131,7 @@ def test_too_few_clusters_get_no_interval_and_no_test(scores):
     ],
 )
 def test_wrong_arrays_are_refused(values, clusters, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         mean_intervals(values, clusters)
 
 

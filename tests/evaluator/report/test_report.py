@@ -1,9 +1,12 @@
+"""The report: what is on the page is what was computed, whoever named it, for any task."""
+
+from __future__ import annotations
+
 import base64
 import errno
 import hashlib
 import io
 import re
-import shutil
 import socket
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -15,17 +18,25 @@ import pytest
 import soundfile
 from PIL import Image
 
-from audio_compositionality.dataset_builder import RenderedBenchmark, build_dataset, open_benchmark
-from audio_compositionality.dataset_builder.benchmark import ClipBatch
-from audio_compositionality.evaluator import ResultError, write_report
-from audio_compositionality.cli.command_line import main
+from audio_compositionality.dataset_builder.rendered import RenderedConfiguration, RenderedData
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.report.report.listening import PLAYBACK_GAIN, chosen_samples, encode_mp3, find_samples, hear_samples
-from audio_compositionality.evaluator.report.report.report_tables import listed, number_text
-from audio_compositionality.evaluator.compare.table_formats import write_comparisons
+from audio_compositionality.evaluator.report import listening, sections
+from audio_compositionality.evaluator.report import page as page_module
+from audio_compositionality.evaluator.report.listening import (
+    PLAYBACK_GAIN,
+    choose_samples,
+    encode_mp3,
+    hear_samples,
+    outermost,
+)
+from audio_compositionality.evaluator.report.page import write_report
+from audio_compositionality.evaluator.results.result import ResultError
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import number_text
 
-ENCODERS = ("random", "log-mel-statistics", "org/one", "untrained:org/one", "org/two")
+MODELS = ("random", "log-mel-statistics", "org/one", "untrained:org/one", "org/two")
 TRAINED = ("org/one", "org/two")
+
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
 
@@ -92,45 +103,59 @@ class Page(HTMLParser):
         return found
 
 
+def called(data, source):
+    """The same data, opened from elsewhere."""
+    return RenderedData(source, data.settings)
+
+
+def typeset(value, digits=3):
+    return number_text(value, digits, minus="−")
+
+
 @pytest.fixture(scope="module")
-def config(small_config):
+def data(small_data):
     """Clips of two seconds."""
-    return replace(small_config, rate_range=(1, 3), duration=2)
+    settings = {
+        name: replace(values, rate_range=(1.0, 3.0), duration=2.0) for name, values in small_data.settings.items()
+    }
+    return RenderedData("made-up data", settings)
 
 
 @pytest.fixture(scope="module")
-def benchmark(config, tmp_path_factory):
-    return open_benchmark(build_dataset(config, tmp_path_factory.mktemp("data") / "data", progress=False))
+def results(data, tmp_path_factory, write_results):
+    return write_results(tmp_path_factory.mktemp("results"), MODELS, data)
 
 
 @pytest.fixture(scope="module")
-def results(benchmark, tmp_path_factory, write_results):
-    return write_results(tmp_path_factory.mktemp("results"), ENCODERS, benchmark)
+def comparisons(results, data):
+    return compare_results([results], data=data)
 
 
 @pytest.fixture(scope="module")
-def comparisons(results):
-    return compare_results([results])
-
-
-@pytest.fixture(scope="module")
-def page(results, tmp_path_factory):
+def page(results, data, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket, "socket", lambda *_, **__: pytest.fail("the report reaches for the network"))
         out = tmp_path_factory.mktemp("page") / "report.html"
-        assert write_report([results], out, command="the 'command' & <its> options", progress=False) == out
+        command = "the 'command' & <its> options"
+        assert write_report([results], out, data=data, command=command, progress=False) == out
     return Page(out)
 
 
 @pytest.fixture
 def without_figures(monkeypatch):
     """For tests of what else is on the page: figures and spectrograms take most of the time."""
-    monkeypatch.setattr("audio_compositionality.evaluator.report.report.report_sections._DRAWINGS", ())
-    monkeypatch.setattr("audio_compositionality.evaluator.report.report.listening.spectrogram_png", lambda *_: b"")
+    monkeypatch.setattr(sections, "described_figures", lambda _: ())
+    monkeypatch.setattr(listening, "spectrogram_png", lambda *_: b"")
 
 
 def shown_samples(page):
     return [text.split()[-1] for _, text in page.find("h4") if text.startswith(("Highest", "Lowest"))]
+
+
+def cells(table):
+    """Rows of a page's table by heading."""
+    headings, *rows = table
+    return [dict(zip(headings, row, strict=True)) for row in rows]
 
 
 class TestThePage:
@@ -176,145 +201,150 @@ class TestThePage:
     def test_begins_with_what_was_measured_and_the_warning(self, page, comparisons):
         headings = [text for _, text in page.find("h2")]
         assert headings == ["Summary", "Scores", "Figures", "Diversity", "Listen", "How it was computed", "Cite"]
-        assert "5 encoders (2 baselines, 1 untrained network)" in page.text
-        assert "on 12 quadruples" in page.text
-        assert "on 8 test scenes" in page.text
-        assert "A high score alone is no evidence of learned composition." in page.text
-        # The later encoders were made to score higher, and the twin stands between the two.
-        assert "Of the 2 encoders that are neither baselines nor untrained, org/two has the highest A-COAT" in page.text
+        assert "5 models (2 baselines, 1 untrained network)" in page.text
+        for comparison in comparisons:
+            info = comparison.info
+            assert f"{len(comparison.ids)} {info.samples}: {info.question}" in page.text
+            assert info.warning in page.text
+        # The later models were made to score higher, and the twin stands between the two.
+        assert "Of the 2 models that are neither baselines nor untrained, org/two has the highest A-COAT" in page.text
 
     def test_has_the_scores_of_the_results(self, page, comparisons):
-        tables = page.tables()
-        for comparison, name in zip(comparisons, ("A-COAT", "A-TRE"), strict=True):
-            (caption,) = (caption for caption in tables if caption.startswith(f"{name} of 5 encoders on "))
-            headings, *rows = tables[caption]
-            assert len(rows) == 5
-            for row, entry, interval in zip(rows, comparison.entries, comparison.intervals, strict=True):
-                cells = dict(zip(headings, row, strict=True))
-                kind = {
-                    "random": "baseline",
-                    "log-mel-statistics": "baseline",
-                    "untrained:org/one": "untrained network",
-                }
-                assert cells["encoder"] == entry.label + kind.get(entry.label, "encoder")
-                bounds = "" if interval is None else f"[{interval[0]:.3f}, {interval[1]:.3f}]"
-                assert cells[name] == f"{entry.score.mean():.3f}{bounds}".replace("-", "−")
-                assert cells["sd"] == f"{np.std(entry.score, ddof=1):.3f}"
-                assert cells["n"] == str(len(entry.score))
-                assert cells["dim"] == str(entry.result.output_dim)
-                assert cells["date"] == "2026-01-01"
-            assert [row[2] for row in rows] == comparison.letters
-        assert comparisons[1].intervals == [None] * 5  # 8 scenes are too few
+        for comparison in comparisons:
+            info, view = comparison.info, comparison.view(comparison.info.score.name)
+            rows = cells(page.tables()[f"{info.title} on made-up data, n = {len(comparison.ids)}"])
+            kinds = {"random": "baseline", "log-mel-statistics": "baseline", "untrained:org/one": "untrained network"}
+            for place, (row, result) in enumerate(zip(rows, comparison.results, strict=True)):
+                interval = view.intervals[place]
+                bounds = "" if interval is None else f"[{typeset(interval[0])}, {typeset(interval[1])}]"
+                assert row["model"] == result.label + kinds.get(result.label, "")
+                assert row[info.score.heading] == typeset(float(view.means[place])) + bounds
+                assert row["groups"] == view.letters[place]
+                for measure in info.shown:
+                    value = result.value(measure)
+                    assert row[measure.heading].startswith(typeset(value, measure.digits))
+        assert comparisons[1].view("a_tre").intervals == [None] * 5  # 8 scenes are too few
 
     def test_has_every_paired_test(self, page, comparisons):
         tables = page.tables()
-        for centred, tests in (("", comparisons[0].tests), (", centred", comparisons[0].centred_tests)):
-            rows = tables[f"A-COAT{centred}: paired differences, n = 12, 10 tests"][1:]
+        for name, title in (("a_coat", "A-COAT"), ("centred", "A-COAT, centred")):
+            tests = comparisons[0].view(name).tests
+            rows = cells(tables[f"{title}: paired differences, n = 12"])
             assert len(rows) == len(tests) == 10
             for row, test in zip(rows, tests, strict=True):
-                assert row[1].startswith(number_text(test.difference) + "[")
-                assert row[4] == ("< 0.001" if test.p_adjusted < 0.001 else f"{test.p_adjusted:.3f}")
-        assert "too few samples" in tables["A-TRE: paired differences, n = 8, 10 tests"][1][1]
+                assert row["difference"].startswith(typeset(test.difference) + "[")
+                expected = "< 0.001" if test.p_adjusted < 0.001 else f"{test.p_adjusted:.3f}"
+                assert row["p, corrected"] == expected
+        (first, *_) = cells(tables["A-TRE: paired differences, n = 8"])
+        assert "too few samples" in first["difference"]
 
-    def test_says_how_it_was_computed(self, page, comparisons, results):
-        for words in (
-            comparisons[0].fingerprint,
-            "version 1",
-            "Benjamini and Hochberg",
-            "seeds 0, 1, 2",
-            "max_steps 600",
-        ):
+    def test_says_how_it_was_computed(self, page, comparisons):
+        for words in (comparisons[0].fingerprint, "version 1", "Benjamini and Hochberg", "seeds 0, 1, 2"):
             assert words in page.text
+        for comparison in comparisons:
+            for measure in comparison.info.measures:
+                assert f"{measure.meaning}." in page.text
         assert "the 'command' & <its> options" in page.text
 
-    def test_gives_the_citation_of_the_readme(self, page):
-        readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-        (citation,) = re.findall(r"```bibtex\n(.*?)\n```", readme, re.DOTALL)
-        assert page.find("pre")[-1][1] == citation
+    def test_gives_the_citations_of_the_tasks(self, page, comparisons):
+        given = [text for _, text in page.find("pre")]
+        for comparison in comparisons:
+            assert comparison.info.citation.strip() in given
+
+
+def test_a_new_task_is_on_the_page(write_results, registered_toy, tmp_path):
+    results = write_results(tmp_path / "results", ["one", "two"], tasks=["toy"], measures={"broken": True})
+    page = Page(write_report([results], tmp_path / "toy.html", figures=tmp_path / "figures", progress=False))
+    headings = page.tables()["Toy score on mini, n = 64"][0]
+    expected = ["model", "toy", "groups", "shine", "groups, shine", "squeak", "groups, squeak", "wheels"]
+    assert headings == expected
+    for measure in ("toy", "shine", "squeak"):
+        assert any(f"{measure}: paired" in c or "Toy score: paired" in c for c in page.tables())
+        assert (tmp_path / "figures" / f"toy-score_boxes-{measure}.svg").is_file()
+    assert (tmp_path / "figures" / "toy-shelf.png").is_file()
+    assert any(attributes["alt"] == "A shelf, a panel a model." for attributes, _ in page.find("img"))
+    assert (
+        "Of the 2 models that are neither baselines nor untrained, two has the highest Toy score, squeak" in page.text
+    )
+    assert "Against it: it is broken. This score is then no evidence." in page.text
+    assert "A toy is no instrument." in page.text
+    assert "Is it a toy?" in page.text
+    assert len(page.find("audio")) == 6
 
 
 class TestFigures:
     def test_are_well_formed_pictures_with_words(self, page):
         pictures = [(kind, data) for kind, data in page.media("img") if kind == "image/svg+xml"]
-        assert len(pictures) >= 11
-        for _, data in pictures:
-            assert data.startswith(b"<svg")
-            assert b"<script" not in data
+        assert len(pictures) >= 15
+        for _, picture in pictures:
+            assert b"<svg" in picture
+            assert b"<script" not in picture
         assert any("Box plots of A-COAT over 12 quadruples" in a["alt"] for a, _ in page.find("img"))
-
-    def test_are_written_to_a_folder(self, results, tmp_path):
-        out = tmp_path / "report.html"
-        assert main(["report", str(results), "--out", str(out), "--figures", str(tmp_path / "figures")]) == 0
-        names = {path.name for path in (tmp_path / "figures").iterdir()}
-        for name in ("a_coat-score_boxes", "a_tre-diversity_panels", "a_coat-step_plane", "a_tre-significance_map"):
-            assert {f"{name}.svg", f"{name}.png"} <= names
-        assert {path.rsplit(".", 1)[0] for path in names if path.endswith(".svg")} == {
-            path.rsplit(".", 1)[0] for path in names if path.endswith(".png")
-        }
 
 
 class TestSamples:
     def test_are_the_highest_and_the_lowest(self, page, comparisons):
         expected = []
         for comparison in comparisons:
+            view = next(iter(comparison.views.values()))
             places = [comparison.labels.index(name) for name in TRAINED]
-            order = np.argsort(-comparison.scores[:, places].mean(axis=1))
+            order = np.argsort(-view.values[:, places].mean(axis=1))
             expected += [comparison.ids[k] for k in (*order[:3], *order[::-1][:3])]
         assert shown_samples(page) == expected
 
-    def test_are_those_of_one_encoder_on_request(self, without_figures, results, comparisons, tmp_path):
-        page = Page(write_report([results], tmp_path / "x.html", encoder="random", progress=False))
-        entry = comparisons[0].entries[comparisons[0].labels.index("random")]
-        order = np.argsort(-entry.score)
+    def test_are_those_of_one_model_on_request(self, without_figures, results, data, comparisons, tmp_path):
+        page = Page(write_report([results], tmp_path / "x.html", data=data, model="random", progress=False))
+        values = comparisons[0].view("a_coat").values[:, comparisons[0].labels.index("random")]
+        order = np.argsort(-values)
         assert shown_samples(page)[:6] == [comparisons[0].ids[k] for k in (*order[:3], *order[::-1][:3])]
         assert "Chosen by the score of random." in page.text
 
-    def test_are_chosen_by_all_where_there_are_only_baselines(
-        self, without_figures, benchmark, write_results, tmp_path
-    ):
-        results = write_results(tmp_path / "results", ["random", "downsample"], benchmark, tasks=["a_coat"])
-        page = Page(write_report([results], tmp_path / "x.html", progress=False))
+    def test_are_chosen_by_all_where_there_are_only_baselines(self, without_figures, data, write_results, tmp_path):
+        results = write_results(tmp_path / "results", ["random", "downsample"], data, tasks=["a_coat"])
+        page = Page(write_report([results], tmp_path / "x.html", data=data, progress=False))
         (comparison,) = compare_results([results])
-        assert shown_samples(page)[0] == comparison.ids[int(comparison.scores.mean(axis=1).argmax())]
-        assert "Chosen by the mean score over all encoders." in page.text
+        highest = int(comparison.view("a_coat").values.mean(axis=1).argmax())
+        assert shown_samples(page)[0] == comparison.ids[highest]
+        assert "Chosen by the mean score over all models." in page.text
         assert (
             "All results are of baselines and untrained networks. The highest A-COAT is that of downsample" in page.text
         )
 
-    def test_can_be_heard_in_the_order_of_the_data(self, page, benchmark):
-        ids = [row["id"] for row in benchmark.rows("a_coat")]
+    def test_can_be_heard_in_the_order_of_the_data(self, page, data):
         heard = page.media("audio")
         assert len(heard) == 6 * 4 + 6
-        first = ids.index(shown_samples(page)[0])
-        (batch,) = benchmark.batches("a_coat", 4, range(first, first + 1))
-        for place, (kind, data) in enumerate(heard[:4]):
-            samples, rate = soundfile.read(io.BytesIO(data))
+        clips = self.clips(data, "a_coat", shown_samples(page)[0])
+        for place, (kind, content) in enumerate(heard[:4]):
+            samples, rate = soundfile.read(io.BytesIO(content))
             assert (kind, rate, len(samples)) == ("audio/mpeg", 32_000, 64_000)
-            fits = [np.corrcoef(samples, waveform)[0, 1] for waveform in batch.waveforms]
+            fits = [np.corrcoef(samples, clip.waveform)[0, 1] for clip in clips]
             assert np.argmax(fits) == place
             assert max(fits) > 0.9
 
-    def test_keep_their_level(self, page, benchmark):
+    def clips(self, data, recipe, id):
+        configuration = data.configuration(recipe)
+        places = [k for k, clip_id in enumerate(configuration.clip_ids) if clip_id.split("/")[0] == id]
+        return list(configuration.clips(range(places[0], places[-1] + 1)))
+
+    def test_keep_their_level(self, page, data):
         """Every clip is as loud as in the data, less one gain for all, so that B is as much louder than A as it is."""
         heard = iter(page.media("audio"))
-        for task, ids in (("a_coat", shown_samples(page)[:6]), ("a_tre", shown_samples(page)[6:])):
-            numbers = {row["id"]: number for number, row in enumerate(benchmark.rows(task))}
+        for recipe, ids in (("a_coat", shown_samples(page)[:6]), ("a_tre", shown_samples(page)[6:])):
             for id in ids:
-                (batch,) = benchmark.batches(task, 4, range(numbers[id], numbers[id] + 1))
-                for waveform in batch.waveforms:
+                for clip in self.clips(data, recipe, id):
                     samples, _ = soundfile.read(io.BytesIO(next(heard)[1]))
-                    change = np.sqrt(np.mean(samples**2) / np.mean((PLAYBACK_GAIN * waveform) ** 2))
+                    change = np.sqrt(np.mean(samples**2) / np.mean((PLAYBACK_GAIN * clip.waveform) ** 2))
                     assert abs(20 * np.log10(change)) < 0.5
                     assert np.abs(samples).max() <= 1
         assert next(heard, None) is None
 
-    def test_are_seen_and_described(self, page, benchmark):
-        pictures = [Image.open(io.BytesIO(data)) for kind, data in page.media("img") if kind == "image/png"]
+    def test_are_seen_and_described(self, page, data):
+        pictures = [Image.open(io.BytesIO(content)) for kind, content in page.media("img") if kind == "image/png"]
         assert len(pictures) == 30
         assert {picture.size for picture in pictures} == {(320, 120)}
         first = shown_samples(page)[0]
-        (row,) = (row for row in benchmark.rows("a_coat") if row["id"] == first)
-        start = next(k for k, (tag, a) in enumerate(page.elements) if (a.get("id") or "").endswith("1-sources"))
+        (row,) = (row for row in data.configuration("a_coat").rows if row["id"] == first)
+        start = next(k for k, (tag, a) in enumerate(page.elements) if (a.get("id") or "").endswith("1-contents"))
         rows = [
             "".join(page.texts[k]).strip()
             for k, (tag, _) in enumerate(page.elements)
@@ -326,13 +356,15 @@ class TestSamples:
                 expected += [name, *(source[f"{word}_label"] for word in expected[1:5])]
         assert rows[: len(expected)] == expected
 
-    def test_have_every_encoders_score(self, page, comparisons):
-        first = shown_samples(page)[0]
-        rows = page.tables()[f"Scores of {first}"][1:]
-        place = comparisons[0].ids.index(first)
-        assert rows == [
-            [entry.label, number_text(entry.score[place]), number_text(entry.centred[place])]
-            for entry in comparisons[0].entries
+    def test_have_every_models_scores(self, page, comparisons):
+        first, coat = shown_samples(page)[0], comparisons[0]
+        place = coat.ids.index(first)
+        assert page.tables()[f"Scores of {first}"] == [
+            ["model", "A-COAT", "centred"],
+            *(
+                [label, *(typeset(coat.view(name).values[place, k]) for name in ("a_coat", "centred"))]
+                for k, label in enumerate(coat.labels)
+            ),
         ]
 
     @pytest.mark.parametrize(
@@ -348,11 +380,11 @@ class TestSamples:
         ],
     )
     def test_no_sample_is_both(self, scores, expected):
-        assert chosen_samples(np.array(scores, np.float64)) == expected
+        assert outermost(np.array(scores, np.float64)) == expected
 
-    def test_are_cut_alike_where_they_would_take_too_much(self, comparisons, benchmark):
-        found = find_samples(comparisons[1], [0], benchmark)
-        whole, cut = list(hear_samples(found, 10**9)), list(hear_samples(found, 30_000))
+    def test_are_cut_alike_where_they_would_take_too_much(self, comparisons):
+        chosen = choose_samples(comparisons[1], comparisons[1].view("a_tre"), [0])
+        whole, cut = list(hear_samples(chosen, 10**9)), list(hear_samples(chosen, 30_000))
         assert not any(clip.is_cut for sample in whole for clip in sample.clips)
         assert all(clip.is_cut for sample in cut for clip in sample.clips)
         assert 20_000 < sum(len(clip.audio) for sample in cut for clip in sample.clips) <= 30_000
@@ -362,10 +394,10 @@ class TestSamples:
             assert len(two) == round(seconds * 32_000) < len(one)
             assert np.corrcoef(one[: len(two)], two)[0, 1] > 0.9
 
-    def test_are_cut_where_the_page_would_be_too_large(self, results, tmp_path, without_figures, monkeypatch):
-        size = len(write_report([results], tmp_path / "whole.html", progress=False).read_bytes())
-        monkeypatch.setattr("audio_compositionality.evaluator.report.report.MOST_BYTES", size - 100_000)
-        page = Page(write_report([results], tmp_path / "cut.html", progress=False))
+    def test_are_cut_where_the_page_would_be_too_large(self, results, data, tmp_path, without_figures, monkeypatch):
+        size = len(write_report([results], tmp_path / "whole.html", data=data, progress=False).read_bytes())
+        monkeypatch.setattr(page_module, "MOST_BYTES", size - 100_000)
+        page = Page(write_report([results], tmp_path / "cut.html", data=data, progress=False))
         assert len(page.source.encode()) <= size - 100_000
         assert len(page.find("audio")) == 30
         assert "Of a clip at most the first" in page.text
@@ -377,20 +409,16 @@ class TestSamples:
         assert len(samples) / played == pytest.approx(2, abs=0.001)
         assert np.abs(np.fft.rfft(samples)).argmax() / 2 == 440
 
-    def test_of_a_damaged_clip_say_so(self, comparisons, benchmark):
-        class Damaged:
-            source = "damaged"
+    def test_of_a_damaged_clip_say_so(self, comparisons, monkeypatch):
+        intact = RenderedConfiguration.clips
 
-            def rows(self, task):
-                return benchmark.rows(task)
+        def damaged(self, wanted=None, *, keep_invalid=False):
+            assert keep_invalid
+            for clip in intact(self, wanted):
+                yield replace(clip, problem="is damaged") if clip.id.endswith("/C") else clip
 
-            def batches(self, task, batch_size, rows=None, *, keep_invalid=False):
-                (batch,) = benchmark.batches(task, batch_size, rows)
-                waveforms = batch.waveforms.copy()
-                waveforms[2] = np.nan
-                yield ClipBatch(batch.ids, waveforms, batch.sample_rate, {2: "is damaged"} if keep_invalid else {})
-
-        (first, *_) = hear_samples(find_samples(comparisons[0], [0], Damaged()), 10**9)
+        monkeypatch.setattr(RenderedConfiguration, "clips", damaged)
+        first, *_ = hear_samples(choose_samples(comparisons[0], comparisons[0].view("a_coat"), [0]), 10**9)
         assert [clip.problem for clip in first.clips] == [None, None, "is damaged", None]
         assert not first.clips[2].audio
         assert first.clips[3].audio
@@ -401,32 +429,35 @@ NAMES = (
     "</script><script>alert(1)</script>",
     "\"' autofocus onfocus=alert(1) x='\"",
     "{{ 7 * 7 }}{% raw %}",
-    "safe\u202egpj.exe\u2066\x00\x1b[31m",
     "long-" + "x" * 190,
     "&lt;b&gt; & &amp;",
 )
 
 
 @pytest.fixture(scope="module")
-def hostile(config, tmp_path_factory, write_results):
+def hostile(data, tmp_path_factory, write_results):
     names = ("<script>", "\"'><b>&lt;", "{{x}}")
-    voices = tuple(replace(v, name=n) for v, n in zip(config.voices, names, strict=True))
-    tmp_path = tmp_path_factory.mktemp("hostile")
-    folder = build_dataset(replace(config, voices=voices), tmp_path / "<b onclick=alert(1)>", progress=False)
+    settings = {
+        recipe: replace(values, voices=tuple(replace(v, name=n) for v, n in zip(values.voices, names, strict=True)))
+        for recipe, values in data.settings.items()
+    }
+    named = RenderedData("<b onclick=alert(1)>", settings)
+    folder = tmp_path_factory.mktemp("hostile")
     results = write_results(
-        tmp_path / "results",
+        folder / "results",
         NAMES,
-        open_benchmark(folder),
-        encoder_revision="<u>revision</u>",
-        paradigm="<u>paradigm</u>",
-        licence="<u>licence</u>",
+        named,
+        model={
+            "revision": "<u>revision</u>",
+            "paradigm": "<u>paradigm</u>",
+            "licence": "<u>licence</u>",
+        },
         device="<script>device</script>",
         versions={"<script>x</script>": "<script>y</script>"},
-        skipped=[{"id": "<i>clip</i>", "reason": "</td><script>reason</script>" + "r" * 10_000}],
-        options={"layer": None, "pooling": "<s>", "precision": "<s>", "compile": True},
+        skipped=[{"id": "<i>clip</i>", "reason": "</td><script>reason</script>\u202e" + "r" * 1_000}],
         precision_deviation={"relative_mean": 0.1, "relative_max": 0.2, "spread_ratio": 0.3, "clips": 4},
     )
-    out = write_report([results], tmp_path / "r.html", command="x '</script><script>'", progress=False)
+    out = write_report([results], folder / "r.html", data=named, command="x '</script><script>'\u202e", progress=False)
     return Page(out)
 
 
@@ -455,7 +486,7 @@ class TestHostileText:
 
     def test_has_no_character_that_moves_others(self, hostile):
         assert {character for character in set(hostile.source) if not character.isprintable()} == {"\n"}
-        assert "safe\ufffdgpj.exe\ufffd\ufffd\ufffd[31m" in hostile.text
+        assert "x '</script><script>'\ufffd" in hostile.text
 
     def test_is_shortened(self, hostile):
         assert "x" * 150 not in hostile.text
@@ -466,153 +497,79 @@ class TestHostileText:
 @pytest.mark.usefixtures("without_figures")
 class TestWithoutTheData:
     @pytest.fixture
-    def gone(self, benchmark, tmp_path, write_results):
-        folder = tmp_path / "data"
-        shutil.copytree(benchmark.source, folder)
-        results = write_results(tmp_path / "results", ENCODERS[1:3], open_benchmark(folder))
-        folder.rename(tmp_path / "elsewhere")
-        return results, tmp_path / "elsewhere"
+    def gone(self, data, tmp_path, write_results):
+        return write_results(tmp_path / "results", MODELS[1:3], called(data, str(tmp_path / "data")))
 
     def test_the_report_says_what_is_missing_and_why(self, gone, tmp_path):
-        results, _ = gone
-        page = Page(write_report([results], tmp_path / "x.html", progress=False))
+        page = Page(write_report([gone], tmp_path / "x.html", progress=False))
         assert not page.find("audio")
         assert "There is nothing to listen to" in page.text
         assert str(tmp_path / "data")[-40:] in page.text
         assert "--data" in page.text
-        assert "A-COAT of 2 encoders on 12 quadruples, the highest mean first" in page.tables()
+        assert any(caption.startswith("A-COAT on ") for caption in page.tables())
 
-    def test_the_report_is_whole_where_they_are_named(self, gone, tmp_path):
-        results, elsewhere = gone
-        page = Page(write_report([results], tmp_path / "x.html", data=str(elsewhere), progress=False))
+    def test_the_report_is_whole_where_they_are_given(self, gone, data, tmp_path):
+        page = Page(write_report([gone], tmp_path / "x.html", data=data, progress=False))
         assert len(page.find("audio")) == 30
 
-    def test_shards_that_are_gone_cost_the_clips_alone(self, gone, tmp_path, monkeypatch):
-        results, elsewhere = gone
-        opened = open_benchmark(elsewhere)
-        monkeypatch.setattr("audio_compositionality.evaluator.compare.comparison.open_benchmark", lambda *_: Unreadable(opened))
-        page = Page(write_report([results], tmp_path / "x.html", data=str(elsewhere), progress=False))
+    def test_clips_that_are_gone_cost_the_clips_alone(self, gone, data, tmp_path, monkeypatch):
+        def unreadable(*_, **__):
+            raise OSError(errno.EIO, "gone")
+
+        monkeypatch.setattr(RenderedConfiguration, "clips", unreadable)
+        page = Page(write_report([gone], tmp_path / "x.html", data=data, progress=False))
         assert "There is nothing to listen to: [Errno 5] gone." in page.text
-        assert any(caption.startswith("Slope of A-COAT against diversity") for caption in page.tables())
+        assert any(caption.startswith("A-COAT against diversity") for caption in page.tables())
 
 
-class Unreadable:
-    def __init__(self, opened):
-        self.rows, self.source, self.fingerprint = opened.rows, opened.source, opened.fingerprint
-
-    def batches(self, *_, **__):
-        raise OSError(errno.EIO, "gone")
-
-
-def test_two_data_sets_are_told_apart(without_figures, results, config, tmp_path, write_results):
-    other = build_dataset(replace(config, seed=1), tmp_path / "other", progress=False)
-    more = write_results(tmp_path / "results", ["org/one"], open_benchmark(other))
-    page = Page(write_report([results, more], tmp_path / "x.html", progress=False))
-    assert len(page.find("audio")) == 60
-    titles = [text for _, text in page.find("h3") if text.startswith("A-COAT on ")]
-    assert len(set(titles)) == 2
+def test_data_sets_and_versions_are_told_apart(without_figures, results, data, tmp_path, write_results):
+    other = RenderedData(data.source, {name: replace(values, seed=1) for name, values in data.settings.items()})
+    more = write_results(tmp_path / "results", ["org/one"], other)
+    newer = write_results(tmp_path / "newer", ["org/one"], data, task_version=99)
+    page = Page(write_report([results, more, newer], tmp_path / "x.html", data=data, progress=False))
+    titles = [text for _, text in page.find("h3") if text.startswith("A-COAT ")]
+    assert len(set(titles)) == 3
+    assert any(title.startswith("A-COAT version 99 on ") for title in titles)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the spread of one number
-def test_one_sample_and_one_encoder_are_enough(without_figures, config, tmp_path, write_results):
-    tiny = replace(config, quadruples=1, test_scenes=1, train_scenes=20)
-    folder = build_dataset(tiny, tmp_path / "data", progress=False)
-    results = write_results(tmp_path / "results", ["org/one"], open_benchmark(folder), std=0.0, interval=None)
-    page = Page(write_report([results], tmp_path / "x.html", progress=False))
+def test_one_sample_and_one_model_are_enough(without_figures, data, tmp_path, write_results):
+    tiny = RenderedData(
+        "tiny",
+        {
+            "a_coat": replace(data.settings["a_coat"], quadruples=1),
+            "a_tre": replace(data.settings["a_tre"], test_scenes=1),
+        },
+    )
+    results = write_results(tmp_path / "results", ["org/one"], tiny)
+    page = Page(write_report([results], tmp_path / "x.html", data=tiny, progress=False))
     assert len(page.find("audio")) == 5
-    assert "org/one, the only encoder that is neither a baseline nor untrained, has the" in page.text
+    assert "org/one, the only model that is neither a baseline nor untrained, has the" in page.text
 
 
 class TestTheFile:
-    def test_a_full_disk_leaves_the_old_report(self, without_figures, results, tmp_path, monkeypatch):
+    def test_a_full_disk_leaves_the_old_report(self, without_figures, results, data, tmp_path, monkeypatch):
         out = tmp_path / "report.html"
         out.write_text("old")
 
         def full(*_, **__):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr(Path, "write_text", full)
+        monkeypatch.setattr("os.fsync", full)
         with pytest.raises(OSError, match="No space left"):
-            write_report([results], out, progress=False)
+            write_report([results], out, data=data, progress=False)
         assert out.read_bytes() == b"old"
         assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
-    def test_its_folder_is_made(self, without_figures, results, tmp_path):
-        assert main(["report", str(results), "--out", str(tmp_path / "a" / "b" / "r.html")]) == 0
-        assert "audio-compositionality report" in Page(tmp_path / "a" / "b" / "r.html").text
+    def test_its_folder_is_made(self, without_figures, results, data, tmp_path):
+        write_report([results], tmp_path / "a" / "b" / "r.html", data=data, progress=False)
+        assert (tmp_path / "a" / "b" / "r.html").is_file()
 
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["--encoder", "org/tow"], "there is no result of the encoder 'org/tow'; did you mean 'org/two'?"),
-            (["--format", "htm"], "unknown format 'htm'; did you mean 'html'?"),
-            (["--data", "nowhere"], "no data 'nowhere'"),
-            (["--data", "mini"], "mini (ed8f3e8f) is not the data of these results"),
-            (["--out", "."], "is a folder"),
-            (["--format", "csv", "--encoder", "random"], "which only the format html has"),
-        ],
-    )
-    def test_a_mistake_is_one_line_and_leaves_nothing(self, arguments, message, results, tmp_path, monkeypatch, capsys):
-        monkeypatch.chdir(tmp_path)
-        assert main(["report", str(results), *arguments]) == 2
-        error = capsys.readouterr().err.strip().splitlines()[-1]
-        assert error.startswith("error: ")
-        assert message in error
-        assert not list(tmp_path.iterdir())
-
-    def test_no_results_are_an_error(self, tmp_path):
+    def test_mistakes_leave_nothing(self, results, tmp_path):
+        with pytest.raises(InputError, match="there is no result of the model 'org/tow'; did you mean 'org/two'"):
+            write_report([results], tmp_path / "x.html", model="org/tow", progress=False)
+        with pytest.raises(InputError, match="is a folder; give the report the name of a file"):
+            write_report([results], tmp_path, progress=False)
         with pytest.raises(ResultError, match="no such file or folder"):
             write_report([tmp_path / "nothing"], tmp_path / "x.html")
-
-    @pytest.mark.parametrize("format", ["markdown", "latex", "csv", "json"])
-    def test_the_other_formats_are_tables(self, format, results, comparisons, tmp_path, capsys):
-        assert main(["report", str(results), "--format", format]) == 0
-        printed = capsys.readouterr().out
-        assert printed == write_comparisons(comparisons, format)
-        assert main(["report", str(results), "--format", format, "--out", str(tmp_path / "t")]) == 0
-        assert (tmp_path / "t").read_text("utf-8") == printed
-
-
-@pytest.mark.usefixtures("without_figures")
-class TestOfARun:
-    @pytest.fixture
-    def run(self, config, tmp_path, monkeypatch):
-        small = RenderedBenchmark("mini", replace(config, quadruples=2, train_scenes=20, test_scenes=2))
-        monkeypatch.setattr("audio_compositionality.dataset_builder.open_benchmark", lambda _: small)
-        monkeypatch.setattr("audio_compositionality.evaluator.compare.comparison.open_benchmark", lambda _: small)
-        monkeypatch.setattr("audio_compositionality.tasks.scoring.FEW_STEPS", 2)
-        monkeypatch.setattr("audio_compositionality.cli.command_line.BASELINES", ("random",))
-        out = tmp_path / "results"
-        return out, small, lambda: main(["run", "--out", str(out), "--seeds", "1", "--device", "cpu"])
-
-    def test_has_the_results_of_earlier_encoders_too(self, run, write_results, capsys):
-        out, small, main_job = run
-        write_results(out, ["org/earlier"], small)
-        assert main_job() == 0
-        assert f"The report is {out / 'report.html'}" in capsys.readouterr().out
-        page = Page(out / "report.html")
-        assert "A-COAT of 2 encoders on 2 quadruples, the highest mean first" in page.tables()
-        assert f"audio-compositionality run --out {out}" in page.text
-
-    def test_a_damaged_result_beside_it_is_told_of(self, run, capsys):
-        out, _, main_job = run
-        (out / "other" / "1").mkdir(parents=True)
-        (out / "other" / "1" / "a_coat.json").write_text("{")
-        assert main_job() == 0
-        assert "note: there is no report: " in capsys.readouterr().err
-        assert not (out / "report.html").exists()
-
-
-def test_names_are_listed_in_words():
-    assert listed([]) == ""
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b"]) == "a and b"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-    assert listed(list("abcdefgh"), most=3) == "a, b, c and 5 more"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.12345, "0.123"), (-0.5, "−0.500"), (-0.0001, "0.000"), (None, "–"), (2, "2.000")]
-)
-def test_numbers_are_typeset(value, text):
-    assert number_text(value) == text
+        assert not list(tmp_path.iterdir())

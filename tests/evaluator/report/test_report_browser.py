@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from audio_compositionality.dataset_builder import build_dataset, open_benchmark
-from audio_compositionality.evaluator import write_report
+from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.evaluator.report.page import write_report
 
 pytestmark = pytest.mark.browser
 
@@ -18,7 +18,7 @@ HOSTILE = (
     "\"' autofocus onfocus=document.title='broken' x='\"",
     "long-" + "x" * 190,
 )
-ENCODERS = ("random", "log-mel-statistics", "org/one", "untrained:org/one", *HOSTILE)
+MODELS = ("random", "log-mel-statistics", "org/one", "untrained:org/one", *HOSTILE)
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +35,15 @@ def chromium():
 
 
 @pytest.fixture(scope="module")
-def report(small_config, tmp_path_factory, write_results):
+def report(small_data, tmp_path_factory, write_results):
     folder = tmp_path_factory.mktemp("report")
-    config = replace(small_config, rate_range=(1, 3), duration=2)
-    data = build_dataset(config, folder / "<b onclick=alert(1)>", progress=False)
+    settings = {
+        recipe: replace(values, rate_range=(1.0, 3.0), duration=2.0) for recipe, values in small_data.settings.items()
+    }
+    data = RenderedData("<b onclick=alert(1)>", settings)
     reason = {"id": "q/A", "reason": "<script>document.title='broken'</script>"}
-    results = write_results(folder / "results", ENCODERS, open_benchmark(data), skipped=[reason])
-    return write_report([results], folder / "report.html", progress=False)
+    results = write_results(folder / "results", MODELS, data, skipped=[reason])
+    return write_report([results], folder / "report.html", data=data, progress=False)
 
 
 @pytest.fixture
@@ -94,40 +96,41 @@ class TestSorting:
     def test_by_click(self, open_page):
         table = first_table(open_page())
         before = column(table, "A-COAT")
-        assert before == sorted(before, reverse=True)
-        assert order_of(table, "A-COAT") == "descending"
+        ordered = column(table, "adjusted")
+        assert ordered == sorted(ordered, reverse=True)
+        assert order_of(table, "adjusted") == "descending"
         button = table.get_by_role("button", name="A-COAT")
+        button.click()
+        assert column(table, "A-COAT") == sorted(before, reverse=True)
+        assert order_of(table, "A-COAT") == "descending"
         button.click()
         assert column(table, "A-COAT") == sorted(before)
         assert order_of(table, "A-COAT") == "ascending"
-        button.click()
-        assert column(table, "A-COAT") == before
-        table.get_by_role("button", name="encoder").click()
+        table.get_by_role("button", name="model").click()
         assert order_of(table, "A-COAT") is None
-        assert order_of(table, "encoder") == "ascending"
+        assert order_of(table, "model") == "ascending"
         found = names(table)
         assert found.index("log-mel-statistics") < found.index("org/one") < found.index("random")
 
     def test_by_keyboard(self, open_page):
         page = open_page()
         table = first_table(page)
-        before = column(table, "sd")
-        table.get_by_role("button", name="sd").focus()
+        before = column(table, "matched null")
+        table.get_by_role("button", name="matched null").focus()
         page.keyboard.press("Enter")
-        assert column(table, "sd") == sorted(before, reverse=True)
+        assert column(table, "matched null") == sorted(before, reverse=True)
         page.keyboard.press("Space")
-        assert column(table, "sd") == sorted(before)
-        assert (
-            page.locator("#sorted").inner_text() == "A-COAT of 8 encoders on 12 quadruples, the highest mean first: "
-            "sorted by sd, ascending"
-        )
+        assert column(table, "matched null") == sorted(before)
+        expected = "A-COAT on <b onclick=alert(1)>, n = 12: sorted by matched null, ascending"
+        assert page.locator("#sorted").inner_text() == expected
 
     def test_keeps_the_order_of_equal_rows_and_puts_missing_numbers_last(self, open_page):
         page = open_page()
         table = first_table(page)
         before = names(table)
+        table.locator("tbody tr > :nth-child(4)").evaluate_all("all => all.forEach((c) => { c.dataset.value = '1'; })")
         for _ in range(2):
-            table.get_by_role("button", name="n", exact=True).click()  # the same for all
+            table.locator("thead th:nth-child(4) button").click()
             assert names(table) == before
         table.locator("tbody tr:first-child td[data-value]").first.evaluate("cell => { cell.dataset.value = ''; }")
         for _ in range(2):
@@ -136,14 +139,15 @@ class TestSorting:
         assert order_of(table, "A-COAT") == "ascending"
 
     def test_numbers_are_sorted_as_numbers(self, open_page):
-        table = first_table(open_page())
+        page = open_page()
+        table = page.locator("table.sortable", has=page.get_by_text("The models", exact=True))
         table.get_by_role("button", name="dim").click()
         assert column(table, "dim") == [64, 56, 48, 40, 32, 24, 16, 8]
 
     def test_is_not_needed(self, open_page):
         page = open_page(java_script_enabled=False)
         assert page.locator("th button").count() == 0
-        assert first_table(page).locator("tbody tr").count() == len(ENCODERS)
+        assert first_table(page).locator("tbody tr").count() == len(MODELS)
         assert not page.locator("#sortable").is_visible()
 
 
@@ -178,7 +182,7 @@ class TestPlaying:
 
 def test_hostile_names_are_text(open_page):
     page = open_page()
-    assert page.title().startswith("Compositional structure in audio embeddings: 8 encoders")
+    assert page.title().startswith("How audio models hear what sounds are made of: 8 models")
     for name in HOSTILE[:3]:
         assert name in page.locator("main").inner_text()
     assert page.locator("img:not([alt]), [onerror], [onfocus], [autofocus]").count() == 0
