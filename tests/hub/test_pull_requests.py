@@ -7,23 +7,30 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-import torch
-from board_entries import below, entry, folder
+from board_entries import SECRET, below, entry, folder
 from huggingface_hub import HfApi, constants
-from submissions import ShortEncoder, read_embeddings, with_embeddings, with_json, with_samples
+from submissions import ShortEncoder, read_embeddings, with_embeddings, with_json, with_sample_bytes, with_samples
 
-from audio_compositionality.dataset_builder import Benchmark, DatasetError, open_benchmark
-from audio_compositionality.evaluator.run.evaluation import evaluate_encoder
-from audio_compositionality.evaluator.submissions import submission
-from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
-from audio_compositionality.evaluator.submissions.submission import make_submission
-from audio_compositionality.hub import Hub, HubError
+from audio_compositionality.dataset_builder.data import Data, DatasetError
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.submissions import making, submission
+from audio_compositionality.evaluator.submissions.making import make_submission
+from audio_compositionality.evaluator.submissions.verification import Verification, verify_folder
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.errors import HubError
 from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard import examination, pull_requests
+from audio_compositionality.leaderboard import pull_requests
+from audio_compositionality.leaderboard.budget import Budget
 from audio_compositionality.leaderboard.checker import Checker
+from audio_compositionality.leaderboard.entries import Board
+from audio_compositionality.leaderboard.own_process import OverdueError
 from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
 from audio_compositionality.leaderboard.reading import BoardReader
+from audio_compositionality.tasks.registry import load_tasks
 
 from .discussions import open_pull_request
 from .faults import Status
@@ -33,61 +40,46 @@ from .test_push import PASSING
 
 RESULTS = "lab/audio-compositionality-results"
 
+DATA_WITH = submission.data_with
+
+TASKS = ("a_coat", "a_tre")
+
 Files = Mapping[str, bytes]
-Check = Callable[[], list[Outcome]]
+Check = Callable[..., list[Outcome]]
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+@pytest.fixture(scope="module", autouse=True)
+def _short_fits() -> Iterator[None]:
+    """How well a model is fitted matters elsewhere; a submission has the default settings."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("audio_compositionality.tasks.a_tre.FEW_STEPS", 10)
+        yield
 
 
 @pytest.fixture(scope="module")
-def reader() -> Iterator[ParquetReader]:
-    with ParquetReader() as reader:
-        yield reader
-
-
-@pytest.fixture(scope="session")
-def data(built: Path) -> Benchmark:
-    return open_benchmark(built)
+def data(built: Path) -> Data:
+    return open_data(built)
 
 
 @pytest.fixture(autouse=True)
-def known_data(data: Benchmark, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The small data stand for a preset; what `open_data` was asked for."""
+def known_data(data: Data, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The small data stand for a preset; what else was given as their place."""
     asked: list[Any] = []
-    for place in ("evaluator.verification", "leaderboard.examination"):
-        monkeypatch.setattr(
-            f"audio_compositionality.{place}.open_data",
-            lambda fingerprint, data_id=None: asked.append(data_id) or data,
-        )
-    monkeypatch.setattr("audio_compositionality.tasks.scoring.FEW_STEPS", 10)
+    monkeypatch.setattr(submission, "data_with", lambda recipe, fingerprint, source=None: asked.append(source) or data)
     return asked
 
 
-@pytest.fixture(scope="session")
-def submitted(built: Path, data: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
+@pytest.fixture(scope="module")
+def submitted(data: Data, _short_fits: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
     """By task the files of a good submission, as `submit` makes it."""
     root = tmp_path_factory.mktemp("submitted")
-    places = {"out": root / "results", "embeddings": root / "embeddings"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("audio_compositionality.tasks.scoring.FEW_STEPS", 10)
-        encoder: Any = ShortEncoder()
-        evaluate_encoder(encoder, built, device="cpu", progress=False, **places)
-        return {
-            task: make_submission(
-                root / "results" / "org__short" / "1" / f"{task}.json",
-                data,
-                embeddings=root / "embeddings",
-                device="cpu",
-                progress=False,
-            ).files
-            for task in ("a_coat", "a_tre")
-        }
+    options = RunOptions(out=root / "results", store=root / "store", device="cpu", progress=False)
+    evaluate_models([ShortEncoder()], data, load_tasks(TASKS), options)
+    place = root / "results" / "org__short" / "1"
+    how: dict[str, Any] = {"store": root / "store", "device": "cpu", "progress": False}
+    return {task: make_submission(place / f"{task}.json", data, **how).files for task in TASKS}
 
 
 @pytest.fixture
@@ -95,16 +87,26 @@ def results(hub: LoopbackHub) -> Repository:
     return hub.repositories.create("dataset", RESULTS)
 
 
-@pytest.fixture
-def check(results: Repository, reader: ParquetReader) -> Check:
-    """Checks open pull requests, as `ada` and as a checker that was just started."""
-    return lambda: Checks(Hub(), "lab", reader, "cpu").check_pull_requests()
+def new_checks(**options: Any) -> Checks:
+    """A checker that was just started, as `ada`. It recomputes in this process, which is quicker."""
+    return Checks(Hub(), "lab", SECRET, device="cpu", **{"recompute": verify_folder, **options})
 
 
 @pytest.fixture
-def verify_merged(results: Repository, reader: ParquetReader) -> Check:
-    """Verifies what main has, likewise."""
-    return lambda: Checks(Hub(), "lab", reader, "cpu").verify_merged()
+def check(results: Repository) -> Check:
+    """Checks open pull requests."""
+    return lambda **options: new_checks(**options).check_pull_requests()
+
+
+@pytest.fixture
+def verify_merged(results: Repository) -> Check:
+    """Verifies what main has."""
+    return lambda **options: new_checks(**options).verify_merged()
+
+
+def board() -> Board:
+    """What a board shows."""
+    return BoardReader(Hub(), results_of("lab"), SECRET)()
 
 
 def placed(*entries: Files) -> dict[str, bytes]:
@@ -117,6 +119,15 @@ def request(results: Repository, files: Mapping[str, bytes | None], author: str 
     opened = open_pull_request(results, "A result", "", author)
     results.commit(files, "A result", revision=opened.ref, author=author)
     return opened.number
+
+
+def rescored(files: Files, data: Data) -> dict[str, bytes]:
+    """A submission whose scores are those of its embeddings, as somebody would send it who has changed them."""
+    made = submission.parse_submission(files, None)
+    opened = submission.open_result_task(made.result)
+    assert made.embeddings is not None
+    computed, samples = making.rescored(made.result, opened, made.embeddings.restored(), "cpu", False)
+    return {**files, "result.json": computed.dumps().encode(), "samples.csv": samples.dumps().encode()}
 
 
 def said(results: Repository, number: int = 1) -> list[str]:
@@ -136,29 +147,27 @@ class TestGood:
         files = placed(*submitted.values())
         number = request(results, files)
         before = results.at().oid
-        assert [(found.subject, found.action) for found in check()] == [(f"#{number}", "added")]
+        assert [(outcome.subject, outcome.action) for outcome in check()] == [(f"#{number}", "added")]
         assert results.discussions[0].status == "closed"
         assert {path: results.read(path) for path in paths(results, "results/")} == files
         assert {path.rsplit("/", 1)[1] for path in paths(results, "verified/")} == {
             "verification.json",
             "result.json",
-            "samples.parquet",
+            "samples.csv",
         }
         history = list(results.history())
         made = history[: [commit.oid for commit in history].index(before)]
-        assert {commit.title for commit in made} == {
-            f"Add {task} of org/short (#{number} by eve)" for task in ("a_coat", "a_tre")
-        }
+        assert {commit.title for commit in made} == {f"Add {task} of org/short (#{number} by eve)" for task in TASKS}
         (comment,) = said(results)
         for commit in made:
             assert f"[{commit.oid[:8]}]({hub.url}/datasets/{RESULTS}/commit/{commit.oid})" in comment
         for task, title in (("a_coat", "A-COAT"), ("a_tre", "A-TRE")):
-            score = json.loads(submitted[task]["result.json"])["score"]
+            score = json.loads(submitted[task]["result.json"])["measures"][task]
             assert f"- {title} of `org/short`, revision `1`: recomputed" in comment
             assert f"reported {score:.6f}" in comment
-        board = BoardReader(Hub(), results_of("lab"))()
-        assert [(found.status, found.submitter) for found in board.entries] == [("verified", "eve")] * 2
-        assert board.rejected == ()
+        shown = board()
+        assert [(entry.status, entry.submitter) for entry in shown.entries] == [("verified", "eve")] * 2
+        assert shown.rejected == ()
         assert check() == []
 
     def test_what_the_pull_request_has_uploaded_is_not_sent_again(
@@ -172,9 +181,9 @@ class TestGood:
     def test_nothing_that_was_fetched_stays(
         self, hub: LoopbackHub, results: Repository, check: Check, submitted: dict[str, Files]
     ) -> None:
-        request(results, placed({**submitted["a_coat"], "samples.parquet": b"PAR1"}))
+        request(results, placed(with_sample_bytes(submitted["a_coat"], b"?")))
         request(results, placed(submitted["a_tre"]), "mallory")
-        assert [found.action for found in check()] == ["refused", "added"]
+        assert [outcome.action for outcome in check()] == ["refused", "added"]
         cache = Path(constants.HF_HUB_CACHE)
         assert (cache / f"datasets--{RESULTS.replace('/', '--')}").is_dir()
         assert [path for path in cache.rglob("*") if path.is_file() and path.parent.name == "blobs"] == []
@@ -198,12 +207,10 @@ class TestGood:
         request(results, placed(submitted["a_coat"]))
         hub.repositories.create("dataset", "lab/audio-compositionality")
 
-        def broken(fingerprint: str, data: str) -> Benchmark:
+        def broken(*_: Any, **__: Any) -> Verification:
             raise DatasetError("the Hub does not answer")
 
-        with monkeypatch.context() as patch:
-            patch.setattr("audio_compositionality.evaluator.submissions.verification.open_data", broken)
-            assert check()[0].action == "failed"
+        assert check(recompute=broken)[0].action == "failed"
         assert said(results) == []
         assert check()[0].action == "added"
         assert known_data == ["lab/audio-compositionality"]
@@ -215,24 +222,24 @@ class TestRefused:
         request(results, files)
         outcome = check()[-1]
         assert outcome.action == "refused"
-        assert any(reason in found for found in outcome.reasons), outcome.reasons
+        assert any(reason in line for line in outcome.reasons), outcome.reasons
         assert results.at().oid == before
         assert results.discussions[-1].status == "open"
         assert reason in said(results, len(results.discussions))[-1]
 
     def test_another_score(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
-        score = json.loads(submitted["a_coat"]["result.json"])["score"]
-        forged = with_json(submitted["a_coat"], score=score / 2)
-        self.refused(results, check, placed(forged), "the mean of the samples' score is not that of the result")
+        measures = json.loads(submitted["a_coat"]["result.json"])["measures"]
+        forged = with_json(submitted["a_coat"], measures={**measures, "a_coat": measures["a_coat"] / 2})
+        self.refused(results, check, placed(forged), "a_coat")
 
     def test_embeddings_that_are_others(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
-        ids, values, _ = read_embeddings(submitted["a_coat"])
-        forged = with_embeddings(submitted["a_coat"], ids=ids, values=values[::-1].copy())
+        tensors, _ = read_embeddings(submitted["a_coat"])
+        forged = with_embeddings(submitted["a_coat"], values=tensors["values"][::-1].copy())
         self.refused(results, check, placed(forged), "in the claim and")
 
     def test_no_embeddings_file_at_all(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
-        forged = {**submitted["a_coat"], "embeddings.parquet": b"PAR1 no such thing PAR1"}
-        self.refused(results, check, placed(forged), "embeddings.parquet: ")
+        forged = {**submitted["a_coat"], "embeddings.safetensors": b"no such thing"}
+        self.refused(results, check, placed(forged), "embeddings.safetensors: ")
 
     def test_another_folder_than_its_content_gives(
         self, results: Repository, check: Check, submitted: dict[str, Files]
@@ -243,7 +250,7 @@ class TestRefused:
     def test_unknown_data(
         self, results: Repository, check: Check, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("audio_compositionality.evaluator.submissions.verification.open_data", submission.open_data)
+        monkeypatch.setattr(submission, "data_with", DATA_WITH)
         self.refused(results, check, placed(submitted["a_coat"]), "which are those of no preset")
 
     def test_a_change_of_what_is_there(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
@@ -280,7 +287,7 @@ class TestRefused:
 
     def test_mended_it_is_checked_again(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
         self.refused(results, check, {"run.sh": b"", **placed(submitted["a_coat"])}, "is no file of an entry")
-        assert [found.action for found in check()] == ["checked"]
+        assert [outcome.action for outcome in check()] == ["checked"]
         assert len(said(results)) == 1
         results.commit({"run.sh": None}, revision="refs/pr/1", author="eve")
         assert check()[0].action == "added"
@@ -292,18 +299,18 @@ class TestLeft:
     def left(self, results: Repository, check: Check, files: Mapping[str, bytes | None], reason: str) -> None:
         before = results.at().oid
         number = request(results, files)
-        outcome = next(found for found in check() if found.subject == f"#{number}")
+        outcome = next(one for one in check() if one.subject == f"#{number}")
         assert outcome.action == "left"
-        assert any(reason in found for found in outcome.reasons), outcome.reasons
+        assert any(reason in line for line in outcome.reasons), outcome.reasons
         assert results.at().oid == before
         assert results.discussions[number - 1].status == "open"
         (comment,) = said(results, number)
         assert reason in comment
         assert "\n\n\n" not in comment
-        assert [found.action for found in check() if found.subject == f"#{number}"] == ["checked"]
+        assert [outcome.action for outcome in check() if outcome.subject == f"#{number}"] == ["checked"]
 
     def test_without_embeddings(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
-        bare = {name: submitted["a_coat"][name] for name in ("result.json", "samples.parquet")}
+        bare = {name: submitted["a_coat"][name] for name in ("result.json", "samples.csv")}
         self.left(results, check, placed(bare, submitted["a_tre"]), "it has no embeddings")
         assert "- A-TRE of `org/short`" in said(results)[0]
 
@@ -311,7 +318,7 @@ class TestLeft:
     def test_without_embeddings_the_rest_is_checked(
         self, results: Repository, check: Check, submitted: dict[str, Files], field: str
     ) -> None:
-        bare = {name: submitted["a_coat"][name] for name in ("result.json", "samples.parquet")}
+        bare = {name: submitted["a_coat"][name] for name in ("result.json", "samples.csv")}
         if field == "settings":
             forged, reason = with_json(bare, settings={"other": 1}), "its settings are"
         else:
@@ -322,38 +329,51 @@ class TestLeft:
         assert outcome.action == "refused"
         assert reason in outcome.reasons[0]
 
-    def test_a_copy_under_another_name(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
-        results.commit(placed(submitted["a_coat"]))
-        copy = with_json(submitted["a_coat"], encoder_id="eve/mine")
-        self.left(results, check, placed(copy), "those of `org/short`, another encoder")
-
-    def test_a_copy_whose_folder_has_the_same_name(
-        self, results: Repository, check: Check, submitted: dict[str, Files]
-    ) -> None:
-        copy = with_json(submitted["a_coat"], encoder_id="org__short")
-        self.left(results, check, placed(submitted["a_coat"], copy), "those of `org/short`, another encoder")
-
-    def test_another_result_of_the_same_encoder_is_no_copy(
-        self, results: Repository, check: Check, submitted: dict[str, Files]
+    @pytest.mark.parametrize("how", ["as it is", "scaled", "shifted", "rotated", "another date"])
+    def test_a_copy_under_another_name(
+        self, results: Repository, check: Check, verify_merged: Check, submitted: dict[str, Files], how: str, data: Data
     ) -> None:
         results.commit(placed(submitted["a_coat"]))
-        request(results, placed(with_json(submitted["a_coat"], encoder_revision="2")))
+        assert [outcome.action for outcome in verify_merged()] == ["verified"]
+        copy = with_json(submitted["a_coat"], model={"id": "eve/mine"})
+        tensors, _ = read_embeddings(copy)
+        if how == "another date":
+            copy = with_json(copy, date="2026-01-02T00:00:00+00:00")
+        elif how != "as it is":
+            values = tensors["values"].astype(np.float64)
+            changed = {
+                "scaled": lambda: tensors | {"scale": np.asarray(tensors["scale"] * 2)},
+                "shifted": lambda: tensors | {"offset": tensors["offset"] + 1},
+                "rotated": lambda: tensors | {"values": (values[:, ::-1] * -1).astype(np.float16)},
+            }[how]()
+            copy = rescored(with_embeddings(copy, **changed), data)
+        self.left(results, check, placed(copy), "`its embeddings are")
+        assert "org/short, results/org__short/1/a_coat-" in said(results)[0]
+
+    def test_a_copy_in_the_same_pull_request(
+        self, results: Repository, check: Check, submitted: dict[str, Files]
+    ) -> None:
+        copy = with_json(submitted["a_coat"], model={"id": "org__short"})
+        self.left(results, check, placed(submitted["a_coat"], copy), "its embeddings are those of org")
+
+    def test_another_result_of_the_same_model_is_no_copy(
+        self, results: Repository, check: Check, verify_merged: Check, submitted: dict[str, Files]
+    ) -> None:
+        results.commit(placed(submitted["a_coat"]))
+        verify_merged()
+        request(results, placed(with_json(submitted["a_coat"], model={"revision": "2"})))
         assert check()[0].action == "added"
 
-    def test_what_takes_too_long_is_not_fetched(
-        self, hub: LoopbackHub, results: Repository, check: Check, verify_merged: Check, submitted: dict[str, Files]
+    def test_what_takes_too_long(
+        self, results: Repository, check: Check, verify_merged: Check, submitted: dict[str, Files]
     ) -> None:
-        large = placed(with_json(submitted["a_tre"], output_dim=examination.MAX_FIT_DIM + 1))
-        self.left(results, check, large, "embeddings of 2,049 numbers take too long to fit here")
-        results.commit(large, author="ada")
-        assert [found.action for found in verify_merged()] == ["left"]
-        assert not [call for call in hub.requests if call.target.endswith(".parquet")]
+        def slow(*_: Any, **__: Any) -> Verification:
+            raise OverdueError("it was ended after 1800 s")
 
-    def test_a_large_one_without_fits_is_checked(
-        self, results: Repository, check: Check, submitted: dict[str, Files]
-    ) -> None:
-        request(results, placed(with_json(submitted["a_coat"], output_dim=examination.MAX_FIT_DIM + 1)))
-        assert "they have 12 numbers each" in check()[0].reasons[0]
+        files = placed(submitted["a_tre"])
+        self.left(results, lambda: check(recompute=slow), files, "it could not be recomputed here: it was ended after")
+        results.commit(files, author="ada")
+        assert [outcome.action for outcome in verify_merged(recompute=slow)] == ["left"]
 
 
 class TestMarkers:
@@ -370,7 +390,7 @@ class TestMarkers:
     def test_they_outlast_the_checker(
         self, hub: LoopbackHub, results: Repository, check: Check, submitted: dict[str, Files]
     ) -> None:
-        request(results, placed({name: submitted["a_coat"][name] for name in ("result.json", "samples.parquet")}))
+        request(results, placed({name: submitted["a_coat"][name] for name in ("result.json", "samples.csv")}))
         assert check()[0].action == "left"
         assert "Maintainers decide" in said(results)[0]
         assert results.discussions[0].status == "open"
@@ -391,36 +411,36 @@ class TestMoving:
 
     FORGED = "verified/eve__mine/1/a_coat-0123456789abcdef/verification.json"
 
-    def pushed_during_the_check(self, monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
-        original, done = examination.verify, []
+    @pytest.fixture
+    def disturbed(self, check: Check) -> Callable[[Callable[[], object]], list[Outcome]]:
+        """`disturbed(action)`: a round in which something is done while an entry is recomputed."""
 
-        def verify(*arguments: Any, **options: Any) -> Any:
-            if not done:
-                done.append(action())
-            return original(*arguments, **options)
+        def round_of(action: Callable[[], object]) -> list[Outcome]:
+            def recompute(*arguments: Any, **options: Any) -> Verification:
+                action()
+                return verify_folder(*arguments, **options)
 
-        monkeypatch.setattr(examination, "verify", verify)
+            return check(recompute=recompute)
+
+        return round_of
 
     def test_during_the_check(
-        self, results: Repository, check: Check, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
+        self, results: Repository, check: Check, submitted: dict[str, Files], disturbed: Callable[..., list[Outcome]]
     ) -> None:
         request(results, placed(submitted["a_coat"]))
-        self.pushed_during_the_check(
-            monkeypatch, lambda: results.commit({self.FORGED: b"{}"}, revision="refs/pr/1", author="eve")
-        )
         before = results.at().oid
-        assert check()[0].action == "waiting"
+        outcomes = disturbed(lambda: results.commit({self.FORGED: b"{}"}, revision="refs/pr/1", author="eve"))
+        assert outcomes[0].action == "waiting"
         assert results.at().oid == before
         assert check()[0].action == "refused"
         assert results.at().oid == before
 
     def test_withdrawn_during_the_check(
-        self, results: Repository, check: Check, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
+        self, results: Repository, submitted: dict[str, Files], disturbed: Callable[..., list[Outcome]]
     ) -> None:
         request(results, placed(submitted["a_coat"]))
-        self.pushed_during_the_check(monkeypatch, lambda: setattr(results.discussions[0], "status", "closed"))
         before = results.at().oid
-        assert check()[0].action == "waiting"
+        assert disturbed(lambda: setattr(results.discussions[0], "status", "closed"))[0].action == "waiting"
         assert results.at().oid == before
         assert said(results) == []
 
@@ -457,7 +477,7 @@ class TestMoving:
         assert {path.rsplit("/", 1)[0] for path in paths(results, "verified/")} == {
             folder(submitted["a_coat"], "verified")
         }
-        statuses = {found.result.encoder_id: found.status for found in BoardReader(Hub(), results_of("lab"))().entries}
+        statuses = {entry.model: entry.status for entry in board().entries}
         assert statuses == {"org/rival": "reported", "org/short": "verified"}
 
 
@@ -495,11 +515,11 @@ class TestKilled:
                 check()
         # An entry and its verification come together.
         assert verify_merged() == []
-        assert [found.action for found in check()] == ([] if (place, done) == ("close", True) else ["added"])
+        assert [outcome.action for outcome in check()] == ([] if (place, done) == ("close", True) else ["added"])
         assert results.discussions[0].status == "closed"
-        board = BoardReader(Hub(), results_of("lab"))()
-        assert [(found.status, found.submitter) for found in board.entries] == [("verified", "eve")] * 2
-        assert board.rejected == ()
+        shown = board()
+        assert [(entry.status, entry.submitter) for entry in shown.entries] == [("verified", "eve")] * 2
+        assert shown.rejected == ()
         assert sum("(#1 by eve)" in commit.title for commit in results.history()) == 2
         assert len(said(results)) == 1
         after = results.at().oid
@@ -511,21 +531,21 @@ class TestKilled:
 class TestMerged:
     """What maintainers have added to main by hand."""
 
-    def test_it_is_verified(self, results: Repository, reader: ParquetReader, submitted: dict[str, Files]) -> None:
-        copy = with_json(submitted["a_coat"], encoder_id="org/copy")
-        worse = {**with_json(submitted["a_tre"], encoder_id="org/worse"), "embeddings.parquet": b"PAR1"}
+    def test_it_is_verified(self, results: Repository, submitted: dict[str, Files]) -> None:
+        copy = with_json(submitted["a_coat"], model={"id": "org/copy"})
+        worse = {**with_json(submitted["a_tre"], model={"id": "org/worse"}), "embeddings.safetensors": b"?"}
         results.commit({**placed(*submitted.values(), copy, worse), **entry("org/bare")})
-        checks = Checks(Hub(), "lab", reader, "cpu")
+        checks = new_checks()
         # Of two encoders with the same embeddings both: that was the maintainers' decision.
-        assert sorted((found.subject.split("/")[1], found.action) for found in checks.verify_merged()) == [
+        assert sorted((outcome.subject.split("/")[1], outcome.action) for outcome in checks.verify_merged()) == [
             ("org__copy", "verified"),
             ("org__short", "verified"),
             ("org__short", "verified"),
             ("org__worse", "refused"),
         ]
         assert checks.verify_merged() == []
-        board = BoardReader(Hub(), results_of("lab"))()
-        assert {(found.result.encoder_id, found.status, found.submitter) for found in board.entries} == {
+        shown = board()
+        assert {(entry.model, entry.status, entry.submitter) for entry in shown.entries} == {
             ("org/short", "verified", None),
             ("org/copy", "verified", None),
             ("org/worse", "reported", None),
@@ -538,10 +558,10 @@ class TestMerged:
         files = submitted["a_coat"]
         forged = below(folder(files, "verified"), {"verification.json": b"{}", "result.json": files["result.json"]})
         results.commit({**placed(files), **forged})
-        assert [found.action for found in verify_merged()] == ["verified"]
-        board = BoardReader(Hub(), results_of("lab"))()
-        assert [found.status for found in board.entries] == ["verified"]
-        assert board.rejected == ()
+        assert [outcome.action for outcome in verify_merged()] == ["verified"]
+        shown = board()
+        assert [entry.status for entry in shown.entries] == ["verified"]
+        assert shown.rejected == ()
         assert verify_merged() == []
 
     @pytest.mark.usefixtures("waits")
@@ -549,53 +569,46 @@ class TestMerged:
         self, hub: LoopbackHub, results: Repository, verify_merged: Check, submitted: dict[str, Files]
     ) -> None:
         results.commit(placed(*submitted.values()))
-        hub.faults.order("GET", "/resolve/.*/a_coat-.*/samples.parquet", Status(500), times=5)
-        assert [found.action for found in verify_merged()] == ["failed", "verified"]
-        assert [found.action for found in verify_merged()] == ["verified"]
+        hub.faults.order("GET", "/resolve/.*/a_coat-.*/samples.csv", Status(500), times=5)
+        assert [outcome.action for outcome in verify_merged()] == ["failed", "verified"]
+        assert [outcome.action for outcome in verify_merged()] == ["verified"]
 
     def test_the_pull_requests_do_not_wait_for_it(
-        self, hub: LoopbackHub, results: Repository, reader: ParquetReader, submitted: dict[str, Files]
+        self, hub: LoopbackHub, results: Repository, submitted: dict[str, Files]
     ) -> None:
         request(results, placed(submitted["a_coat"]))
         hub.faults.order("GET", f"{API}/tree/", Status(403))
-        checker = Checker(Hub(), "lab")
-        found = checker.round(Checks(Hub(), "lab", reader, "cpu"))
-        assert [(outcome.subject, outcome.action) for outcome in found] == [("main", "failed"), ("#1", "added")]
+        outcomes = Checker(new_checks()).round()
+        assert [(outcome.subject, outcome.action) for outcome in outcomes] == [("main", "failed"), ("#1", "added")]
 
 
 class TestMany:
-    def test_one_of_an_author_in_a_round(
-        self, results: Repository, reader: ParquetReader, submitted: dict[str, Files]
-    ) -> None:
+    def test_one_of_an_author_in_a_round(self, results: Repository, submitted: dict[str, Files]) -> None:
         for author in ("eve", "eve", "mallory"):
-            request(results, placed({**submitted["a_coat"], "samples.parquet": author.encode()}), author)
-        checks = Checks(Hub(), "lab", reader, "cpu")
-        assert [found.action for found in checks.check_pull_requests()] == ["refused", "waiting", "refused"]
-        assert [found.action for found in checks.check_pull_requests()] == ["waiting", "refused", "checked"]
-        assert [found.action for found in checks.check_pull_requests()] == ["checked"] * 3
+            request(results, placed(with_sample_bytes(submitted["a_coat"], author.encode())), author)
+        checks = new_checks()
+        assert [outcome.action for outcome in checks.check_pull_requests()] == ["refused", "waiting", "refused"]
+        assert [outcome.action for outcome in checks.check_pull_requests()] == ["waiting", "refused", "checked"]
+        assert [outcome.action for outcome in checks.check_pull_requests()] == ["checked"] * 3
 
-    def test_the_limit_of_a_round(
-        self, results: Repository, reader: ParquetReader, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_limit_of_a_round(self, results: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pull_requests, "MAX_CHECKS", 2)
         for number in range(5):
             request(results, {"run.sh": b""}, f"user{number}")
-        checks = Checks(Hub(), "lab", reader, "cpu")
-        rounds = [[found.action for found in checks.check_pull_requests()] for _ in range(3)]
+        checks = new_checks()
+        rounds = [[outcome.action for outcome in checks.check_pull_requests()] for _ in range(3)]
         assert rounds[0] == ["refused", "refused", "waiting", "waiting", "waiting"]
         assert rounds[1][2:] == ["refused", "refused", "waiting"]
         assert rounds[2][4] == "refused"
 
-    def test_all_have_their_turn(
-        self, results: Repository, reader: ParquetReader, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_all_have_their_turn(self, results: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pull_requests, "MAX_LOOKS", 2)
         for number in range(5):
             request(results, {"run.sh": b""}, f"user{number}")
         # Drafts are looked at again and again, and must not keep others from it.
         for discussion in results.discussions[:2]:
             discussion.status = "draft"
-        checks = Checks(Hub(), "lab", reader, "cpu")
+        checks = new_checks()
         for _ in range(3):
             checks.check_pull_requests()
         assert [len(said(results, number)) for number in range(1, 6)] == [0, 0, 1, 1, 1]
@@ -604,17 +617,35 @@ class TestMany:
             checks.check_pull_requests()
         assert [len(said(results, number)) for number in range(1, 6)] == [0, 0, 1, 1, 2]
 
-    def test_what_was_checked_costs_one_call(
-        self, hub: LoopbackHub, results: Repository, reader: ParquetReader
-    ) -> None:
+    def test_what_was_checked_costs_one_call(self, hub: LoopbackHub, results: Repository) -> None:
         for number in range(3):
             request(results, {"run.sh": b""}, f"user{number}")
-        checks = Checks(Hub(), "lab", reader, "cpu")
+        checks = new_checks()
         checks.check_pull_requests()
         hub.requests.clear()
-        assert [found.action for found in checks.check_pull_requests()] == ["checked"] * 3
+        assert [outcome.action for outcome in checks.check_pull_requests()] == ["checked"] * 3
         # The list, the commits of main, and each head.
         assert len(hub.requests) == 5
+
+    def test_an_author_whose_checks_take_long_waits_and_others_do_not(
+        self, results: Repository, submitted: dict[str, Files]
+    ) -> None:
+        now = [0.0]
+
+        def slow(*arguments: Any, **options: Any) -> Verification:
+            now[0] += 3_600
+            return verify_folder(*arguments, **options)
+
+        checks = new_checks(recompute=slow, budget=Budget(seconds=3_000, window=86_400, clock=lambda: now[0]))
+        request(results, placed(submitted["a_coat"]))
+        assert [outcome.action for outcome in checks.check_pull_requests()] == ["added"]
+        request(results, placed(submitted["a_tre"]))
+        request(results, {"run.sh": b""}, "mallory")
+        waiting, refused = checks.check_pull_requests()
+        assert (waiting.action, refused.action) == ("waiting", "refused")
+        assert "have taken long" in waiting.reasons[0]
+        now[0] += 90_000
+        assert checks.check_pull_requests()[0].action == "added"
 
 
 class TestTrouble:
@@ -625,29 +656,23 @@ class TestTrouble:
         request(results, placed(submitted["a_coat"]))
         request(results, placed(submitted["a_tre"]), "mallory")
         hub.faults.order("GET", r"/discussions/1\b", Status(500), times=5)
-        assert [found.action for found in check()] == ["failed", "added"]
+        assert [outcome.action for outcome in check()] == ["failed", "added"]
         assert said(results) == []
         assert check()[0].action == "added"
 
-    def test_a_mistake_of_ours_is_no_end(
-        self, results: Repository, check: Check, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_mistake_of_ours_is_no_end(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
         request(results, placed(submitted["a_coat"]))
         request(results, placed(submitted["a_tre"]), "mallory")
-        original = examination.verify
 
-        def verify(submission: Any, **options: Any) -> Any:
-            if submission.result.task == "a_coat":
+        def recompute(place: Path, name: str, **options: Any) -> Verification:
+            if "/a_coat-" in name:
                 raise RuntimeError("a mistake")
-            return original(submission, **options)
+            return verify_folder(place, name=name, **options)
 
-        monkeypatch.setattr(examination, "verify", verify)
-        assert [found.action for found in check()] == ["failed", "added"]
+        assert [outcome.action for outcome in check(recompute=recompute)] == ["failed", "added"]
         assert said(results) == []
 
-    def test_the_thread_goes_on_and_tells(
-        self, results: Repository, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_thread_goes_on_and_tells(self, results: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
         rounds: list[BaseException | list[Outcome]] = [
             HubError("no answer"),
             RuntimeError("a mistake"),
@@ -655,19 +680,19 @@ class TestTrouble:
         ]
         told = []
 
-        def one(self: Checker, checks: Checks) -> list[Outcome]:
+        def one(self: Checker) -> list[Outcome]:
             told.append(self.state())
             if not rounds:
                 self._stop.set()
                 return []
-            found = rounds.pop(0)
-            if isinstance(found, BaseException):
-                raise found
-            return found
+            made = rounds.pop(0)
+            if isinstance(made, BaseException):
+                raise made
+            return made
 
         monkeypatch.setattr(Checker, "round", one)
         changed: list[str] = []
-        checker = Checker(Hub(), "lab", lambda: changed.append("#1"), interval=0.01)
+        checker = Checker(new_checks(), lambda: changed.append("#1"), interval=0.01)
         checker.start()
         checker._thread.join(60)
         assert changed == ["#1"]
@@ -699,6 +724,7 @@ that nothing is uploaded."""
 class TestFaults:
     """Whatever happens to a check, the entry is in the end added and verified once, and said so once."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("fault", [*PASSING, "401", "403", "stays"])
     @pytest.mark.parametrize("step", STEPS)
     def test_at_each_step(
@@ -731,8 +757,8 @@ class TestFaults:
         assert verify_merged() == []
         check()
         assert results.discussions[0].status == "closed"
-        board = BoardReader(Hub(), results_of("lab"))()
-        assert [(found.status, found.submitter) for found in board.entries] == [("verified", "eve")]
-        assert board.rejected == ()
+        shown = board()
+        assert [(entry.status, entry.submitter) for entry in shown.entries] == [("verified", "eve")]
+        assert shown.rejected == ()
         assert sum("(#1 by eve)" in commit.title for commit in results.history()) == 1
         assert len(said(results)) == 1
