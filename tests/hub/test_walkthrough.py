@@ -1,4 +1,4 @@
-"""The README's commands for the Hub, with real weights, on a few rows: build, push, evaluate, submit, verify, rank."""
+"""The commands of docs/hub.md, with real weights, on a few rows: build, push, evaluate, submit, verify, rank."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from audio_compositionality.hub.names import results_of
 from audio_compositionality.leaderboard.reading import BoardReader
 
 from .server import LoopbackHub
-from .walkthrough import environment, leaderboard, readme_commands, run, wait_until_verified, with_weights
+from .walkthrough import environment, leaderboard, page_commands, run, wait_until_verified, with_weights
 
 
 @pytest.mark.weights
-def test_the_commands_of_the_readme_lead_to_the_leaderboard(
+def test_the_commands_of_the_page_lead_to_the_leaderboard(
     hub: LoopbackHub, checkpoints: Path, built: Path, tmp_path: Path
 ) -> None:
-    commands = with_weights(readme_commands(), checkpoints)
+    commands = with_weights(page_commands(), checkpoints)
     replaced = {
         # The preset mini takes half an hour. These few rows are no preset's, so that they have to be named.
         "audio-compositionality build --preset mini --out": f"cp -r {shlex.quote(str(built))}",

@@ -1,9 +1,9 @@
-"""From nothing to the leaderboard, against a Hub on this machine: the commands of the README's section "On the Hub".
+"""From nothing to the leaderboard, against a Hub on this machine: the commands of docs/hub.md.
 
     python -m tests.hub.walkthrough --checkpoints DIR
 
 DIR holds the weights of Whisper tiny.en in the folder whisper-tiny.en. Build, push, evaluate, submit and verify are the
-README's own lines; then the leaderboard's Space is started as it was pushed, checks the pull request, adds what it
+page's own lines; then the leaderboard's Space is started as it was pushed, checks the pull request, adds what it
 holds, and is left running to be looked at. Nothing outside of this machine is asked, and everything is in a temporary
 folder.
 """
@@ -29,12 +29,12 @@ from .server import LoopbackHub
 ORG = "lab"
 RESULTS = f"{ORG}/audio-compositionality-results"
 SPACE = f"{ORG}/audio-compositionality-leaderboard"
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "hub.md"
 
 
-def readme_commands() -> list[str]:
-    """The lines of the README, for the organisation of this Hub."""
-    block = re.search(r"<!-- hub commands -->\n```sh\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+def page_commands() -> list[str]:
+    """The lines of the page, for the organisation of this Hub."""
+    block = re.search(r"<!-- hub commands -->\n```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert block is not None
     first, *others = block[1].splitlines()
     assert first == "ORG=my-lab"
@@ -44,7 +44,7 @@ def readme_commands() -> list[str]:
 def with_weights(commands: list[str], checkpoints: Path) -> list[str]:
     """The same with the weights of Whisper from a folder: there are none on this Hub."""
     return [
-        line.replace("--encoder whisper-tiny.en", f"--encoder whisper-tiny.en={checkpoints / 'whisper-tiny.en'}")
+        line.replace("evaluate whisper-tiny.en", f"evaluate whisper-tiny.en={checkpoints / 'whisper-tiny.en'}")
         for line in commands
     ]
 
@@ -123,7 +123,7 @@ def main() -> None:
         folder = Path(name)
         hub.accounts.join("ada", ORG)
         variables = environment(hub, folder)
-        run(with_weights(readme_commands(), options.checkpoints.resolve()), folder / "work", variables)
+        run(with_weights(page_commands(), options.checkpoints.resolve()), folder / "work", variables)
         with leaderboard(hub, folder, variables) as url:
             print("The leaderboard checks the pull request.", flush=True)
             for path in wait_until_verified(hub, 4, 1800):
