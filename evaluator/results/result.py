@@ -106,7 +106,7 @@ class Skipped(Strict):
 
 
 class Result(Strict):
-    """What one task found for one model.
+    """What one task gave for one model.
 
     Attributes:
         schema_version: of this file.
@@ -155,7 +155,7 @@ class Result(Strict):
     def _check(self) -> Result:
         unmeasured = sorted(set(self.intervals) - set(self.measures))
         if unmeasured:
-            raise ValueError(f"it has an interval of {unmeasured[0]}, which is none of its measures")
+            raise ResultError(f"it has an interval of {unmeasured[0]}, which is none of its measures")
         return self
 
     @property
@@ -324,7 +324,7 @@ def load_result(path: Path) -> tuple[Result, SampleTable]:
         expected = result_path(Path(), result.model.id, result.model.revision, result.task)
         if path.absolute().parts[-3:] != expected.parts:
             raise ResultError(
-                f"it is the result of '{result.model.id}', {result.task}, in another's place; its own is {expected} in "
+                f"it is the result of '{result.model.id}', {result.task}, in another's place; it belongs to {expected} in "
                 "the folder of the results"
             )
         return result, check_samples(result, _read_file(samples_path(path), MAX_CSV_BYTES))

@@ -31,13 +31,13 @@ class ResultError(AudioCompositionalityError):
 
 def _printable(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("it has characters that cannot be printed")
+        raise ResultError("it has characters that cannot be printed")
     return text
 
 
 def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
     if ends[0] > ends[1]:
-        raise ValueError("its ends are in the wrong order")
+        raise ResultError("its ends are in the wrong order")
     return ends
 
 

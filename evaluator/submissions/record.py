@@ -96,11 +96,11 @@ class Record(Strict):
     def _check(self) -> Record:
         # Without embeddings nothing is recomputed.
         if set(self.submission) != {EMBEDDINGS, RESULT, SAMPLES} or set(self.files) != {RESULT, SAMPLES}:
-            raise ValueError("it does not speak of all files")
+            raise ResultError("it does not speak of all files")
         if self.id != id_of(self.submission):
-            raise ValueError("its id is not made of the files that it speaks of")
+            raise ResultError("its id is not made of the files that it speaks of")
         if not is_date(self.date):
-            raise ValueError("its date is none")
+            raise ResultError("its date is none")
         return self
 
     def dumps(self) -> str:
