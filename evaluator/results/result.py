@@ -324,8 +324,8 @@ def load_result(path: Path) -> tuple[Result, SampleTable]:
         expected = result_path(Path(), result.model.id, result.model.revision, result.task)
         if path.absolute().parts[-3:] != expected.parts:
             raise ResultError(
-                f"it is the result of '{result.model.id}', {result.task}, in another's place; it belongs to {expected} in "
-                "the folder of the results"
+                f"it is the result of '{result.model.id}', {result.task}, in another's place; it belongs to {expected} "
+                "in the folder of the results"
             )
         return result, check_samples(result, _read_file(samples_path(path), MAX_CSV_BYTES))
     except ResultError as error:
