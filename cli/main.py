@@ -98,8 +98,8 @@ def load_commands() -> dict[str, Command]:
     """All commands by their names, in the order of the list that ``--help`` prints."""
     modules = {name: import_module(f"{__package__}.{module}") for name, module in command_names().items()}
     commands = {name: getattr(module, "COMMAND", None) for name, module in modules.items()}
-    known = {name: command for name, command in commands.items() if isinstance(command, Command)}
-    return dict(sorted(known.items(), key=lambda pair: (pair[1].place, pair[0])))
+    pairs = [(name, command) for name, command in commands.items() if isinstance(command, Command)]
+    return dict(sorted(pairs, key=lambda pair: (pair[1].place, pair[0])))
 
 
 def argument_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:

@@ -212,8 +212,8 @@ def coral_check(
     for task in opened:
         _check_task(task, model)
     natural = Recordings(recordings, max_clips=max_clips, skip_invalid=options.skip_invalid, progress=options.progress)
-    natural_embeddings, skipped = _embed_recordings(natural, model, options)
-    skipped = [*natural.skipped, *skipped]
+    natural_embeddings, not_embedded = _embed_recordings(natural, model, options)
+    skipped = [*natural.skipped, *not_embedded]
     changes = []
     for task in opened:
         change, left_out = _change_of_task(task, model, natural_embeddings, options)

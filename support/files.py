@@ -47,6 +47,10 @@ def write_together(files: Mapping[Path, bytes | str]) -> None:
                 os.fsync(stream.fileno())
         for partial, path in partials.items():
             partial.replace(path)
+    except OSError as error:
+        # Of a full disk the system tells no name.
+        error.filename = error.filename or str(path)
+        raise
     finally:
         for partial in partials:
             partial.unlink(missing_ok=True)

@@ -103,7 +103,11 @@ _ENERGY = {
 
 
 def _dial_plans(seed: int) -> tuple[_DialPlan, ...]:
-    base = make.noisy(BASE_SHARE, seed=seed)
+    return (*_dials_of_composition(seed), *_dials_of_shared_means(seed), *_dials_of_energy(seed))
+
+
+def _dials_of_composition(seed: int) -> tuple[_DialPlan, ...]:
+    """From encoders that compose to such as do not."""
     return (
         _DialPlan(
             "noise",
@@ -133,6 +137,13 @@ def _dial_plans(seed: int) -> tuple[_DialPlan, ...]:
             lambda _: make.additive(seed=seed),
             permutes=True,
         ),
+    )
+
+
+def _dials_of_shared_means(seed: int) -> tuple[_DialPlan, ...]:
+    """From embeddings about the origin to such as have nearly one direction."""
+    base = make.noisy(BASE_SHARE, seed=seed)
+    return (
         _DialPlan(
             "shared mean",
             (0.0, 0.5, 0.8, 0.95, 0.99, 0.999),
@@ -155,6 +166,12 @@ def _dial_plans(seed: int) -> tuple[_DialPlan, ...]:
             lambda share: make.anisotropic(share, make.noisy(0, seed=seed)),
             tasks=("a_tre",),
         ),
+    )
+
+
+def _dials_of_energy(seed: int) -> tuple[_DialPlan, ...]:
+    """From noise to encoders that hear how much sound there is, and nothing else."""
+    return (
         _DialPlan(
             "number",
             (0.0, 0.2, 0.5, 0.9, 1.0),

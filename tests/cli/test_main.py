@@ -15,6 +15,7 @@ from audio_compositionality.cli import main as command_line
 from audio_compositionality.cli.main import load_command, load_commands
 from audio_compositionality.evaluator.run.processes import ProcessError
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.support.files import write_whole
 from audio_compositionality.tasks.registry import list_tasks
 
 COMMANDS = (
@@ -173,6 +174,17 @@ def test_a_full_disk_names_the_path_and_what_is_kept(run, fails, capsys):
     told = capsys.readouterr().err
     assert "'/data/results'" in told
     assert "what is finished is kept" in told
+
+
+def test_whatever_is_written_whole_is_named_where_the_disk_is_full(run, command_does, monkeypatch, tmp_path, capsys):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    command_does(lambda options: write_whole(tmp_path / "result.json", "{}"))
+    assert run("tasks") == 2
+    assert str(tmp_path / "result.json") in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_lack_of_memory_is_one_line(run, fails, capsys):
