@@ -1,0 +1,75 @@
+"""`push` and `submit`: what is typed reaches the functions that do it, and what these say is printed."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What is called, with which arguments; nothing is sent."""
+    made = []
+
+    def recorded(name):
+        def call(*arguments, **options):
+            made.append((name, arguments, options))
+            return [name]
+
+        return call
+
+    scripts = "audio_compositionality.push_scripts"
+    for module, name in (
+        ("dataset", "push_dataset"),
+        ("spaces", "push_metrics"),
+        ("spaces", "push_leaderboard"),
+        ("submit", "submit_results"),
+    ):
+        monkeypatch.setattr(f"{scripts}.{module}.{name}", recorded(name))
+    for name in ("dataset_lines", "metric_lines", "leaderboard_lines", "submission_lines"):
+        monkeypatch.setattr(f"{scripts}.reports.{name}", lambda pushed: [f"done: {pushed[0]}"])
+    return made
+
+
+def test_push_dataset(calls, run, capsys):
+    assert run("push", "dataset", "folder", "--org", "lab", "--dry-run") == 0
+    options = {"private": False, "pull_request": False, "dry_run": True}
+    assert calls == [("push_dataset", (Path("folder"), "lab"), options)]
+    assert capsys.readouterr().out == "done: push_dataset\n"
+
+
+def test_push_metrics(calls, run):
+    assert run("push", "metrics", "--org", "lab", "--private", "--create-pr") == 0
+    assert calls == [("push_metrics", ("lab",), {"private": True, "pull_request": True, "dry_run": False})]
+
+
+def test_push_leaderboard_also_submits_results(calls, run, capsys):
+    assert run("push", "leaderboard", "--org", "lab", "--results", "one", "two") == 0
+    assert [name for name, *_ in calls] == ["push_leaderboard", "submit_results"]
+    assert calls[1][1] == ([Path("one"), Path("two")], "lab")
+    assert capsys.readouterr().out == "done: push_leaderboard\ndone: submit_results\n"
+
+
+def test_submit(calls, run):
+    arguments = ["--org", "lab", "--data", "built", "--store", "kept", "--paradigm", "other", "--licence", "MIT"]
+    assert run("submit", "results", *arguments, "--without-embeddings", "--model-card", "--device", "cpu") == 0
+    ((name, positional, options),) = calls
+    assert (name, positional) == ("submit_results", ([Path("results")], "lab"))
+    assert options.pop("progress") is False
+    assert options == {
+        "data": "built",
+        "store": Path("kept"),
+        "with_embeddings": False,
+        "paradigm": "other",
+        "licence": "MIT",
+        "model_card": True,
+        "device": "cpu",
+        "dry_run": False,
+    }
+
+
+@pytest.mark.parametrize("arguments", [("push",), ("push", "dataset"), ("submit", "results")])
+def test_what_is_missing_is_said_by_the_usage(arguments, run, capsys):
+    with pytest.raises(SystemExit) as stop:
+        run(*arguments)
+    assert stop.value.code == 2
+    assert "required" in capsys.readouterr().err
