@@ -14,6 +14,7 @@ def test_same_embeddings_as_the_reference_had(encoder: str, tmp_path: Path) -> N
     assert comparison.spread < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", list(DIRECT))
 def test_same_embeddings_as_the_reference_beside_it(encoder: str, tmp_path: Path) -> None:
     comparison = compare_directly(encoder, tmp_path)

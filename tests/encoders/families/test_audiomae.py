@@ -53,6 +53,7 @@ def test_pools_the_patches_that_begin_within_the_clip(
     np.testing.assert_allclose(encoder.embed(clips, 16_000), frames.mean(axis=1), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_class_token_and_layers(encoder: AudioMaeEncoder, make_clips: MakeClips) -> None:
     clips = make_clips(16_000, 0.5)[:2]
 
@@ -69,6 +70,7 @@ def test_class_token_and_layers(encoder: AudioMaeEncoder, make_clips: MakeClips)
     assert float(np.abs(last.numpy() - token).max()) > 0.1
 
 
+@pytest.mark.slow
 def test_every_name_of_timms_checkpoint_is_accounted_for() -> None:
     state = {name: torch.from_numpy(array) for name, array in fixture_state("audiomae").items()}
     model = make_model()
