@@ -84,14 +84,7 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
         axes.set_xticks(range(m), [str(number) for number in range(1, m + 1)])
         axes.tick_params(length=0, labeltop=True, labelbottom=False)
         axes.spines[:].set_visible(False)
-        # As wide as the map, but not too narrow for its numbers.
-        long = max(m * cell, 1.2)
-        start = min(left, width - long - 0.1)
-        bar = figure.add_axes((start / width, (_BELOW - 0.14) / height, long / width, 0.08 / height))
-        scale = np.linspace(-norm.halfrange, norm.halfrange, 255)
-        bar.imshow(scale[None], cmap=DIVERGING, norm=norm, aspect="auto", extent=(scale[0], scale[-1], 0, 1))
-        bar.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-        bar.set_yticks([])
+        _draw_scale(figure, norm, left, m * cell)
         figure.text(
             0.5, 0.42 / height, f"{measure_name(comparison, view.measure)}: row − column", ha="center", fontsize=7
         )
@@ -105,6 +98,18 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
         )
         figure.text(0.5, 0.05 / height, note, ha="center", fontsize=SMALLEST)
     return figure
+
+
+def _draw_scale(figure: Figure, norm: CenteredNorm, left: float, wide: float) -> None:
+    """The scale of colours, as wide as the map, but not too narrow for its numbers; lengths in inches."""
+    width, height = figure.get_size_inches()
+    long = max(wide, 1.2)
+    start = min(left, width - long - 0.1)
+    axes = figure.add_axes((start / width, (_BELOW - 0.14) / height, long / width, 0.08 / height))
+    scale = np.linspace(-norm.halfrange, norm.halfrange, 255)
+    axes.imshow(scale[None], cmap=DIVERGING, norm=norm, aspect="auto", extent=(scale[0], scale[-1], 0, 1))
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    axes.set_yticks([])
 
 
 def dots_of(tests: Sequence[PairedTest], order: Sequence[int]) -> Integers:

@@ -21,7 +21,7 @@ class Leader:
         label: of the model.
         score: its mean, and the interval of that where there is one.
         is_trained: whether it is neither a baseline nor untrained.
-        others: how many more there are of which that can be said.
+        rivals: how many more there are of which that can be said.
         alike: in words, those of them that it is not distinguishable from; empty where there are none.
         tested: whether there are enough samples for tests.
         above: in words, the baselines and untrained networks whose mean is significantly higher.
@@ -32,7 +32,7 @@ class Leader:
     label: str
     score: str
     is_trained: bool
-    others: int
+    rivals: int
     alike: str
     tested: bool
     above: str
@@ -64,7 +64,7 @@ def _leader(comparison: Comparison, view: View) -> Leader:
         label=shortened(view.labels[first], LONGEST_TEXT),
         score=score,
         is_trained=bool(trained),
-        others=len(rivals) - 1,
+        rivals=len(rivals) - 1,
         alike=_names(view, [k for k in rivals if k in tests and not tests[k].significant]),
         tested=all(test.p is not None for test in tests.values()),
         above=_names(view, above),

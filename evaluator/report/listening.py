@@ -152,8 +152,8 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
     encoded = iter(_encode_all([clip for sample in samples for clip in sample.clips], most_bytes))
     for sample in samples:
         comparison, index = sample.comparison, sample.index
-        known = () if comparison.samples is None else comparison.samples.contents
-        contents = known[index] if known else {}
+        described = () if comparison.samples is None else comparison.samples.contents
+        contents = described[index] if described else {}
         yield HeardSample(
             place=sample.place,
             rank=sample.rank,

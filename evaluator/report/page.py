@@ -119,8 +119,8 @@ def _page(sections: Sequence[Section], comparisons: Sequence[Comparison], comman
 
 def _heard(sections: Sequence[Section], most_bytes: float) -> dict[str, tuple[HeardSample, ...]]:
     """The samples of each section, by its name."""
-    heard = hear_samples([sample for section in sections for sample in section.chosen], most_bytes)
-    return {section.name: tuple(islice(heard, len(section.chosen))) for section in sections}
+    heard = hear_samples([sample for section in sections for sample in section.samples], most_bytes)
+    return {section.name: tuple(islice(heard, len(section.samples))) for section in sections}
 
 
 def _summary(comparisons: Sequence[Comparison]) -> str:
@@ -131,8 +131,8 @@ def _summary(comparisons: Sequence[Comparison]) -> str:
         for result in comparison.results
     }
     kinds = Counter(models.values())
-    others = [counted(kinds[kind], kind.value) for kind in (ModelKind.BASELINE, ModelKind.UNTRAINED) if kinds[kind]]
-    which = f" ({', '.join(others)})" if others else ""
+    counts = [counted(kinds[kind], kind.value) for kind in (ModelKind.BASELINE, ModelKind.UNTRAINED) if kinds[kind]]
+    which = f" ({', '.join(counts)})" if counts else ""
     data = dict.fromkeys(shortened(comparison.dataset, LONGEST_TEXT) for comparison in comparisons)
     return f"{counted(len(models), 'model')}{which} on the data “{listed(list(data))}”"
 

@@ -66,7 +66,7 @@ class Section:
         undrawn: why figures are missing.
         diversity: what is known of diversity and groups.
         chosen_by: in words, whose score the samples are chosen by.
-        chosen: the samples that can be listened to.
+        samples: those that can be listened to.
         silent: why there are none.
     """
 
@@ -80,7 +80,7 @@ class Section:
     undrawn: tuple[str, ...]
     diversity: tuple[Table, ...]
     chosen_by: str
-    chosen: tuple[ChosenSample, ...]
+    samples: tuple[ChosenSample, ...]
     silent: str | None
 
 
@@ -92,9 +92,9 @@ def page_sections(
     Raises:
         InputError: there is no result of `model`.
     """
-    known = {name for c in comparisons for result in c.results for name in (result.label, result.result.model.id)}
-    if model is not None and model not in known:
-        raise InputError(f"there is no result of the model {model!r}; {nearest(model, sorted(known))}")
+    names = {name for c in comparisons for result in c.results for name in (result.label, result.result.model.id)}
+    if model is not None and model not in names:
+        raise InputError(f"there is no result of the model {model!r}; {nearest(model, sorted(names))}")
     sections = []
     for number, comparison in enumerate(comparisons, 1):
         title = title_of(comparison, comparisons)
@@ -120,7 +120,7 @@ def page_sections(
                 undrawn=tuple(dict.fromkeys(picture for picture in drawn if isinstance(picture, str))),
                 diversity=tables,
                 chosen_by=chosen_by,
-                chosen=() if isinstance(samples, str) else tuple(samples),
+                samples=() if isinstance(samples, str) else tuple(samples),
                 silent=samples if isinstance(samples, str) else None,
             )
         )
@@ -155,7 +155,7 @@ def _samples(comparison: Comparison, places: Sequence[int]) -> list[ChosenSample
     """The samples that are heard, or why there are none."""
     view = next(iter(comparison.views.values()), None)
     if view is None:
-        return "no measure is known by sample"
+        return "no measure is stated by sample"
     try:
         return choose_samples(comparison, view, places)
     except (DatasetError, OSError) as error:

@@ -252,7 +252,8 @@ class TestThePage:
             assert comparison.info.citation.strip() in given
 
 
-def test_a_new_task_is_on_the_page(write_results, registered_toy, tmp_path):
+def test_a_new_task_is_on_the_page(write_results, registered_toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(listening, "spectrogram_png", lambda *_: b"")
     results = write_results(tmp_path / "results", ["one", "two"], tasks=["toy"], measures={"broken": True})
     page = Page(write_report([results], tmp_path / "toy.html", figures=tmp_path / "figures", progress=False))
     headings = page.tables()["Toy score on mini, n = 64"][0]
@@ -394,6 +395,7 @@ class TestSamples:
             assert len(two) == round(seconds * 32_000) < len(one)
             assert np.corrcoef(one[: len(two)], two)[0, 1] > 0.9
 
+    @pytest.mark.slow
     def test_are_cut_where_the_page_would_be_too_large(self, results, data, tmp_path, without_figures, monkeypatch):
         size = len(write_report([results], tmp_path / "whole.html", data=data, progress=False).read_bytes())
         monkeypatch.setattr(page_module, "MOST_BYTES", size - 100_000)
