@@ -62,7 +62,8 @@ def _told_by_another(error: BaseException) -> bool:
 
 
 def _process() -> str:
-    return f"process {os.environ.get('RANK')} of {_count()}: " if _count() > 1 else ""
+    rank = os.environ.get("RANK", "")
+    return f"process {int(rank) + 1} of {_count()}: " if _count() > 1 and rank.isdigit() else ""
 
 
 def _count() -> int:

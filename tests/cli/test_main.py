@@ -209,7 +209,7 @@ def test_of_several_processes_the_one_that_failed_speaks(run, fails, monkeypatch
     monkeypatch.setenv("RANK", "2")
     fails(InputError("a reason"))
     assert run("tasks") == 2
-    assert capsys.readouterr().err == "process 2 of 4: error: a reason\n"
+    assert capsys.readouterr().err == "process 3 of 4: error: a reason\n"
     fails(ProcessError("another process has ended"))
     assert run("tasks") == 2
     assert capsys.readouterr().err == ""
