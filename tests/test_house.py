@@ -291,6 +291,12 @@ def test_every_package_that_is_imported_is_declared():
     assert dependencies <= set().union(*required.values()) | {"accelerate"}
 
 
+def test_metrics_require_what_the_project_declares():
+    dependencies = PYPROJECT["project"]["dependencies"]
+    for path in (ROOT / "metrics").glob("*/requirements.txt"):
+        assert set(path.read_text("utf-8").split()) <= set(dependencies), path.parent.name
+
+
 def test_versions_are_pinned_without_saying_where_from():
     lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
     assert not [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+|#.*", line)]
