@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from board_entries import below, entry, folder, made_up, verification
+from board_entries import SECRET, below, entry, folder, made_up, verification
 
-from audio_compositionality.evaluator.submissions.parquet_reader import ParquetReader
-from audio_compositionality.hub import Hub
+from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.leaderboard.plots import Plots
 from audio_compositionality.leaderboard.reading import BoardReader
@@ -24,20 +21,14 @@ RESULTS = "lab/audio-compositionality-results"
 @pytest.fixture
 def results(hub: LoopbackHub) -> Repository:
     results = hub.repositories.create("dataset", RESULTS)
-    files = made_up("org/one", embeddings=b"PAR1 embeddings PAR1")
+    files = made_up("org/one", embeddings=b"of all clips")
     results.commit({**below(folder(files), files), **verification(files)})
     return results
 
 
 @pytest.fixture
 def source(results: Repository) -> Source:
-    return Source(BoardReader(Hub(), results_of("lab")))
-
-
-@pytest.fixture(scope="module")
-def reader() -> Iterator[ParquetReader]:
-    with ParquetReader() as reader:
-        yield reader
+    return Source(BoardReader(Hub(), results_of("lab"), SECRET))
 
 
 FAULTS: dict[str, tuple[str, Fault]] = {
@@ -59,13 +50,13 @@ def test_the_last_board_stays_until_the_hub_is_back(
     pattern, fault = FAULTS[name]
     order = hub.faults.order("GET", pattern, fault, times=None)
     reading = source.update()
-    assert [found.result.encoder_id for found in reading.board.entries] == ["org/one"]
+    assert [entry.model for entry in reading.board.entries] == ["org/one"]
     assert reading.trouble is not None
     assert reading.since is not None
     assert order.fired
     order.times = 0
     reading = source.update()
-    assert {found.result.encoder_id for found in reading.board.entries} == {"org/one", "org/two"}
+    assert {entry.model for entry in reading.board.entries} == {"org/one", "org/two"}
     assert reading.trouble is None
 
 
@@ -75,21 +66,20 @@ def test_a_fault_that_passes_is_not_seen(hub: LoopbackHub, results: Repository, 
     hub.faults.order("GET", "/resolve/.*json", CutDownload(10))
     reading = source.update()
     assert reading.trouble is None
-    assert [found.status for found in reading.board.entries] == ["verified"]
+    assert [entry.status for entry in reading.board.entries] == ["verified"]
 
 
 def test_without_a_repository_it_says_so(hub: LoopbackHub) -> None:
-    reading = Source(BoardReader(Hub(), results_of("lab"))).update()
+    reading = Source(BoardReader(Hub(), results_of("lab"), SECRET)).update()
     assert reading.board.entries == ()
     assert "does not exist" in str(reading.trouble)
 
 
 def test_what_is_drawn_of_a_verified_entry_is_what_the_checker_computed(
-    results: Repository, source: Source, reader: ParquetReader, hub: LoopbackHub
+    results: Repository, source: Source, hub: LoopbackHub
 ) -> None:
     board = source.update().board
-    (found,) = board.entries
-    drawing = Plots(Hub(), results_of("lab"), reader).draw(board.commit, [found])
+    drawing = Plots(Hub(), results_of("lab")).draw(board.commit, board.entries, "a_coat")
     assert drawing.boxes is not None
     fetched = [made.target for made in hub.made("GET", "samples")]
     assert fetched

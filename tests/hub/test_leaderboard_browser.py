@@ -19,12 +19,14 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from board_entries import below, entry, folder, made_up, verification
+from board_entries import SECRET, below, entry, folder, made_up, verification
 from submissions import ShortEncoder
 
-from audio_compositionality.dataset_builder import open_benchmark
-from audio_compositionality.evaluator.run.evaluation import evaluate_encoder
-from audio_compositionality.evaluator.submissions.submission import make_submission
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.submissions.making import make_submission
+from audio_compositionality.tasks.registry import load_task
 
 from .clients import process_environment
 from .discussions import open_pull_request
@@ -43,28 +45,31 @@ BREAK = "document.title='broken'"
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def contents() -> dict[str, bytes]:
     """A repository of results as the world may make it."""
-    mini = open_benchmark("mini")
+    mini = open_data("mini")
     files: dict[str, bytes] = {}
     for task in ("a_coat", "a_tre"):
+        configuration = mini.configuration(task)
         of_mini: dict[str, Any] = {
             "task": task,
-            "ids": [row["id"] for row in mini.rows(task) if task == "a_coat" or row["split"] == "test"],
-            "fingerprint": mini.fingerprint,
+            "ids": list(load_task(task).samples(tuple(configuration.rows)).ids),
+            "fingerprint": configuration.fingerprint,
         }
-        good = made_up("org/good", 4, embeddings=b"PAR1 1", paradigm="supervised", parameters=74_000_000, **of_mini)
+        supervised = {"paradigm": "supervised", "parameters": 74_000_000}
+        good = made_up("org/good", 4, embeddings=b"1", model=supervised, **of_mini)
         files |= below(folder(good), good) | verification(good)
-        older = {"date": "2025-01-01T00:00:00+00:00", "output_dim": 24}
-        files |= entry("org/reported", 2, licence="MIT", **of_mini)
-        files |= entry("org/reported", 1, licence="MIT", **older, **of_mini)
-        files |= entry("untrained:org/good", 3, paradigm=IMAGE, licence=FORMULA, **of_mini)
-        files |= entry(LINK, 0, paradigm=f"</script><script>{BREAK}</script>", dataset=IMAGE, **of_mini)
+        older = {"date": "2025-01-01T00:00:00+00:00"}
+        files |= entry("org/reported", 2, model={"licence": "MIT"}, **of_mini)
+        files |= entry("org/reported", 1, model={"licence": "MIT"}, **older, **of_mini)
+        files |= entry("untrained:org/good", 3, model={"paradigm": IMAGE, "licence": FORMULA}, **of_mini)
+        script = {"paradigm": f"</script><script>{BREAK}</script>"}
+        files |= entry(LINK, 0, model=script, dataset=IMAGE, **of_mini)
     files |= entry("org/elsewhere", 6)
     broken = made_up("org/broken")
     files |= below(folder(broken), {**broken, "result.json": b'{"score": 1'})
@@ -97,17 +102,17 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     results = hub.repositories.create("dataset", RESULTS)
     results.commit(contents())
     opened = open_pull_request(results, "A result", "", "eve")
-    encoder: Any = ShortEncoder()
-    places = {"out": root / "results", "embeddings": root / "embeddings"}
-    evaluate_encoder(encoder, "mini", tasks=["a_coat"], device="cpu", progress=False, **places)
+    mini, options = open_data("mini"), RunOptions(out=root / "results", store=root / "store", progress=False)
+    evaluate_models([ShortEncoder()], mini, [load_task("a_coat")], options)
     path = root / "results" / "org__short" / "1" / "a_coat.json"
-    made = make_submission(path, open_benchmark("mini"), embeddings=places["embeddings"], device="cpu", progress=False)
+    made = make_submission(path, mini, store=root / "store", device="cpu", progress=False)
     results.commit(below(folder(made.files), made.files), revision=opened.ref, author="eve")
     log, port = root / "attempts.txt", free_port()
     shutil.copy(str(package_files("audio_compositionality.leaderboard") / "app.py"), root / "app.py")
     environment = {
         **process_environment(hub.url, root / "home", log, token),
         "SPACE_ID": "lab/audio-compositionality-leaderboard",
+        "AUDIO_COMPOSITIONALITY_SECRET": SECRET,
         "GRADIO_SERVER_PORT": str(port),
         "GRADIO_TEMP_DIR": str(root / "gradio"),
         "OMP_NUM_THREADS": "1",
@@ -135,8 +140,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 def answers(url: str) -> bool:
     try:
-        with urlopen(url, timeout=5) as found:
-            return bool(found.status == 200)
+        with urlopen(url, timeout=5) as answer:
+            return bool(answer.status == 200)
     except (URLError, OSError):
         return False
 
@@ -178,7 +183,7 @@ def open_page(chromium: Any, app: App) -> Iterator[Callable[..., Any]]:
         page.on("request", lambda sent: None if sent.url.startswith(known) else troubles.append(sent.url))
         page.goto(app.url + query)
         page.wait_for_function("document.querySelector('#state textarea')?.value.includes('entries')", timeout=60_000)
-        page.wait_for_selector(".virtual-row, #encoder", timeout=60_000, state="attached")
+        page.wait_for_selector(".virtual-row, #model", timeout=60_000, state="attached")
         return page
 
     yield open_one
@@ -195,12 +200,18 @@ def column(page: Any, heading: str, table: str = "#table") -> list[str]:
     headings = page.locator(f"{table} thead th").evaluate_all("cells => cells.map((cell) => cell.title)")
     place = headings.index(heading)
     cells = page.locator(f"{table} .virtual-row [data-col='{place}']")
-    found: list[str] = cells.evaluate_all("cells => cells.map((cell) => cell.innerText.trim())")
-    return found
+    texts: list[str] = cells.evaluate_all("cells => cells.map((cell) => cell.innerText.trim())")
+    return texts
 
 
-def encoders(page: Any) -> list[str]:
-    return column(page, "encoder")
+def models(page: Any) -> list[str]:
+    return column(page, "model")
+
+
+def unfold(page: Any) -> None:
+    """Show what sorts and filters."""
+    page.locator("#narrow button").first.click()
+    page.locator("#search textarea, #search input").first.wait_for()
 
 
 def choose(page: Any, where: str, option: str) -> None:
@@ -218,39 +229,41 @@ def soon(page: Any, condition: Callable[[], object]) -> None:
 
 def source(page: Any, image: str) -> str:
     """Where an image is from; empty where there is none."""
-    found = page.locator(f"{image} img")
-    return str(found.get_attribute("src")) if found.count() else ""
+    images = page.locator(f"{image} img")
+    return str(images.get_attribute("src")) if images.count() else ""
 
 
 class TestTable:
     def test_what_it_shows(self, open_page: Callable[..., Any]) -> None:
         page = open_page()
-        shown = encoders(page)
+        shown = models(page)
         assert {"org/good", "org/reported", "untrained:org/good", LINK} <= set(shown)
         assert shown.count("org/reported") == 1
-        by_encoder = dict(zip(shown, column(page, "status"), strict=True))
-        assert by_encoder["org/good"] == "verified"
-        assert by_encoder["org/reported"] == "reported"
+        by_model = dict(zip(shown, column(page, "status"), strict=True))
+        assert by_model["org/good"] == "verified"
+        assert by_model["org/reported"] == "reported"
         assert dict(zip(shown, column(page, "entries"), strict=True))["org/reported"] == "2"
-        assert dict(zip(shown, column(page, "interval"), strict=True))["org/good"] == "BCa"
+        assert " to " in dict(zip(shown, column(page, "95 % interval"), strict=True))["org/good"]
         assert IMAGE in column(page, "paradigm")
         assert "org/elsewhere" not in shown
         assert "not shown" in page.locator("#state textarea").input_value()
 
     def test_another_task_and_other_data(self, open_page: Callable[..., Any]) -> None:
         page = open_page()
-        page.get_by_label("A-TRE", exact=True).check()
+        choose(page, "#task", "A-TRE")
         soon(page, lambda: page.locator("#table thead th[title='ridge R²']").count())
-        assert set(encoders(page)) == {"org/good", "org/reported", "untrained:org/good", LINK}
-        page.get_by_label("A-COAT", exact=True).check()
-        soon(page, lambda: page.locator("#table thead th[title='matched']").count())
+        assert set(models(page)) == {"org/good", "org/reported", "untrained:org/good", LINK}
+        choose(page, "#task", "A-COAT")
+        soon(page, lambda: page.locator("#table thead th[title='matched null']").count())
         choose(page, "#data", "data abababab")
-        soon(page, lambda: encoders(page) == ["org/elsewhere"])
+        soon(page, lambda: models(page) == ["org/elsewhere"])
 
     def test_sorting(self, open_page: Callable[..., Any]) -> None:
         page = open_page()
-        scores = [float(text) for text in column(page, "A-COAT")]
-        assert scores == sorted(scores, reverse=True)
+        adjusted = [float(text) for text in column(page, "adjusted")]
+        assert adjusted == sorted(adjusted, reverse=True)
+        scores = sorted((float(text) for text in column(page, "A-COAT")), reverse=True)
+        unfold(page)
         choose(page, "#sort", "dim")
         soon(page, lambda: column(page, "dim") == sorted(column(page, "dim"), key=int, reverse=True))
         page.get_by_label("smallest first").check()
@@ -264,28 +277,30 @@ class TestTable:
 
     def test_filtering(self, open_page: Callable[..., Any]) -> None:
         page = open_page()
+        unfold(page)
         page.locator("#search textarea, #search input").first.fill("ORG/good")
-        soon(page, lambda: set(encoders(page)) == {"org/good", "untrained:org/good"})
+        soon(page, lambda: set(models(page)) == {"org/good", "untrained:org/good"})
         page.get_by_label("verified", exact=True).check()
-        soon(page, lambda: encoders(page) == ["org/good"])
+        soon(page, lambda: models(page) == ["org/good"])
         page.locator("#search textarea, #search input").first.fill("absent")
-        soon(page, lambda: encoders(page) == [])
+        soon(page, lambda: models(page) == [])
         page.locator("#search textarea, #search input").first.fill("")
         page.get_by_label("verified", exact=True).uncheck()
-        soon(page, lambda: len(encoders(page)) >= 4)
+        soon(page, lambda: len(models(page)) >= 4)
         choose(page, "#licence", "MIT")
-        soon(page, lambda: encoders(page) == ["org/reported"])
+        soon(page, lambda: models(page) == ["org/reported"])
 
     def test_download(self, open_page: Callable[..., Any]) -> None:
         page = open_page()
+        unfold(page)
         page.locator("#search textarea, #search input").first.fill("untrained")
-        soon(page, lambda: len(encoders(page)) == 1)
+        soon(page, lambda: len(models(page)) == 1)
         page.wait_for_timeout(500)
         with page.expect_download() as download:
             page.locator("#csv").click()
         assert download.value.suggested_filename == "a_coat-mini.csv"
         (line,) = csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8")))
-        assert (line["encoder"], line["status"], line["dim"]) == ("untrained:org/good", "reported", "32")
+        assert (line["model"], line["status"], line["dim"]) == ("untrained:org/good", "reported", "32")
         assert line["licence"] == f"'{FORMULA}"
         assert line["paradigm"] == IMAGE
         assert -1 < float(line["A-COAT"]) < 1
@@ -295,9 +310,9 @@ class TestPlots:
     def test_rows_are_picked_by_click_and_from_the_list(self, open_page: Callable[..., Any]) -> None:
         page = open_page()
         soon(page, lambda: source(page, "#boxes") and source(page, "#diversity"))
-        assert page.locator("#picked .token").count() == min(5, len(encoders(page)))
+        assert page.locator("#picked .token").count() == min(5, len(models(page)))
         first = source(page, "#boxes")
-        row = encoders(page).index("org/good")
+        row = models(page).index("org/good")
         page.locator("#table .virtual-row").nth(row).locator("[data-col='2']").click()
         soon(page, lambda: source(page, "#boxes") not in ("", first))
         tokens = page.locator("#picked .token").all_inner_texts()
@@ -306,7 +321,7 @@ class TestPlots:
         second, other = source(page, "#boxes"), source(page, "#diversity")
         page.locator("#table .virtual-row").nth(row).locator("[data-col='3']").click()
         soon(page, lambda: source(page, "#boxes") == first)
-        page.get_by_label("centred score").check()
+        page.get_by_label("centred", exact=True).check()
         soon(page, lambda: source(page, "#boxes") not in ("", first, second) and source(page, "#diversity") != other)
         for image in ("#boxes img", "#diversity img"):
             page.locator(image).scroll_into_view_if_needed()
@@ -315,36 +330,36 @@ class TestPlots:
     def test_of_unknown_data_one_plot_and_the_reason(self, open_page: Callable[..., Any]) -> None:
         page = open_page()
         choose(page, "#data", "data abababab")
-        soon(page, lambda: "none of the presets" in page.locator("#notes textarea").input_value())
+        soon(page, lambda: "those of no preset" in page.locator("#notes textarea").input_value())
         assert source(page, "#boxes")
         assert not source(page, "#diversity")
 
 
-class TestEncoder:
+class TestModel:
     def test_all_entries_and_their_details(self, open_page: Callable[..., Any]) -> None:
-        page = open_page("?encoder=org%2Freported")
+        page = open_page("?model=org%2Freported")
         soon(page, lambda: len(column(page, "status", "#entries")) == 4)
-        assert page.locator("#encoder input").input_value() == "org/reported"
+        assert page.locator("#model input").input_value() == "org/reported"
         assert column(page, "in the table", "#entries").count("yes") == 2
         assert set(column(page, "status", "#entries")) == {"reported"}
-        choose(page, "#encoder", LINK)
+        choose(page, "#model", LINK)
         soon(page, lambda: IMAGE in column(page, "value", "#origin"))
-        assert page.locator("#link textarea, #link input").first.input_value() == (
-            "?encoder=a%5Bx%5D%28javascript%3Aalert%281%29%29"
-        )
-        assert not page.locator("#model").is_visible()
+        query = "?model=a%5Bx%5D%28javascript%3Aalert%281%29%29"
+        assert page.locator("#link textarea, #link input").first.input_value().endswith(query)
+        assert page.locator("#open").get_attribute("href") == query
+        assert not page.locator("#hub").is_visible()
         href = page.locator("#files").get_attribute("href")
         assert "/datasets/lab/audio-compositionality-results/tree/" in href
 
     def test_shown_and_reported_are_beside_each_other(self, open_page: Callable[..., Any]) -> None:
-        page = open_page("?encoder=org/good")
-        soon(page, lambda: "score" in column(page, "number", "#numbers"))
+        page = open_page("?model=org/good")
+        soon(page, lambda: "A-COAT" in column(page, "number", "#numbers"))
         assert "verified" in column(page, "value", "#origin")
         assert column(page, "shown", "#numbers")[0] == column(page, "as reported", "#numbers")[0]
-        assert page.locator("#model").get_attribute("href").endswith("/org/good")
+        assert page.locator("#hub").get_attribute("href").endswith("/org/good")
 
-    def test_an_address_that_names_no_encoder(self, open_page: Callable[..., Any]) -> None:
-        page = open_page(f"?encoder={IMAGE}")
+    def test_an_address_that_names_no_model(self, open_page: Callable[..., Any]) -> None:
+        page = open_page(f"?model={IMAGE}")
         assert page.get_by_role("tab", name="Table").get_attribute("aria-selected") == "true"
 
 
@@ -363,26 +378,40 @@ def test_a_good_pull_request_becomes_a_verified_row(open_page: Callable[..., Any
     results = app.hub.repositories["dataset", RESULTS]
     wait_for(lambda: any(path.startswith("verified/org__short") for path in results.at().files), 120)
     page = open_page()
-    if "org/short" not in encoders(page):
+    if "org/short" not in models(page):
         page.get_by_role("button", name="Read again").click()
-        assert "read again" in page.locator("#state textarea").input_value() or "org/short" in encoders(page)
+        assert "read again" in page.locator("#state textarea").input_value() or "org/short" in models(page)
         # Without another click, as soon as the Hub may be asked again.
-        soon(page, lambda: "org/short" in encoders(page))
+        soon(page, lambda: "org/short" in models(page))
     soon(page, lambda: "read again" not in page.locator("#state textarea").input_value())
-    assert dict(zip(encoders(page), column(page, "status"), strict=True))["org/short"] == "verified"
-    submitters = dict(zip(encoders(page), column(page, "submitted by"), strict=True))
+    assert dict(zip(models(page), column(page, "status"), strict=True))["org/short"] == "verified"
+    submitters = dict(zip(models(page), column(page, "submitted by"), strict=True))
     assert (submitters["org/short"], submitters["org/good"]) == ("eve", "not known")
     events = results.discussions[app.pull_request - 1].events
     wait_for(lambda: any("Added to main" in json.dumps(event) for event in list(events)))
 
 
-def test_on_a_phone(open_page: Callable[..., Any]) -> None:
-    page = open_page(width=400, height=800)
-    soon(page, lambda: source(page, "#diversity"))
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (768, 1024), (1280, 800)])
+def test_scores_are_on_the_first_screen(open_page: Callable[..., Any], width: int, height: int) -> None:
+    page = open_page(width=width, height=height)
+    soon(page, lambda: models(page))
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    place = "#table .virtual-row [data-col='1']"
+    box = page.locator(place).first.bounding_box()
+    assert box["y"] + box["height"] <= height
+    assert box["x"] + box["width"] <= width
+    # A number is not cut off.
+    cells = "cells => cells.every((cell) => cell.scrollWidth <= cell.clientWidth + 1)"
+    assert page.locator(place).evaluate_all(cells)
+
+
+def test_on_a_phone(open_page: Callable[..., Any]) -> None:
+    page = open_page(width=390, height=844)
+    soon(page, lambda: source(page, "#diversity"))
+    unfold(page)
     page.get_by_label("reported", exact=True).check()
     soon(page, lambda: "verified" not in column(page, "status"))
-    page.get_by_role("tab", name="Encoder").click()
-    choose(page, "#encoder", "org/good")
+    page.get_by_role("tab", name="Model").click()
+    choose(page, "#model", "org/good")
     soon(page, lambda: "verified" in column(page, "status", "#entries"))
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

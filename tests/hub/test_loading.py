@@ -11,7 +11,8 @@ import pytest
 from huggingface_hub import HfApi
 
 from audio_compositionality import metrics
-from audio_compositionality.dataset_builder import DatasetError, open_benchmark
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.opening import open_data
 
 from .conftest import RunClient
 from .faults import CutDownload, Drop, Fault, Meanwhile, Status
@@ -54,16 +55,23 @@ def test_a_built_data_set_loads_and_streams(published: str, built: Path) -> None
     assert {name: len(split) for name, split in splits.items()} == {"train": 20, "validation": 2, "test": 2}
 
 
+def fingerprints(source: str | Path, **options: str) -> list[str]:
+    """Of the configurations of data."""
+    data = open_data(source, **options)
+    return [data.configuration(recipe).fingerprint for recipe in data.recipes]
+
+
 def test_our_reader_opens_it(hub: LoopbackHub, published: str, built: Path) -> None:
-    remote, local = open_benchmark(published), open_benchmark(built)
-    assert remote.fingerprint == local.fingerprint
-    for task in ("a_coat", "a_tre"):
-        assert remote.rows(task) == local.rows(task)
-        for one, other in zip(remote.batches(task, 8), local.batches(task, 8), strict=True):
-            assert one.ids == other.ids
-            np.testing.assert_array_equal(one.waveforms, other.waveforms)
+    remote, local = open_data(published), open_data(built)
+    assert remote.recipes == local.recipes
+    for recipe in local.recipes:
+        one, other = remote.configuration(recipe), local.configuration(recipe)
+        assert (one.fingerprint, one.rows) == (other.fingerprint, other.rows)
+        for clip, expected in zip(one.clips(), other.clips(), strict=True):
+            assert clip.id == expected.id
+            np.testing.assert_array_equal(clip.waveform, expected.waveform)
     revision = hub.repositories["dataset", published].at().oid
-    assert open_benchmark(published, revision=revision).fingerprint == local.fingerprint
+    assert fingerprints(published, revision=revision) == fingerprints(built)
 
 
 @pytest.fixture
@@ -87,7 +95,7 @@ def test_a_metric_loads_from_its_space(hub: LoopbackHub, metric_space: str) -> N
 FRESH = """
 import sys
 import datasets, evaluate, huggingface_hub
-from audio_compositionality.dataset_builder import open_benchmark
+from audio_compositionality.dataset_builder.opening import open_data
 
 data, metric = sys.argv[1:]
 huggingface_hub.create_repo("lab/copy", repo_type="dataset")
@@ -95,16 +103,17 @@ folder = huggingface_hub.snapshot_download(data, repo_type="dataset")
 huggingface_hub.upload_folder(repo_id="lab/copy", repo_type="dataset", folder_path=folder)
 assert len(datasets.load_dataset("lab/copy", "a_coat", split="test")) == 2
 assert next(iter(datasets.load_dataset("lab/copy", "a_coat", split="test", streaming=True).select_columns("id")))["id"]
-print(open_benchmark("lab/copy").fingerprint)
+print(open_data("lab/copy").configuration("a_coat").fingerprint)
 print(evaluate.load(metric).compute(a=[[0, 0]], b=[[1, 0]], c=[[5, 5]], d=[[5, 9]])["a_coat"])
 """
 
 
+@pytest.mark.slow
 def test_a_fresh_process_needs_the_environment_alone(
     hub: LoopbackHub, run_client: RunClient, published: str, metric_space: str, built: Path
 ) -> None:
     fingerprint, score = run_client(FRESH, published, metric_space).split()
-    assert fingerprint == open_benchmark(built).fingerprint
+    assert fingerprint == open_data(built).configuration("a_coat").fingerprint
     assert float(score) == 0.0
     assert hub.repositories["dataset", "lab/copy"].files() == hub.repositories["dataset", published].files()
 
@@ -113,12 +122,11 @@ def test_a_fresh_process_needs_the_environment_alone(
     ("method", "path", "fault"),
     [
         ("GET", "/revision/main", Status(503, retry_after=2)),
-        ("HEAD", "/resolve/.*/benchmark.json", Drop(acts=False)),
-        ("GET", "/resolve/.*/benchmark.json", Status(500)),
+        ("HEAD", "/resolve/.*/manifest.json", Drop(acts=False)),
+        ("GET", "/resolve/.*/manifest.json", Status(500)),
         ("GET", "/resolve/.*parquet", Status(503)),
         ("GET", "/resolve/.*parquet", CutDownload(after=100, reset=True)),
         ("GET", "/resolve/.*parquet", Drop(acts=False)),
-        ("GET", "/tree/", Status(500)),
     ],
     ids=str,
 )
@@ -126,17 +134,15 @@ def test_our_reader_waits_for_what_passes(
     hub: LoopbackHub, published: str, built: Path, waits: list[float], method: str, path: str, fault: Fault
 ) -> None:
     hub.faults.order(method, path, fault)
-    remote = open_benchmark(published)
-    assert remote.fingerprint == open_benchmark(built).fingerprint
-    assert remote.rows("a_coat") == open_benchmark(built).rows("a_coat")
+    remote, local = (open_data(source).configuration("a_coat") for source in (published, built))
+    assert (remote.fingerprint, remote.rows) == (local.fingerprint, local.rows)
 
 
 @pytest.mark.parametrize(
     ("method", "path", "fault", "message"),
     [
         ("GET", "/revision/main", Status(401), "settings/tokens"),
-        ("GET", "/tree/", Status(403), "must have the right to read"),
-        ("HEAD", "/resolve/.*/benchmark.json", Status(403), "must have the right to read"),
+        ("HEAD", "/resolve/.*/manifest.json", Status(403), "must have the right to read"),
         ("GET", "/resolve/.*parquet", Status(503), "answered 503.*run the same command later"),
         ("GET", "/resolve/.*parquet", Drop(acts=False), "cannot be reached or broke the connection"),
     ],
@@ -147,18 +153,18 @@ def test_our_reader_says_what_is_wrong(
 ) -> None:
     hub.faults.order(method, path, fault, times=None)
     with pytest.raises(DatasetError, match=message):
-        open_benchmark(published)
+        _ = open_data(published).configuration("a_coat").rows
 
 
 def test_our_reader_reads_one_commit(hub: LoopbackHub, published: str, built: Path) -> None:
     # A push of other data between the shards and the manifest must not be taken for damage, nor mixed in.
     repository = hub.repositories["dataset", published]
     hub.faults.order(
-        "HEAD", "/resolve/.*/benchmark.json", Meanwhile(lambda: repository.commit({"benchmark.json": b"{}"}, "other"))
+        "HEAD", "/resolve/.*/manifest.json", Meanwhile(lambda: repository.commit({"manifest.json": b"{}"}, "other"))
     )
-    assert open_benchmark(published).fingerprint == open_benchmark(built).fingerprint
+    assert fingerprints(published) == fingerprints(built)
 
 
 def test_a_data_set_that_is_not_there(hub: LoopbackHub) -> None:
     with pytest.raises(DatasetError, match="dataset lab/nothing does not exist, or the token of ada does not see it"):
-        open_benchmark("lab/nothing")
+        open_data("lab/nothing")
