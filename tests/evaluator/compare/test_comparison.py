@@ -11,12 +11,13 @@ from scipy import stats
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare import comparison as module
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.diversity import diversity
-from audio_compositionality.evaluator.compare.kinds import ModelKind
+from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
 from audio_compositionality.evaluator.compare.loading import load_results
-from audio_compositionality.evaluator.results.result import ResultError, SampleTable, load_result, save_result
+from audio_compositionality.evaluator.results.result import Model, ResultError, SampleTable, load_result, save_result
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.tasks.registry import load_task
 
@@ -268,3 +269,8 @@ def test_a_score_that_only_counts_sources_has_no_slope_within(tmp_path, write_re
     assert slope.fit.slope_interval[0] > 0.1
     low, high = slope.fit_within.slope_interval
     assert low < 0 < high
+
+
+@pytest.mark.parametrize("name", ["random", "downsample", "log-mel-statistics"])
+def test_the_cards_of_baselines_say_so(name):
+    assert kind_of(Model.of(load_model(name).card)) is ModelKind.BASELINE
