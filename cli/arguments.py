@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
@@ -49,6 +50,17 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     data = parser.add_mutually_exclusive_group()
     data.add_argument("--preset", default="mini", metavar="NAME", help="mini (default) or full, rendered on the fly")
     data.add_argument("--data", metavar="DIR|HUB_ID", help="a built folder, or the Hub id of a data set")
+    add_protocol(parser)
+
+
+def add_protocol(parser: argparse.ArgumentParser) -> None:
+    """Add `options.protocol`: `preset_of` and `protocol_settings` read it."""
+    parser.add_argument(
+        "--protocol",
+        metavar="NAME",
+        help="paper: presets and fits that follow the paper to the letter, whose scores stand apart from all others; "
+        "default, this project's own",
+    )
 
 
 def add_results(parser: argparse.ArgumentParser) -> None:
@@ -189,6 +201,17 @@ def check_file(path: Path | None) -> None:
         raise InputError(f"{path} is a folder; give the name of a file")
 
 
+def check_results(paths: Sequence[Path]) -> None:
+    """Refuse paths that lead nowhere, before what reads results is imported, which takes a second.
+
+    Raises:
+        InputError: there is no such file or folder.
+    """
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"no results at {path}: there is no such file or folder")
+
+
 def processes_of_run() -> Processes:
     """The processes of this evaluation; all but the main one fall silent."""
     import warnings
@@ -271,7 +294,36 @@ def opened_data(options: argparse.Namespace) -> Data:
     from audio_compositionality.dataset_builder.opening import open_data
     from audio_compositionality.dataset_builder.rendered import rendered_preset
 
-    return open_data(rendered_preset(options.preset) if options.data is None else options.data)
+    return open_data(rendered_preset(preset_of(options.preset, options)) if options.data is None else options.data)
+
+
+def preset_of(preset: str, options: argparse.Namespace) -> str:
+    """A preset, by its name under the protocol that is asked for."""
+    prefix = "" if options.protocol is None else f"{options.protocol}-"
+    return preset if preset.startswith(prefix) else prefix + preset
+
+
+def scored_tasks(data: Data, tasks: Sequence[Task] | None) -> list[Task]:
+    """The tasks that are asked for; where none are, all that the data allow."""
+    from audio_compositionality.tasks.registry import list_tasks
+
+    return [task for task in list_tasks() if task.info.recipe in data.recipes] if tasks is None else list(tasks)
+
+
+def protocol_settings(options: argparse.Namespace, data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
+    """Settings of tasks under the protocol that is asked for.
+
+    Raises:
+        InputError: no task has a protocol of that name.
+    """
+    if options.protocol is None:
+        return {}
+    protocols = [task.info.protocols for task in scored_tasks(data, tasks)]
+    names = sorted({name for of_task in protocols for name in of_task})
+    if options.protocol not in names:
+        hint = nearest(options.protocol, names) if names else "they have none"
+        raise InputError(f"none of the tasks has the protocol {options.protocol!r}; {hint}")
+    return {name: value for of_task in protocols for name, value in of_task.get(options.protocol, {}).items()}
 
 
 def loaded_models(names: Sequence[str], options: argparse.Namespace, processes: Processes) -> list[Model]:

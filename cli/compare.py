@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Compare the results, and print or write the tables."""
+    arguments.check_results(options.results)
     from audio_compositionality.evaluator.compare.comparison import compare_results
     from audio_compositionality.evaluator.compare.formats import check_format
 

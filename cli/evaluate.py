@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from . import arguments, several_processes
 from .announce import print_end, print_result
@@ -30,6 +31,7 @@ def run(options: argparse.Namespace) -> None:
 
     processes = arguments.processes_of_run()
     models = arguments.loaded_models(options.models, options, processes)
+    how = replace(how, settings={**arguments.protocol_settings(options, data, tasks), **how.settings})
     results = evaluate_models(models, data, tasks, how, on_result=print_result)
     if processes.is_main:
         print_end(results, options.out, how.store)

@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write the page, or the tables alone."""
+    arguments.check_results(options.results)
     from audio_compositionality.evaluator.compare.formats import FORMATS
 
     formats = ("html", *FORMATS)

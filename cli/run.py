@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_models(parser, nargs="*")
     arguments.add_tasks(parser)
+    arguments.add_protocol(parser)
     arguments.add_out(parser)
     arguments.add_model_options(parser)
     arguments.add_embedding_options(parser)
@@ -42,10 +43,11 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder.opening import open_data
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
-    data = open_data(PRESET)
+    preset = arguments.preset_of(PRESET, options)
+    data = open_data(preset)
     processes = arguments.processes_of_run()
     if processes.is_main:
-        print(_opening(baselines, networks, options.out, how.store), flush=True)
+        print(_opening(preset, baselines, networks, options.out, how.store), flush=True)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
     as_they_are = argparse.Namespace(
         device=options.device, layer=None, pooling=None, precision="float32", compile=False
@@ -54,7 +56,8 @@ def run(options: argparse.Namespace) -> None:
         *arguments.loaded_models(baselines, as_they_are, processes),
         *arguments.loaded_models(networks, options, processes),
     ]
-    how = replace(how, settings={**_quick_settings(data, tasks), **how.settings})
+    protocol = arguments.protocol_settings(options, data, tasks)
+    how = replace(how, settings={**_quick_settings(data, tasks), **protocol, **how.settings})
     results = evaluate_models(models, data, tasks, how, on_result=print_result)
     if processes.is_main:
         print_end(results, options.out, how.store)
@@ -63,10 +66,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
     """One fit where a task fits any: the spread of several is for `evaluate`."""
-    from audio_compositionality.tasks.registry import list_tasks
-
-    scored = [task for task in list_tasks() if task.info.recipe in data.recipes] if tasks is None else tasks
-    for task in scored:
+    for task in arguments.scored_tasks(data, tasks):
         if "seeds" in task.settings(data.configuration(task.info.recipe).rows, {}):
             return {"seeds": [0]}
     return {}
@@ -85,11 +85,11 @@ def _names(given: Sequence[str]) -> tuple[list[str], list[str]]:
     return baselines, [name for name in dict.fromkeys(networks) if name not in baselines]
 
 
-def _opening(baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None) -> str:
+def _opening(preset: str, baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None) -> str:
     more = f" and {', '.join(networks)}" if networks else ""
     minutes = "one to four minutes" if not networks else "a few minutes, and on a CPU one to ten more a model"
     return (
-        f"Scoring {', '.join(baselines)}{more} on the preset {PRESET}, which takes {minutes}. Results go to {out}, the "
+        f"Scoring {', '.join(baselines)}{more} on the preset {preset}, which takes {minutes}. Results go to {out}, the "
         f"report to {out / 'report.html'}, embeddings (some MB a model) to {store}; what is there already is used."
     )
 

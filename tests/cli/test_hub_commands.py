@@ -49,7 +49,9 @@ def test_push_leaderboard_also_submits_results(calls, run, capsys):
     assert capsys.readouterr().out == "done: push_leaderboard\ndone: submit_results\n"
 
 
-def test_submit(calls, run):
+def test_submit(calls, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("results").mkdir()
     arguments = ["--org", "lab", "--data", "built", "--store", "kept", "--paradigm", "other", "--licence", "MIT"]
     assert run("submit", "results", *arguments, "--without-embeddings", "--model-card", "--device", "cpu") == 0
     ((name, positional, options),) = calls

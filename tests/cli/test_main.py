@@ -113,6 +113,10 @@ def test_the_package_is_the_command():
         ["evaluate", "random", "--data", "nowhere"],
         ["evaluate", "random", "--batch-size", "0"],
         ["evaluate", "random", "--tasks", "no-such-task"],
+        ["compare", "nowhere"],
+        ["report", "nowhere"],
+        ["verify", "nowhere"],
+        ["submit", "nowhere", "--org", "lab"],
     ],
 )
 def test_what_needs_no_model_imports_nothing_heavy(typed, tmp_path):
