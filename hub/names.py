@@ -8,12 +8,12 @@ from .errors import HubError, Repository
 
 
 def dataset_of(org: str) -> Repository:
-    """The data set, which `load_dataset("ORG/audio-compositionality", "a_coat")` reads."""
+    """The data set, which `load_dataset("ORG/audio-compositionality", RECIPE)` reads."""
     return Repository("dataset", f"{check_org(org)}/audio-compositionality")
 
 
 def metric_of(org: str, name: str) -> Repository:
-    """The Space of a metric, which `evaluate.load("ORG/a_coat")` reads."""
+    """The Space of a metric, which `evaluate.load("ORG/METRIC")` reads."""
     return Repository("space", f"{check_org(org)}/{name}")
 
 

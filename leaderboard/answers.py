@@ -40,7 +40,7 @@ _FILES_KEPT = 50
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Selection:
     """What a visitor has chosen: the values of `TableTab.filters`, in their order."""
 
     task: str
@@ -55,7 +55,7 @@ class Chosen:
     measure: str
 
     @classmethod
-    def of(cls, *values: Any) -> Chosen:
+    def of(cls, *values: Any) -> Selection:
         """From what the browser sends, which may be anything."""
         task, data, search, statuses, paradigms, licences, sort, ascending, picked, measure = values
         return cls(
@@ -128,14 +128,14 @@ class Answers:
         """The tasks with entries; all where there are none yet."""
         return [task for name, task in self._tasks.items() if name in self.board.data] or list(self._tasks.values())
 
-    def refreshed(self, chosen: Chosen) -> list[Any]:
-        """All that depends on the board, of the task and data that are chosen, or others where they are gone."""
+    def refreshed(self, selection: Selection) -> list[Any]:
+        """All that depends on the board, of the task and data that are selection, or others where they are gone."""
         # In this order: what is no longer pending has been read.
         pending = self._source.pending
         reading = self._source.last
-        board, task = reading.board, self._task(chosen.task)
+        board, task = reading.board, self._task(selection.task)
         keys = board.data.get(task.name, ())
-        data = _key(chosen.data, keys)
+        data = _key(selection.data, keys)
         rows = [] if data is None else board.rows(task.name, data)
         headings = [column.heading for column in columns(task)]
         paradigms, licences = choices(rows, "paradigm"), choices(rows, "licence")
@@ -143,14 +143,14 @@ class Answers:
         ids = [row.entry.id for row in best]
         measures = [(measure.heading, measure.name) for measure in task.sampled]
         kept = replace(
-            chosen,
+            selection,
             task=task.name,
             data=str(data or ""),
-            paradigms=[value for value in chosen.paradigms if value in paradigms],
-            licences=[value for value in chosen.licences if value in licences],
-            sort=chosen.sort if chosen.sort in headings else ranking_heading(task),
-            picked=[id for id in chosen.picked if id in ids] or ids[:PICKED_AT_FIRST],
-            measure=_measure(task, chosen.measure),
+            paradigms=[value for value in selection.paradigms if value in paradigms],
+            licences=[value for value in selection.licences if value in licences],
+            sort=selection.sort if selection.sort in headings else ranking_heading(task),
+            picked=[id for id in selection.picked if id in ids] or ids[:PICKED_AT_FIRST],
+            measure=_measure(task, selection.measure),
         )
         table, csv = self.filtered(kept)
         return [
@@ -173,15 +173,18 @@ class Answers:
             gr.update(choices=measures, value=kept.measure or None),
         ]
 
-    def filtered(self, chosen: Chosen) -> tuple[Any, Any]:
+    def filtered(self, selection: Selection) -> tuple[Any, Any]:
         """The table and its CSV file."""
-        board, task = self.board, self._task(chosen.task)
+        board, task = self.board, self._task(selection.task)
         filters = Filters(
-            chosen.search, frozenset(chosen.statuses), frozenset(chosen.paradigms), frozenset(chosen.licences)
+            selection.search,
+            frozenset(selection.statuses),
+            frozenset(selection.paradigms),
+            frozenset(selection.licences),
         )
-        data = _key(chosen.data, board.data.get(task.name, ()))
+        data = _key(selection.data, board.data.get(task.name, ()))
         left = [] if data is None else list(filter(filters.keep, board.rows(task.name, data)))
-        rows = ordered(task, left, chosen.sort, ascending=chosen.ascending)
+        rows = ordered(task, left, selection.sort, ascending=selection.ascending)
         name = "none" if data is None else re.sub("[^a-z0-9]+", "-", model_page.data_name(task.name, data))
         path = self._files.write(f"{task.name}-{name}.csv", board_csv(task, rows, board.commit))
         return gr.Dataframe(_cells(board_table(task, rows)), **looks(task)), gr.DownloadButton(value=str(path))
@@ -277,7 +280,7 @@ def _measure(task: TaskInfo, name: str) -> str:
 
 def _cells(table: Table) -> dict[str, Any]:
     """What a `gr.Dataframe` shows: numbers by their value, which it sorts by, and how they are written."""
-    texts = [[cell_text(c, k) for c, k in zip(row.cells, table.columns, strict=True)] for row in table.rows]
+    texts = [[cell_text(c, k, minus="−") for c, k in zip(row.cells, table.columns, strict=True)] for row in table.rows]
     data = [
         [
             cell.value if column.numeric else text

@@ -71,10 +71,10 @@ def _entry_row(board: Board, entry: Entry) -> list[str]:
 def number_rows(entry: Entry) -> list[list[str]]:
     """Every measure of an entry, a row of `NUMBER_HEADINGS` each; those that its task does not know by their names."""
     info = load_task(entry.result.task).info
-    known = {measure.name: measure for measure in info.measures}
+    described = {measure.name: measure for measure in info.measures}
     rows = []
-    for name in dict.fromkeys([*known, *entry.result.measures, *entry.reported.measures]):
-        ends, measure = entry.interval(name), known.get(name)
+    for name in dict.fromkeys([*described, *entry.result.measures, *entry.reported.measures]):
+        ends, measure = entry.interval(name), described.get(name)
         rows.append(
             [
                 shortened(name, LONGEST) if measure is None else measure.heading,
@@ -124,7 +124,7 @@ def _shown(value: float | bool | None, digits: int = 6) -> str:
         return "yes" if value else "no"
     if value is not None and abs(value) >= 1e12:
         return f"{value:.6g}"
-    return number_text(value, 0 if isinstance(value, int) else digits)
+    return number_text(value, 0 if isinstance(value, int) else digits, minus="−")
 
 
 def _text(value: object) -> str:

@@ -10,7 +10,7 @@ import gradio as gr
 from audio_compositionality.hub.errors import Repository
 
 from . import texts
-from .answers import Answers, Chosen
+from .answers import Answers, Selection
 from .source import MAX_AGE
 from .tabs import ModelTab, TableTab
 
@@ -49,7 +49,7 @@ class _Components:
     @property
     def filled(self) -> list[Any]:
         """What `Answers.refreshed` fills."""
-        return [self.state, self.rejected, self.checks, self.timer, self.model.chosen, *self.shown.filled]
+        return [self.state, self.rejected, self.checks, self.timer, self.model.name, *self.shown.filled]
 
 
 def _lay_out(answers: Answers, results: Repository, org: str) -> _Components:
@@ -90,25 +90,25 @@ def _connect(blocks: gr.Blocks, components: _Components, answers: Answers) -> No
     filters = shown.filters
 
     def refresh(*values: Any) -> list[Any]:
-        return answers.refreshed(Chosen.of(*values))
+        return answers.refreshed(Selection.of(*values))
 
     def refresh_now(*values: Any) -> list[Any]:
         answers.read_again()
-        return answers.refreshed(Chosen.of(*values))
+        return answers.refreshed(Selection.of(*values))
 
     def change_task(*values: Any) -> list[Any]:
-        return answers.refreshed(replace(Chosen.of(*values), sort="", measure=""))
+        return answers.refreshed(replace(Selection.of(*values), sort="", measure=""))
 
     def open_page(request: gr.Request, *values: Any) -> list[Any]:
         wanted = request.query_params.get("model", "")
-        updates = answers.refreshed(Chosen.of(*values))
+        updates = answers.refreshed(Selection.of(*values))
         if wanted in answers.board.models:
-            updates[filled.index(model.chosen)] = gr.update(choices=answers.models(), value=wanted)
+            updates[filled.index(model.name)] = gr.update(choices=answers.models(), value=wanted)
             return [*updates, gr.Tabs(selected="model")]
         return [*updates, gr.Tabs()]
 
     def narrow(*values: Any) -> tuple[Any, Any]:
-        return answers.filtered(Chosen.of(*values))
+        return answers.filtered(Selection.of(*values))
 
     # Choices follow the board, and may change while a visitor's is under way: Gradio would answer that with an error.
     # So what is sent arrives as it is, and who gets it looks whether it is still there.
@@ -119,7 +119,7 @@ def _connect(blocks: gr.Blocks, components: _Components, answers: Answers) -> No
     shown.task.input(change_task, filters, filled, **options)
     shown.data.input(refresh, filters, filled, **options)
     gr.on(shown.narrowed, narrow, filters, [shown.table, shown.csv], **options)
-    shown.table.select(answers.toggled, [shown.picked], [shown.picked, model.chosen], **options)
+    shown.table.select(answers.toggled, [shown.picked], [shown.picked, model.name], **options)
     gr.on(
         [shown.picked.change, shown.measure.change],
         answers.drawn,
@@ -130,6 +130,6 @@ def _connect(blocks: gr.Blocks, components: _Components, answers: Answers) -> No
         concurrency_limit=DRAWN_AT_ONCE,
     )
     listed = [model.entries, model.link, model.open, model.entry]
-    model.chosen.change(answers.of_model, model.chosen, listed, **options)
+    model.name.change(answers.of_model, model.name, listed, **options)
     detailed = [model.numbers, model.origin, model.files, model.hub]
     model.entry.change(answers.of_entry, model.entry, detailed, **options)

@@ -120,12 +120,12 @@ class Plots:
         self, commit: str, entries: Sequence[Entry], data: OpenedData
     ) -> tuple[list[ComparedResult], list[str], bool]:
         """Entries with their samples, why others are not drawn, and whether the Hub did not give some."""
-        known = None if data.samples is None else set(data.samples.ids)
+        ids = None if data.samples is None else set(data.samples.ids)
         loaded, notes, trouble = [], [], False
         for entry, label in zip(entries, labels(entries), strict=True):
             try:
                 one = self._samples.get((entry.id, entry.status), partial(self._load, commit, entry))
-                if known is not None and not known.issuperset(one.ids):
+                if ids is not None and not ids.issuperset(one.ids):
                     raise ResultError("it has samples that the data do not have")
             except (HubError, OSError, ResultError) as error:
                 trouble = trouble or not isinstance(error, ResultError)

@@ -95,7 +95,7 @@ class Checks:
         self._examiner = Examiner(hub, self._repository, secret, device, recompute)
         self._budget = budget or Budget()
         # Of the verified entries of main, by their folders, which are made of their content.
-        self._known: dict[str, Earlier] = {}
+        self._recognised: dict[str, Earlier] = {}
         # Of open pull requests the commit that was checked, or none; those looked at longest ago come first.
         self._heads: dict[int, str] = {}
         self._settled: set[str] = set()
@@ -245,12 +245,12 @@ class Checks:
         """What the entries of main are recognised by, of all that are verified."""
         results, verified, _ = folders_of(main)
         for key, entry in results.items():
-            if key in verified and EMBEDDINGS in entry.files and entry.path not in self._known:
+            if key in verified and EMBEDDINGS in entry.files and entry.path not in self._recognised:
                 checked = self._examiner.verified(commit, entry, verified[key])
                 if checked is not None:
                     record, result = checked
-                    self._known[entry.path] = Earlier(entry.path, result.model.id, record.date, record.sketch)
-        return list(self._known.values())
+                    self._recognised[entry.path] = Earlier(entry.path, result.model.id, record.date, record.sketch)
+        return list(self._recognised.values())
 
     def _merged(self, commit: str, entry: Folder, verified: Folder | None) -> Outcome:
         """Verify an entry of main."""

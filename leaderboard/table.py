@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_csv
-from audio_compositionality.support.text import shortened
+from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import Measure, TaskInfo
 
 from .entries import Entry, Shown
@@ -236,7 +236,7 @@ def _end(measure: Measure, place: int) -> Callable[[Shown], Value]:
 
 def interval_text(ends: tuple[float, float], digits: int = 3) -> str:
     """An interval in words: a dash could be taken for a minus."""
-    low, high = (f"{end:z.{digits}f}" if abs(end) < 1e12 else f"{end:.3g}" for end in ends)
+    low, high = (f"{end:.3g}" if abs(end) >= 1e12 else number_text(end, digits, minus="−") for end in ends)
     return f"{low} to {high}"
 
 

@@ -22,7 +22,7 @@ CSS = """
 /* Below Gradio's buttons, which would cover it. */
 .plot img { padding-top: 40px; object-fit: contain; max-height: 900px; }
 @media (max-width: 700px) {
-  .gradio-container h1 { font-size: 1.25rem; }
+  .gradio-container .prose h1 { font-size: 1.25rem !important; }
   #state textarea { min-height: 6em; }
   .plot .image-frame { display: block; overflow-x: auto; }
   .plot img { min-width: 640px; max-width: none; }
@@ -31,7 +31,7 @@ CSS = """
 
 _WIDTHS = {
     "model": 170,
-    "95 % interval": 128,
+    "95 % interval": 146,
     "status": 88,
     "submitted by": 130,
     "parameters": 124,
@@ -75,27 +75,7 @@ class TableTab:
         )
         self.csv = gr.DownloadButton("Download these rows as CSV", size="sm", elem_id="csv")
         self.caption = gr.Markdown()
-        self.picked = gr.Dropdown(
-            [],
-            multiselect=True,
-            max_choices=MOST,
-            label="Plotted (click on a row of the table to add it or take it out)",
-            elem_id="picked",
-            **options,
-        )
-        self.measure = gr.Radio([], label="Measure", elem_id="measure", **options)
-        plot: dict[str, Any] = {
-            "show_label": False,
-            "interactive": False,
-            "format": "png",
-            "buttons": ["download", "fullscreen"],
-            "elem_classes": "plot",
-        }
-        gr.Markdown("### Scores of all samples, with mean and 95 % interval")
-        self.boxes = gr.Image(label="Box plot of the scores", elem_id="boxes", **plot)
-        gr.Markdown("### Scores against diversity")
-        self.diversity = gr.Image(label="Scores against diversity", elem_id="diversity", **plot)
-        self.notes = gr.Textbox(label="Notes on the plots", interactive=False, elem_id="notes", lines=1, max_lines=12)
+        self._lay_out_plots(options)
         self.filters = [
             self.task,
             self.data,
@@ -129,12 +109,35 @@ class TableTab:
             self.measure,
         ]
 
+    def _lay_out_plots(self, options: dict[str, Any]) -> None:
+        self.picked = gr.Dropdown(
+            [],
+            multiselect=True,
+            max_choices=MOST,
+            label="Plotted (click on a row of the table to add it or take it out)",
+            elem_id="picked",
+            **options,
+        )
+        self.measure = gr.Radio([], label="Measure", elem_id="measure", **options)
+        plot: dict[str, Any] = {
+            "show_label": False,
+            "interactive": False,
+            "format": "png",
+            "buttons": ["download", "fullscreen"],
+            "elem_classes": "plot",
+        }
+        gr.Markdown("### Scores of all samples, with mean and 95 % interval")
+        self.boxes = gr.Image(label="Box plot of the scores", elem_id="boxes", **plot)
+        gr.Markdown("### Scores against diversity")
+        self.diversity = gr.Image(label="Scores against diversity", elem_id="diversity", **plot)
+        self.notes = gr.Textbox(label="Notes on the plots", interactive=False, elem_id="notes", lines=1, max_lines=12)
+
 
 class ModelTab:
     """The components of the page of a model."""
 
     def __init__(self) -> None:
-        self.chosen = gr.Dropdown([], label="Model", interactive=True, elem_id="model")
+        self.name = gr.Dropdown([], label="Model", interactive=True, elem_id="model")
         with gr.Row():
             self.link = gr.Textbox(
                 label="Address of this model's page",
@@ -149,7 +152,7 @@ class ModelTab:
             headers=list(model_page.ENTRY_HEADINGS),
             label="All entries of this model; none is ever replaced",
             elem_id="entries",
-            column_widths=[100, 76, 128, 100, 88, 130, 104, 150, 200, 190, 210],
+            column_widths=[100, 76, 146, 100, 88, 130, 104, 150, 200, 190, 210],
             **options,
         )
         self.entry = gr.Dropdown([], label="Details of the entry", interactive=True, elem_id="entry")
@@ -175,7 +178,7 @@ class ModelTab:
             elem_id="origin",
             wrap=True,
             max_height=900,
-            column_widths=["35%", "65%"],
+            column_widths=["45%", "55%"],
             **options,
         )
 

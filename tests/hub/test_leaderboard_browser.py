@@ -201,7 +201,7 @@ def column(page: Any, heading: str, table: str = "#table") -> list[str]:
     place = headings.index(heading)
     cells = page.locator(f"{table} .virtual-row [data-col='{place}']")
     texts: list[str] = cells.evaluate_all("cells => cells.map((cell) => cell.innerText.trim())")
-    return texts
+    return [text.replace("−", "-") for text in texts]
 
 
 def models(page: Any) -> list[str]:

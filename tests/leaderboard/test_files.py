@@ -66,7 +66,7 @@ def test_a_clone_is_built_and_its_line_installs_it(tmp_path):
     here = {
         f"audio_compositionality/{path.relative_to(ROOT).as_posix()}".replace("/api/", "/")
         for folder in folders
-        for path in (ROOT / folder).glob("*.py")
+        for path in (ROOT / folder).rglob("*.py")
     }
     assert {member for member in members if member.endswith(".py")} == here
     (tmp_path / name).write_bytes(built)

@@ -6,7 +6,7 @@ import gradio as gr
 import pytest
 
 from audio_compositionality.hub.errors import Repository
-from audio_compositionality.leaderboard.answers import SOON, Answers, Chosen
+from audio_compositionality.leaderboard.answers import SOON, Answers, Selection
 from audio_compositionality.leaderboard.entries import Board, Rejected
 from audio_compositionality.leaderboard.page import blocks_of
 from audio_compositionality.leaderboard.plots import MOST, Drawing
@@ -24,7 +24,7 @@ def choice(task="a_coat", data="", **changes):
     """What a browser sends."""
     values = {"search": "", "statuses": [], "paradigms": [], "licences": [], "sort": "", "ascending": False}
     values |= {"picked": [], "measure": ""} | changes
-    return Chosen.of(task, data, *values.values())
+    return Selection.of(task, data, *values.values())
 
 
 def refreshed(page, *arguments, **changes):
@@ -62,9 +62,9 @@ def test_garbage_is_answered(page, garbage):
     for place in range(10):
         values = ["a_coat", f"{'ab' * 32}-1", "", [], [], [], "A-COAT", False, [], "a_coat"]
         values[place] = garbage
-        chosen = Chosen.of(*values)
-        assert len(page.refreshed(chosen)) == len(FILLED)
-        page.filtered(chosen)
+        selection = Selection.of(*values)
+        assert len(page.refreshed(selection)) == len(FILLED)
+        page.filtered(selection)
     page.toggled(garbage, SimpleNamespace(row_value=garbage))
     page.drawn(garbage, garbage)
     assert page.of_model(garbage)[0] == []

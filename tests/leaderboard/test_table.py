@@ -115,7 +115,7 @@ def test_how_it_is_written(make_entry, coat):
     assert texts["adjusted"] == "1e+300"
     assert texts["parameters"] == "1,234,567"
     low, high = entry.result.intervals["a_coat"]
-    assert texts["95 % interval"] == f"{low:.3f} to {high:.3f}"
+    assert texts["95 % interval"] == f"{low:.3f} to {high:.3f}".replace("-", "−")
 
 
 def test_what_has_to_be_said_of_an_entry(make_entry, coat, tre):
