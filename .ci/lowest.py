@@ -1,6 +1,6 @@
 """Print constraints that pin the packages which results depend on to the lowest versions that pyproject.toml declares.
 
-    python .ci/lowest.py > lowest.txt && pip install -c lowest.txt ".[test]"
+`.ci/run lowest` installs the project with them and runs the fast lane.
 """
 
 import re
