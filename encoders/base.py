@@ -103,6 +103,13 @@ class StagedEncoder(ABC, Generic[Features]):
         """Embeddings [n, output_dim] of features."""
 
 
+class WaveformEncoder(StagedEncoder[FloatArray]):
+    """An encoder whose features are the waveforms themselves, float32 [n, samples] at its own rate."""
+
+    def _extract_features(self, clips: FloatArray) -> FloatArray:
+        return clips
+
+
 def check_waveforms(waveforms: ArrayLike) -> FloatArray:
     """Validated clips as float32 [n, samples] within [-1, 1].
 

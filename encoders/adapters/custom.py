@@ -23,7 +23,7 @@ from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line, nearest
 
-from ..base import FloatArray, ModelError, StagedEncoder, check_embeddings, check_sample_rate
+from ..base import FloatArray, ModelError, StagedEncoder, WaveformEncoder, check_embeddings, check_sample_rate
 from ..inference import inference
 from ..loading.user_classes import describe_installed, split_file_spec
 from ..options import DEFAULT_OPTIONS, EncoderOptions
@@ -60,7 +60,7 @@ class Embedder(Protocol):
         ...
 
 
-class CustomEncoder(StagedEncoder[FloatArray]):
+class CustomEncoder(WaveformEncoder):
     """An `Embedder` run as an encoder: its clips are checked and brought to its own rate, its output is checked."""
 
     def __init__(self, embedder: Embedder, *, name: str, source: str) -> None:
@@ -118,9 +118,6 @@ class CustomEncoder(StagedEncoder[FloatArray]):
     def _embed(self, clips: FloatArray, rate: int) -> np.ndarray[Any, Any]:
         with inference(self.device), user_code(self._name):
             return to_array(self._embedder.embed(clips, rate), self._name)
-
-    def _extract_features(self, clips: FloatArray) -> FloatArray:
-        return clips
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         return check_embeddings(self._embed(features, self.card.sample_rate), self, len(features))

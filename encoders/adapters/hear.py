@@ -27,7 +27,15 @@ from numpy.typing import NDArray
 
 from audio_compositionality.support.files import sha256_of_file
 
-from ..base import FloatArray, ModelError, StagedEncoder, check_embeddings, check_sample_rate, output_dim_of
+from ..base import (
+    FloatArray,
+    ModelError,
+    StagedEncoder,
+    WaveformEncoder,
+    check_embeddings,
+    check_sample_rate,
+    output_dim_of,
+)
 from ..inference import inference, resolve_device
 from ..loading.listing import Adapter
 from ..loading.registry import load_encoder
@@ -58,7 +66,7 @@ WINDOWS_AT_A_TIME = 64
 PREFIX = "hear"
 
 
-class HearEncoder(StagedEncoder[FloatArray]):
+class HearEncoder(WaveformEncoder):
     """A HEAR module run as an encoder: the embedding of a clip is its scene embedding."""
 
     def __init__(self, module: ModuleType, weights: Path | None, device: torch.device) -> None:
@@ -92,9 +100,6 @@ class HearEncoder(StagedEncoder[FloatArray]):
             weights_sha256=sha256,
             parameters=count_parameters(model),
         )
-
-    def _extract_features(self, clips: FloatArray) -> FloatArray:
-        return clips
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         with inference(self.device), user_code(self._name):

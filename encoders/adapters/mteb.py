@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from ..base import FloatArray, ModelError, StagedEncoder, check_embeddings, output_dim_of
+from ..base import FloatArray, ModelError, WaveformEncoder, check_embeddings, output_dim_of
 from ..inference import inference
 from ..loading.listing import Adapter
 from ..loading.registry import load_encoder
@@ -37,7 +37,7 @@ USUAL_RATE = 32_000
 """Rate in Hz at which a model is given clips that does not say its own; it resamples them itself."""
 
 
-class MtebEncoder(StagedEncoder[FloatArray]):
+class MtebEncoder(WaveformEncoder):
     """A model of mteb run as an encoder."""
 
     def __init__(self, model: Any, name: str, revision: str) -> None:
@@ -84,9 +84,6 @@ class MtebEncoder(StagedEncoder[FloatArray]):
                 show_progress_bar=False,
             )
         return to_array(output, self._name)
-
-    def _extract_features(self, clips: FloatArray) -> FloatArray:
-        return clips
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         return check_embeddings(self._encode(features, self.card.sample_rate), self, len(features))

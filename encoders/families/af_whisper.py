@@ -32,8 +32,10 @@ class AfWhisperEncoder(WhisperEncoder):
     whole = "audioflamingo3"
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
+        from ..loading.partial import PartialCheckpoint
+
         is_whole = checkpoint.config.model_type == self.whole
-        super().__init__(checkpoint.part(name_in_tower if is_whole else str), device, options)
+        super().__init__(PartialCheckpoint.of(checkpoint, name_in_tower if is_whole else str), device, options)
         self._is_pooled = options.layer in (None, self.num_layers)
 
     def _tower_class(self) -> Any:

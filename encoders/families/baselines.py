@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import INT16_SCALE, FloatArray, StagedEncoder
+from ..base import INT16_SCALE, FloatArray, WaveformEncoder
 from ..loading.listing import ModelListing
 from ..protocols import ModelCard
 
@@ -25,14 +25,7 @@ def _card(name: str, output_dim: int) -> ModelCard:
     return ModelCard(name, "v1", SAMPLE_RATE, output_dim, paradigm="none (baseline)", licence="Apache-2.0")
 
 
-class _WaveformEncoder(StagedEncoder[FloatArray]):
-    """A baseline, whose feature is the waveform itself at 32 kHz."""
-
-    def _extract_features(self, clips: FloatArray) -> FloatArray:
-        return clips
-
-
-class Downsample(_WaveformEncoder):
+class Downsample(WaveformEncoder):
     """The waveform of the whole clip, band-limited and resampled to 768 values (see `fourier_resample`).
 
     It is linear: nothing is normalised by clip.
@@ -44,7 +37,7 @@ class Downsample(_WaveformEncoder):
         return fourier_resample(features, BASELINE_DIM).astype(np.float32)
 
 
-class RandomVector(_WaveformEncoder):
+class RandomVector(WaveformEncoder):
     """768 normal variates (mean 0, variance 1), seeded by the clip's content.
 
     The seed is the BLAKE2b digest of the samples rounded to 16 bits, so the same clip has the same vector in any
@@ -63,7 +56,7 @@ class RandomVector(_WaveformEncoder):
         return vector
 
 
-class LogMelStatistics(_WaveformEncoder):
+class LogMelStatistics(WaveformEncoder):
     """Mean and standard deviation over time of a log-mel spectrogram: 128 means, then 128 deviations.
 
     Hann window of 1,024 samples (32 ms), hop of 512 (16 ms), frames centred and the clip zero-padded by half a
@@ -173,7 +166,7 @@ def _twiddles(samples: int, count: int) -> NDArray[np.complex128]:
     return twiddles
 
 
-def _listing(encoder: type[_WaveformEncoder], description: str) -> ModelListing:
+def _listing(encoder: type[WaveformEncoder], description: str) -> ModelListing:
     card = encoder.card
     assert card.paradigm is not None
     assert card.licence is not None

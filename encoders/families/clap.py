@@ -47,6 +47,7 @@ class ClapEncoder(ModelEncoder[ClapFeatures]):
         from transformers import ClapAudioModelWithProjection, ClapFeatureExtractor
 
         from ..front_ends.clap import ClapLogMel
+        from ..loading.partial import PartialCheckpoint
         from ..networks.htsat import layer_dims, segments_of_image
 
         extractor, config = checkpoint.load_feature_extractor(), checkpoint.config
@@ -66,7 +67,7 @@ class ClapEncoder(ModelEncoder[ClapFeatures]):
                 f"the feature extractor of '{checkpoint.name}' makes {self._log_mel.frames} frames of "
                 f"{extractor.feature_size} mel bands, but the model takes {longest} of {audio.num_mel_bins}"
             )
-        part = checkpoint.part(lambda name: name if name.startswith(PARTS) else None)
+        part = PartialCheckpoint.of(checkpoint, lambda name: name if name.startswith(PARTS) else None)
         self._model = part.load_part(ClapAudioModelWithProjection, audio).to(device)
         if options.layer is None and options.pooling is None:
             dim = int(config.projection_dim)

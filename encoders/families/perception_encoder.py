@@ -36,6 +36,7 @@ class PerceptionEncoder(ModelEncoder["torch.Tensor"]):
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         from transformers import PeAudioEncoder
 
+        from ..loading.partial import PartialCheckpoint
         from ..networks.perception_encoder import AudioTower
 
         extractor, config = checkpoint.load_feature_extractor(), checkpoint.config
@@ -55,8 +56,8 @@ class PerceptionEncoder(ModelEncoder["torch.Tensor"]):
         if is_tower:
             self._encoder = checkpoint.load_model(PeAudioEncoder).to(device)
         else:
-            checkpoint = checkpoint.part(audio_name)
-            tower = checkpoint.load_part(AudioTower, both)
+            part = PartialCheckpoint.of(checkpoint, audio_name)
+            checkpoint, tower = part, part.load_part(AudioTower, both)
             self._encoder, self._head = tower.audio_encoder.to(device), tower.audio_head.to(device)
         # transformers has no other way to tell the two kinds apart.
         self._projects_frames = "PeAudioFrameLevelModel" in (config.architectures or ()) and options.layer is None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..options import EncoderOptions
 from ..protocols import ModelCard
@@ -15,70 +16,55 @@ UNTRAINED = "untrained:"
 """Stands in front of the name of a model with fresh weights."""
 
 
-class ModelSource(Protocol):
-    """What a model was made of: a `Checkpoint`, or `Weights`.
+class ModelSource(ABC):
+    """What a model is made of: a `Checkpoint`, or `Weights`.
 
     Attributes:
         name: of the model, without options.
         seed: None for the stored weights, else the seed of fresh ones.
-        paradigm: see `ModelCard`; None where it is not known.
-        licence: likewise.
+        paradigm: how the weights were trained; None where it is not known.
+        licence: of the weights; None where it is not known.
     """
 
-    @property
-    def name(self) -> str: ...  # noqa: D102
+    name: str
+    seed: int | None
+    paradigm: str | None
+    licence: str | None
 
     @property
-    def seed(self) -> int | None: ...  # noqa: D102
+    def id(self) -> str:
+        """The id of a model made of it, without its options; that of an untrained one says so."""
+        return self.name if self.seed is None else UNTRAINED + self.name
 
     @property
-    def paradigm(self) -> str | None: ...  # noqa: D102
+    @abstractmethod
+    def revision(self) -> str:
+        """What exactly is run: see `ModelCard`."""
 
     @property
-    def licence(self) -> str | None: ...  # noqa: D102
+    @abstractmethod
+    def weights_sha256(self) -> str | None:
+        """SHA-256 of the weights; None of fresh ones."""
 
-    @property
-    def revision(self) -> str: ...  # noqa: D102
+    def card(
+        self, *, sample_rate: int, output_dim: int | None, options: EncoderOptions, modules: Iterable[torch.nn.Module]
+    ) -> ModelCard:
+        """The card of a model made of it.
 
-    @property
-    def weights_sha256(self) -> str | None: ...  # noqa: D102
-
-
-def model_id(name: str, seed: int | None) -> str:
-    """The id of a model; that of an untrained one says so."""
-    return name if seed is None else UNTRAINED + name
-
-
-def make_card(
-    source: ModelSource,
-    *,
-    sample_rate: int,
-    output_dim: int | None,
-    options: EncoderOptions,
-    modules: Iterable[torch.nn.Module],
-    front_end_version: int = 1,
-) -> ModelCard:
-    """The card of a model.
-
-    Args:
-        source: what it was made of.
-        sample_rate: see `ModelCard`.
-        output_dim: likewise.
-        options: likewise.
-        modules: those that are run, whose weights are counted.
-        front_end_version: see `ModelCard`.
-    """
-    is_fresh = source.seed is not None
-    return ModelCard(
-        id=model_id(source.name, source.seed) + options.suffix,
-        revision=source.revision,
-        sample_rate=sample_rate,
-        output_dim=output_dim,
-        weights_sha256=source.weights_sha256,
-        parameters=sum(parameter.numel() for module in modules for parameter in module.parameters()),
-        # Fresh weights are nobody's, and were trained in no way.
-        paradigm="untrained" if is_fresh else source.paradigm,
-        licence=None if is_fresh else source.licence,
-        front_end_version=front_end_version,
-        options=options,
-    )
+        Args:
+            sample_rate, output_dim, options: see `ModelCard`.
+            modules: those that are run, whose weights are counted.
+        """
+        is_fresh = self.seed is not None
+        return ModelCard(
+            id=self.id + options.suffix,
+            revision=self.revision,
+            sample_rate=sample_rate,
+            output_dim=output_dim,
+            weights_sha256=self.weights_sha256,
+            parameters=sum(parameter.numel() for module in modules for parameter in module.parameters()),
+            # Fresh weights are nobody's, and were trained in no way.
+            paradigm="untrained" if is_fresh else self.paradigm,
+            licence=None if is_fresh else self.licence,
+            options=options,
+        )

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from huggingface_hub import try_to_load_from_cache
@@ -26,14 +26,9 @@ from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line, shown
 
 from ..base import ModelError
-from ..options import EncoderOptions
-from ..protocols import ModelCard
-from .cards import make_card, model_id
+from .cards import ModelSource
 from .downloads import download_from_hub
 from .weights import PICKLES, weight_problems
-
-if TYPE_CHECKING:
-    from .partial import PartialCheckpoint
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -55,17 +50,15 @@ HOW_TO_WRAP = (
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(ModelSource):
     """A model on disk or on the Hub, of which only the configuration has been read so far.
 
     Attributes:
         name: listed name, Hub id, or the name of the local folder.
+        seed, paradigm, licence: see `ModelSource`.
         source: what transformers loads from: a Hub id or a folder.
         commit: commit of the Hub repository; None for a folder.
         config: the transformers configuration.
-        seed: None for the stored weights, else the seed of fresh ones.
-        paradigm: how the weights were trained; None where it is not known.
-        licence: of the weights; None where it is not known.
     """
 
     name: str
@@ -77,11 +70,6 @@ class Checkpoint:
     licence: str | None = None
 
     @property
-    def id(self) -> str:
-        """The id of a model made of it, without its options."""
-        return model_id(self.name, self.seed)
-
-    @property
     def revision(self) -> str:
         """What exactly is run: see `ModelCard`."""
         if self.commit is not None:
@@ -90,19 +78,6 @@ class Checkpoint:
         if self.seed is not None:
             return f"seed-{self.seed}-{files_digest(settings)[:12]}"
         return f"sha256-{files_digest([*self.files, *settings])}"
-
-    def card(
-        self, *, sample_rate: int, output_dim: int | None, options: EncoderOptions, modules: Sequence[torch.nn.Module]
-    ) -> ModelCard:
-        """The card of a model made of it: see `make_card`."""
-        return make_card(self, sample_rate=sample_rate, output_dim=output_dim, options=options, modules=modules)
-
-    def part(self, rename: Callable[[str], str | None]) -> PartialCheckpoint:
-        """The part of which `rename` gives the names that stored tensors have in it, and None for all others."""
-        from .partial import PartialCheckpoint
-
-        facts = {field.name: getattr(self, field.name) for field in fields(Checkpoint)}
-        return PartialCheckpoint(**facts, rename=rename)
 
     @cached_property
     def weights_sha256(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,11 @@ class PartialCheckpoint(Checkpoint):
     """
 
     rename: Callable[[str], str | None] = str
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint, rename: Callable[[str], str | None]) -> PartialCheckpoint:
+        """The part of a checkpoint whose tensors `rename` names."""
+        return cls(**{field.name: getattr(checkpoint, field.name) for field in fields(Checkpoint)}, rename=rename)
 
     def load_part(self, model_class: Any, config: Any) -> Any:
         """The part in float32 and evaluation mode, with its stored weights or with fresh ones.

@@ -22,9 +22,7 @@ from audio_compositionality.support.files import sha256_of_file
 from audio_compositionality.support.text import shown
 
 from ..base import ModelError
-from ..options import EncoderOptions
-from ..protocols import ModelCard
-from .cards import make_card, model_id
+from .cards import ModelSource
 
 State = dict[str, torch.Tensor]
 Module = TypeVar("Module", bound=torch.nn.Module)
@@ -33,15 +31,12 @@ PICKLES = (".pt", ".pth", ".bin", ".ckpt")
 
 
 @dataclass(frozen=True)
-class Weights:
+class Weights(ModelSource):
     """The weights that a listed model is built with: a file, or fresh ones.
 
     Attributes:
-        name: of the model.
         path: the file; None for fresh weights.
-        seed: seed of fresh weights; None for a file.
-        paradigm: how they were trained.
-        licence: of the file.
+        name, seed, paradigm, licence: see `ModelSource`.
     """
 
     name: str
@@ -49,11 +44,6 @@ class Weights:
     seed: int | None = None
     paradigm: str | None = None
     licence: str | None = None
-
-    @property
-    def id(self) -> str:
-        """The id of a model made of them, without its options."""
-        return model_id(self.name, self.seed)
 
     @cached_property
     def weights_sha256(self) -> str | None:
@@ -64,12 +54,6 @@ class Weights:
     def revision(self) -> str:
         """What exactly is run: see `ModelCard`."""
         return f"seed-{self.seed}" if self.path is None else f"sha256-{self.weights_sha256}"
-
-    def card(
-        self, *, sample_rate: int, output_dim: int, options: EncoderOptions, modules: Sequence[torch.nn.Module]
-    ) -> ModelCard:
-        """The card of a model made of them: see `make_card`."""
-        return make_card(self, sample_rate=sample_rate, output_dim=output_dim, options=options, modules=modules)
 
     def build(
         self,
