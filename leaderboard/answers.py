@@ -129,7 +129,7 @@ class Answers:
         return [task for name, task in self._tasks.items() if name in self.board.data] or list(self._tasks.values())
 
     def refreshed(self, selection: Selection) -> list[Any]:
-        """All that depends on the board, of the task and data that are selection, or others where they are gone."""
+        """All that depends on the board, of the task and data that are selected, or others where they are gone."""
         # In this order: what is no longer pending has been read.
         pending = self._source.pending
         reading = self._source.last

@@ -88,9 +88,12 @@ def test_what_is_gone_is_not_drawn(page, entries):
     assert page._plots.drawn == [([entries[0].id, entries[1].id], "centred")]
 
 
-def test_what_is_drawn_is_a_measure_by_sample(page, entries):
-    page.drawn([entries[0].id], "adjusted")
-    assert page._plots.drawn == [([entries[0].id], "a_coat")]
+def test_what_is_drawn_is_a_measure_by_sample(page, entries, coat):
+    page.drawn([entries[0].id], "null")
+    ((_, measure),) = page._plots.drawn
+    assert coat.measure("null").column is None
+    assert measure == coat.ranks_by or coat.measure(coat.ranks_by).column is None
+    assert coat.measure(measure).column is not None
 
 
 def test_a_refresh_keeps_what_is_chosen_as_far_as_it_is_there(page, entries):
@@ -141,7 +144,7 @@ def test_tasks_are_sorted_at_first_by_what_they_rank_by(page, make_entry, tre):
     page_now = refreshed(page, "a_tre")
     assert page_now["sort"]["value"] == tre.measure(tre.ranks_by).heading == "centred"
     assert [row[0] for row in page_now["table"].value["data"]] == ["org/good", "org/high"]
-    assert page_now["measure"]["value"] == tre.ranks_by
+    assert tre.measure(page_now["measure"]["value"]).column is not None
     assert all(measure.meaning in page_now["caption"] for measure in tre.shown)
 
 
