@@ -17,9 +17,10 @@ def open_data(source: str | Path | RenderedData, *, revision: str | None = None)
     """Open data.
 
     Args:
-        source: the name of a preset (``mini``, ``full``), rendered on the fly with nothing on disk; a folder written
-            by `build_dataset`; the Hub id of such a data set, or of the authors' published data; or data that are
-            rendered already. A folder named like a preset is opened as ``./mini``.
+        source: the name of a preset (``mini``, ``full``, and after the paper's letter ``paper-mini``, ``paper-full``),
+            rendered on the fly with nothing on disk; a folder written by `build_dataset`; the Hub id of such a data
+            set, or of the authors' published data; or data that are rendered already. A folder named like a preset is
+            opened as ``./mini``.
         revision: branch, tag or commit of a Hub id.
 
     Raises:

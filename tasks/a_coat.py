@@ -51,6 +51,7 @@ class ACoat:
             "statistics stand beside every encoder."
         ),
         citation=_METRIC.citation,
+        protocols={"paper": {}},
     )
     drawings = (
         Drawing(
@@ -81,10 +82,8 @@ class ACoat:
 
         a, b, c, d = quadruple_embeddings(outputs.clips)
         values = a_coat(a, b, c, d, **_matching(rows), return_scores=True)
-        columns = {"score": np.asarray(values.pop("scores"), np.float64)}
-        centred = values.pop("scores_centred")
-        if centred is not None:
-            columns["score_centred"] = np.asarray(centred, np.float64)
+        lists = {name: values.pop(f"scores{name}") for name in ("", "_centred", "_adjusted", "_top1")}
+        columns = {f"score{name}": np.array(column) for name, column in lists.items() if column is not None}
         exact = [part.astype(np.float64, copy=False) for part in (a, b, c, d)]
         plane = step_plane(exact[1] - exact[0], exact[3] - exact[2])
         columns |= dict(zip(STEP_COLUMNS, (*plane.ab.T, *plane.cd.T), strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.support.text import nearest
 
 from . import scenes
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
 from .metric_files import describe_metric
+from .training_curves import CURVES, draw_curves, flat_curves
 
 FULL_STEPS, FEW_STEPS, FEW_SCENES = 2_500, 600, 2_000
 """Training steps: 2,500 (20 epochs of the paper's 8,000 scenes in batches of 64, section 4.4); 600 where there are
@@ -20,6 +23,15 @@ fewer than 2,000 training scenes, as in the preset mini, whose 512 it passes 75 
 
 SEEDS = 3
 """Fits, from the seeds 0, 1 and 2, so that their spread can be told from that of the scenes."""
+
+BATCH, EPOCHS = 64, 20
+"""Training scenes of a step, and passes over them, where the paper is followed to the letter (section 4.4)."""
+
+POST_NORM = "post-norm"
+"""The layer of ``torch.nn.TransformerEncoderLayer`` as it comes; the paper names no other."""
+
+WIDTH, DROPOUT = 2_048, 0.1
+"""Of that layer: PyTorch's defaults."""
 
 _METRIC = describe_metric("a_tre")
 
@@ -44,8 +56,20 @@ class ATre:
             "and log-mel statistics stand beside every encoder."
         ),
         citation=_METRIC.citation,
+        protocols={"paper": {"layer": POST_NORM}},
     )
-    drawings: tuple[Drawing, ...] = ()
+    drawings: tuple[Drawing, ...] = (
+        Drawing(
+            name="training_curves",
+            title=(
+                "Mean cosine in training and validation over the steps of the fits, and the step that was kept, a dot: "
+                "whether they fit too little or too much."
+            ),
+            alternative="Curves of training and validation over the steps of the fits, a panel a model.",
+            columns=CURVES,
+            panel=draw_curves,
+        ),
+    )
 
     def inputs(self, row: Row) -> Inputs:
         """The clip of a scene."""
@@ -54,14 +78,18 @@ class ATre:
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """``seeds`` of the fits, a list or how many, and their ``max_steps``.
 
+        Where ``layer`` is requested, the settings have it too: ``pre-norm``, which is that of the metric, or
+        ``post-norm``, which brings the rest of the paper's text with it: one seed, 20 epochs, ``validate_every`` epoch,
+        ``width`` and ``dropout`` of PyTorch's layer, all of which can be requested to be others.
+
         Raises:
             TaskError: a split has too few scenes, a test scene has a label that no training scene has, or a requested
-                setting is not a list of seeds or a number of steps.
+                setting is not a list of seeds, a number of steps, a layer and what it has.
         """
         _check_rows(rows)
         training = sum(row["split"] == "train" for row in rows)
-        defaults = {"seeds": list(range(SEEDS)), "max_steps": FULL_STEPS if training >= FEW_SCENES else FEW_STEPS}
-        settings = {name: requested.get(name, default) for name, default in defaults.items()}
+        settings = {name: requested.get(name, default) for name, default in _defaults(training, requested).items()}
+        _check_layer(settings)
         if _is_count(settings["seeds"]):
             settings["seeds"] = list(range(settings["seeds"]))
         seeds = settings["seeds"]
@@ -94,6 +122,7 @@ class ATre:
             "score_centred": np.asarray(values.pop("scores_centred"), np.float64),
         }
         training = {name: values.pop(name) for name in ("steps", "steps_centred")}
+        training |= flat_curves(values.pop("curves"), values.pop("curves_centred"))
         return Scores(values, tuple(row["id"] for row in _test_rows(rows)), columns, training)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
@@ -118,6 +147,31 @@ def _test_rows(rows: Sequence[Row]) -> list[Row]:
 
 def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
+
+
+def _defaults(training: int, requested: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings for a number of training scenes, before what is requested of them."""
+    steps = FULL_STEPS if training >= FEW_SCENES else FEW_STEPS
+    ours: dict[str, Any] = {"seeds": list(range(SEEDS)), "max_steps": steps}
+    if "layer" not in requested:
+        return ours
+    if requested["layer"] != POST_NORM:
+        return {**ours, "layer": "pre-norm"}
+    epoch = math.ceil(training / BATCH)
+    torchs = {"layer": POST_NORM, "width": WIDTH, "dropout": DROPOUT}
+    return {"seeds": [0], "max_steps": EPOCHS * epoch, "validate_every": epoch, **torchs}
+
+
+def _check_layer(settings: Mapping[str, Any]) -> None:
+    layer, layers = settings.get("layer", "pre-norm"), ("pre-norm", POST_NORM)
+    if layer not in layers:
+        raise TaskError(f"layer is {layer!r}; {nearest(str(layer), layers)}")
+    for name in ("width", "validate_every"):
+        if not _is_count(settings.get(name, 1)) or settings.get(name, 1) < 1:
+            raise TaskError(f"{name} is {settings[name]!r}; it must be a whole number from 1 on")
+    dropout = settings.get("dropout", 0.0)
+    if type(dropout) not in (int, float) or not 0 <= dropout < 1:
+        raise TaskError(f"dropout is {dropout!r}; it is a rate, at least 0 and less than 1")
 
 
 def _check_rows(rows: Sequence[Row]) -> None:

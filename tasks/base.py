@@ -70,6 +70,8 @@ class TaskInfo:
         ranks_by: name of the measure that tables and boards sort by.
         warning: what a reader must know before believing the score; one or two sentences.
         citation: BibTeX.
+        protocols: settings with which the task follows somebody's text to the letter, to be requested, by a name:
+            ``paper``. Their data are presets of the recipe with that name before them: ``paper-mini``.
     """
 
     name: str
@@ -84,6 +86,7 @@ class TaskInfo:
     ranks_by: str
     warning: str
     citation: str
+    protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""
@@ -153,7 +156,7 @@ class Scores:
     measures: Mapping[str, Number]
     ids: tuple[str, ...]
     columns: Mapping[str, Floats]
-    training: Mapping[str, list[int]] = field(default_factory=dict)
+    training: Mapping[str, Sequence[int | float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -217,8 +220,9 @@ class Drawing:
         name: of its files.
         title: caption, one sentence.
         alternative: what it shows, for people who cannot see it.
-        columns: of the samples that it is drawn from; it is left out where a result has not all of them.
-        panel: draws one model's panel onto axes, from its columns and its measures.
+        columns: names of what it is drawn from, columns of samples or lists of `Scores.training`; it is left out
+            where a result has not all of them.
+        panel: draws one model's panel onto axes, from these and its measures.
     """
 
     name: str

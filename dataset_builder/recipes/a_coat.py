@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..data import DatasetError, Pcm16, Row
 from ..synthesis.description import CITATION, describe_sources
@@ -135,8 +135,14 @@ class _Quadruples:
 
     @cached_property
     def presets(self) -> Mapping[str, QuadrupleSettings]:
-        """Settings by the name of a preset."""
-        return {"mini": QuadrupleSettings(quadruples=64), "full": QuadrupleSettings()}
+        """Settings by the name of a preset; those of ``paper-`` follow the paper's text to the letter."""
+        letter: dict[str, Any] = {"onset": "locked", "level": "clip"}
+        return {
+            "mini": QuadrupleSettings(quadruples=64),
+            "full": QuadrupleSettings(),
+            "paper-mini": QuadrupleSettings(quadruples=64, **letter),
+            "paper-full": QuadrupleSettings(**letter),
+        }
 
     def features(self, settings: QuadrupleSettings) -> Features:
         """``metadata`` is that of the authors' published data; id, onsets (samples), gains and entropy are ours."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.lines import fit_line
+from audio_compositionality.evaluator.compare.loading import ComparedResult
 from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, Interval
 from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Drawing
@@ -215,7 +216,7 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
     places = {
         result.label: place
         for place, result in enumerate(comparison.results)
-        if set(drawing.columns) <= set(result.samples.columns)
+        if set(drawing.columns) <= set(_drawn_from(result))
     }
     if not places:
         raise FigureError(f"no result of {comparison.info.title} has what is drawn: {', '.join(drawing.columns)}")
@@ -232,7 +233,7 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
         figure, panels = grid.draw()
         for axes, label, name in zip(panels, drawn, short_labels(drawn), strict=True):
             result = comparison.results[places[label]]
-            drawing.panel(axes, result.samples.columns, result.result.measures)
+            drawing.panel(axes, _drawn_from(result), result.result.measures)
             _title(axes, f"{title_lines(name, grid.panel_width)}\n{_score(comparison, places[label])}")
         handles, words = panels[0].get_legend_handles_labels()
         anchor = (0.5, foot / figure.get_figheight())
@@ -240,6 +241,12 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
         for line, note in enumerate(reversed(notes)):
             figure.text(0.1 / width, (0.05 + line * LINE) / figure.get_figheight(), note, fontsize=SMALLEST)
     return figure
+
+
+def _drawn_from(result: ComparedResult) -> dict[str, Floats]:
+    """The columns of samples of a result, and the lists of what was fitted."""
+    fitted = {name: np.asarray(values, np.float64) for name, values in result.result.training.items()}
+    return {**fitted, **result.samples.columns}
 
 
 def _panel_notes(comparison: Comparison, places: Sequence[str] | dict[str, int], drawn: Sequence[str]) -> str:

@@ -83,7 +83,9 @@ def run_table(comparisons: Sequence[Comparison]) -> Table:
         for compared in comparison.results:
             result = compared.result
             settings = "; ".join(f"{name} {_setting(value)}" for name, value in result.settings.items())
-            training = "\n".join(f"{name} {_setting(value)}" for name, value in result.training.items() if value)
+            # Longer lists are curves, which a figure shows.
+            fitted = {name: value for name, value in result.training.items() if 0 < len(value) <= _LONGEST_NOTE}
+            training = "\n".join(f"{name} {_setting(value)}" for name, value in fitted.items())
             cells = (
                 Cell(compared.label),
                 Cell(versioned_title(comparison.info, comparison.version)),
@@ -95,6 +97,10 @@ def run_table(comparisons: Sequence[Comparison]) -> Table:
             )
             rows.append(Row(cells))
     return Table("The runs", columns, tuple(rows))
+
+
+_LONGEST_NOTE = 10
+"""Numbers of a list that is told beside the settings: the steps of so many fits."""
 
 
 def _setting(value: object) -> str:

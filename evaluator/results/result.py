@@ -26,6 +26,7 @@ from .strict import (
     MAX_TEXT,
     Count,
     Date,
+    Finite,
     Interval,
     Name,
     Number,
@@ -116,7 +117,7 @@ class Result(Strict):
         intervals: 95 % interval, BCa bootstrap over clusters of samples, of each measure that is a mean over samples;
             None where there are too few.
         n: number of samples.
-        training: of what was fitted, a list by name, such as the best step of each seed.
+        training: of what was fitted, a list of numbers by name, such as the best step of each seed.
         settings: what the score depends on beside model and data.
         model: what was run.
         precision_deviation: how far embeddings are from those in float32; None in float32.
@@ -137,7 +138,7 @@ class Result(Strict):
     measures: Annotated[dict[Name, Number], Field(min_length=1, max_length=200)]
     intervals: Annotated[dict[Name, Interval | None], Field(max_length=200)]
     n: Count
-    training: Annotated[dict[Name, list[StrictInt]], Field(max_length=50)]
+    training: Annotated[dict[Name, list[Finite]], Field(max_length=50)]
     settings: Annotated[dict[Name, Setting | list[Setting]], Field(max_length=100)]
     model: Model
     precision_deviation: Deviation | None

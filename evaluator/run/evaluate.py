@@ -278,7 +278,7 @@ def make_result(
         measures=dict(scores.measures),
         intervals=intervals_of(opened.task, scores, described),
         n=len(scores.ids),
-        training=dict(scores.training),
+        training={name: list(values) for name, values in scores.training.items()},
         settings=json.loads(json.dumps(dict(opened.settings))),
         model=ResultModel.of(card),
         precision_deviation=None,

@@ -60,7 +60,7 @@ Args:
     a, b, c, d: embeddings [n, dim] of the scenes A, B, C, D; row i of each belongs to quadruple i.
     t_size: optional [n] integers, the number of sources in T.
     t_level: optional [n], the level of T in dB. t_size and t_level go together; `matched_null` needs them.
-    return_scores: also return the n cosines as `scores`, and those without the mean step as `scores_centred`.
+    return_scores: also return what the means are of, lists of n: scores, scores_centred, scores_adjusted, scores_top1.
 Returns:
     a dictionary, described at `a_coat` in the module: a_coat, std, n, degenerate, null, matched_null,
     adjusted, centred, centred_std, top1, mrr, top1_chance, mrr_chance.
@@ -119,10 +119,12 @@ def a_coat(
     - `top1`, `mrr`: how often the own D − C is the nearest of all n to B − A by cosine, and the mean
       reciprocal of its rank; t tied steps share their t ranks equally. `top1_chance` = 1/n and
       `mrr_chance` = H_n/n are the expectations under a random order;
-    - `scores`, `scores_centred` (with return_scores): lists of the n cosines behind a_coat and centred.
+    - with return_scores, lists of n: `scores` and `scores_centred`, the cosines behind a_coat and centred;
+      `scores_adjusted`, (score − null_i)/(1 − null′), null_i being the null of the own step alone, whose mean is
+      adjusted; `scores_top1`, 1 where the own step is the nearest, shared among tied ones, else 0.
 
-    With n = 1 there is nothing to compare with: null, matched_null, adjusted, centred, centred_std and
-    scores_centred are None.
+    With n = 1 there is nothing to compare with: null, matched_null, adjusted, centred, centred_std,
+    scores_centred and scores_adjusted are None.
 
     Raises ValueError as `a_coat_scores` does, and when t_size or t_level has the wrong length or values
     or comes without the other.
@@ -133,10 +135,12 @@ def a_coat(
     u, v = _unit_rows(first), _unit_rows(second)
     scores = _row_cosines(u, v)
     degenerate: NDArray[np.bool_] = np.logical_not(u.any(axis=1) & v.any(axis=1))
-    top1, mrr = _retrieval(u, v)
+    nearest, reciprocal_ranks = _retrieval(u, v)
     centred = _centred_scores(first, second, scale, degenerate) if n > 1 else None
-    null = _null(u, v, scores) if n > 1 else None
-    matched = _matched_null(u, v, *matching) if matching is not None else None
+    nulls = _nulls(u, v, scores) if n > 1 else None
+    matched_nulls = _matched_nulls(u, v, *matching) if matching is not None else None
+    null, matched = _mean(nulls), _mean(matched_nulls)
+    adjusted = _adjusted_scores(scores, nulls if matched is None else matched_nulls)
     result: dict[str, Any] = {
         "a_coat": float(scores.mean()),
         "std": _std(scores),
@@ -144,17 +148,19 @@ def a_coat(
         "degenerate": int(degenerate.sum()),
         "null": null,
         "matched_null": matched,
-        "adjusted": _adjusted(float(scores.mean()), null if matched is None else matched),
+        "adjusted": _mean(adjusted),
         "centred": None if centred is None else float(centred.mean()),
         "centred_std": None if centred is None else _std(centred),
-        "top1": top1,
-        "mrr": mrr,
+        "top1": float(nearest.mean()),
+        "mrr": float(reciprocal_ranks.mean()),
         "top1_chance": 1 / n,
         "mrr_chance": float((1 / np.arange(1, n + 1)).sum() / n),
     }
     if return_scores:
         result["scores"] = scores.tolist()
         result["scores_centred"] = None if centred is None else centred.tolist()
+        result["scores_adjusted"] = None if adjusted is None else adjusted.tolist()
+        result["scores_top1"] = nearest.tolist()
     return result
 
 
@@ -274,19 +280,20 @@ def _std(scores: Floats) -> float:
     return float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
 
 
-def _null(u: Floats, v: Floats, scores: Floats) -> float:
-    # The sum over all pairs of u_i·v_j is the dot product of the two sums: no n × n matrix is needed.
-    n = len(u)
-    return float((u.sum(axis=0) @ v.sum(axis=0) - scores.sum()) / (n * (n - 1)))
+def _nulls(u: Floats, v: Floats, scores: Floats) -> Floats:
+    """Return for each u_i the mean of u_i·v_j over the others j."""
+    # u_i times the sum of all v_j: no n × n matrix is needed.
+    nulls: Floats = (u @ v.sum(axis=0) - scores) / (len(u) - 1)
+    return nulls
 
 
-def _matched_null(u: Floats, v: Floats, size: Floats, level: Floats) -> float | None:
-    total, members = 0.0, 0
+def _matched_nulls(u: Floats, v: Floats, size: Floats, level: Floats) -> Floats:
+    """Return for each u_i the mean of u_i·v_j over its partners j; NaN where it has none."""
+    nulls = np.full(len(u), np.nan)
     for value in np.unique(size):
         group = np.flatnonzero(size == value)
         if len(group) < 2:
             continue
-        members += len(group)
         k = min(MATCHES, len(group) - 1)
         for start in range(0, len(group), _BLOCK):
             rows = group[start : start + _BLOCK]
@@ -296,14 +303,26 @@ def _matched_null(u: Floats, v: Floats, size: Floats, level: Floats) -> float | 
             nearer, tied = distance < farthest, distance == farthest
             share = (k - nearer.sum(axis=1, keepdims=True)) / tied.sum(axis=1, keepdims=True)
             weights = (nearer + share * tied) / k
-            total += float(np.einsum("ij,ij->", weights @ v[group], u[rows]))
-    return total / members if members else None
+            nulls[rows] = np.einsum("ij,ij->i", weights @ v[group], u[rows])
+    return nulls
 
 
-def _adjusted(score: float, null: float | None) -> float | None:
-    if null is None:
+def _mean(values: Floats | None) -> float | None:
+    """Return the mean of the values that are not NaN; None where there is none."""
+    if values is None or np.isnan(values).all():
         return None
-    return (score - null) / (1 - null) if 1 - null >= 1e-12 else 0.0
+    return float(np.nanmean(values))
+
+
+def _adjusted_scores(scores: Floats, nulls: Floats | None) -> Floats | None:
+    """Return (score_i − null_i)/(1 − mean null), whose mean is that of the means; the mean for a null that is NaN."""
+    null = _mean(nulls)
+    if nulls is None or null is None:
+        return None
+    if 1 - null < 1e-12:
+        return np.zeros(len(scores))
+    adjusted: Floats = (scores - np.where(np.isnan(nulls), null, nulls)) / (1 - null)
+    return adjusted
 
 
 def _centred_scores(
@@ -320,19 +339,23 @@ def _means_of_others(steps: Floats) -> Floats:
     return means
 
 
-def _retrieval(u: Floats, v: Floats) -> tuple[float, float]:
-    """Return top-1 rate and mean reciprocal rank of v_i among all v_j by cosine with u_i, ties shared."""
+def _retrieval(u: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """Return for each row i whether v_i is the nearest of all v_j by cosine with u_i, and the reciprocal of its rank.
+
+    Of t tied v_j each is the nearest by 1/t, and has the mean of their reciprocal ranks.
+    """
     n = len(u)
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
-    top1 = mrr = 0.0
+    nearest, reciprocal_ranks = np.empty(n), np.empty(n)
     for start in range(0, n, _BLOCK):
-        similarity = u[start : start + _BLOCK] @ v.T
+        block = slice(start, start + _BLOCK)
+        similarity = u[block] @ v.T
         pair = np.diagonal(similarity, offset=start)[:, None]
         better = (similarity > pair + TIE).sum(axis=1)
         tied = (similarity >= pair - TIE).sum(axis=1) - better
-        top1 += float(((better == 0) / tied).sum())
-        mrr += float(((harmonic[better + tied] - harmonic[better]) / tied).sum())
-    return top1 / n, mrr / n
+        nearest[block] = (better == 0) / tied
+        reciprocal_ranks[block] = (harmonic[better + tied] - harmonic[better]) / tied
+    return nearest, reciprocal_ranks
 
 
 VERSION = 1
@@ -378,6 +401,7 @@ MEASURES = {
         "heading": "adjusted",
         "meaning": "(score − null) / (1 − null), by the matched null where there is one",
         "range": (-1e15, 1.0),
+        "column": "score_adjusted",
     },
     "centred": {
         "heading": "centred",
@@ -395,6 +419,7 @@ MEASURES = {
         "meaning": "how often the own step D − C is the nearest of all to B − A",
         "range": (0.0, 1.0),
         "null": "top1_chance",
+        "column": "score_top1",
     },
     "mrr": {
         "heading": "MRR",

@@ -27,7 +27,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import datasets
@@ -48,7 +48,8 @@ FIRST_RATE, LAST_RATE = 1e-4, 1e-5
 BETAS = (0.9, 0.999)
 WEIGHT_DECAY = 1e-4
 VALIDATE_EVERY = 125
-PATIENCE = 4
+PATIENCE = 4  # validations; in epochs where one is made an epoch
+LAYERS = ("pre-norm", "post-norm")
 INIT_STD = 0.02  # of the token vectors, the usual choice for Transformer embeddings
 
 SPLITS = ("train", "validation", "test")
@@ -86,7 +87,8 @@ Args:
     scenes: n lists of sources; a source is a dictionary of the strings timbre_label, pitch_label,
         rate_label and amplitude_label.
     splits: n strings, "train", "validation" (or "val") or "test".
-    gains, seeds, max_steps, layers, width, device, progress, return_scores: see `a_tre` in the module.
+    gains, seeds, max_steps, layer, layers, width, dropout, validate_every, device, progress, return_scores:
+        see `a_tre` in the module.
 Returns:
     a dictionary, described at `a_tre` in the module: a_tre, std, n, seed_std, steps, constant, gain,
     a_tre_centred, a_tre_centred_std, a_tre_centred_seed_std, steps_centred, ridge_r2, ridge_r2_null,
@@ -113,8 +115,11 @@ def a_tre(
     gains: Sequence[Sequence[float]] | None = None,
     seeds: Sequence[int] = (0,),
     max_steps: int = 2500,
+    layer: str = "pre-norm",
     layers: int = 1,
     width: int | None = None,
+    dropout: float = 0.0,
+    validate_every: int | None = None,
     device: str | torch.device | None = None,
     progress: bool = True,
     return_scores: bool = False,
@@ -125,9 +130,11 @@ def a_tre(
       to label, with the same attributes everywhere; `splits`: n times "train", "validation" (or "val") or
       "test". The vocabulary is that of the training scenes.
     - `gains`: linear gain of each source, ragged as `scenes`; used by the ridge regressions only.
-    - `seeds`: one fit of each kind a seed. `max_steps`: training steps of 64 scenes. `layers`: Transformer
-      layers. `width`: of their feed-forward part, 4·dim by default. `device`: "cuda" where there is
-      one, else "cpu". `progress`: a bar on stderr for each fit.
+    - `seeds`: one fit of each kind a seed. `max_steps`: training steps of 64 scenes. `layers`: how many
+      Transformer layers. `width`: of their feed-forward part, 4·dim by default. `layer`: "pre-norm", or
+      "post-norm", whose `dropout` is a rate in 0…1; with width 2048 and dropout 0.1 it is PyTorch's layer as it
+      comes. `validate_every`: steps between validations, 125 by default; a fit ends after 4 without gain.
+      `device`: "cuda" where there is one, else "cpu". `progress`: a bar on stderr for each fit.
 
     Results. Cosines are in −1…1; means and std (n − 1 in the denominator, 0 when n = 1) are over test scenes:
 
@@ -150,7 +157,10 @@ def a_tre(
       `top1_chance` = 1/n, `mrr_chance` = H_n/n;
     - `collapsed`: the predictions hardly vary: with spread = 1 − |mean of unit vectors|, theirs is below
       0.01 of the test embeddings', or that is below 1e-6;
-    - `scores`, `scores_centred` (with return_scores): lists of the n cosines, averaged over seeds.
+    - `scores`, `scores_centred` (with return_scores): lists of the n cosines, averaged over seeds;
+    - `curves`, `curves_centred` (with return_scores): for each seed a dictionary of lists, `steps` at which it was
+      validated, `validation`, the mean cosine of the validation scenes there, and `training`, that of the batches
+      since the step before it, under dropout where there is any; empty lists where nothing was fitted.
 
     An embedding of zeros scores 0. Source: arXiv 2603.13685, sections 3.3 and 4.4; the controls are ours.
 
@@ -162,7 +172,9 @@ def a_tre(
     rows = _split_rows(splits, len(z))
     counts = _encode(scenes, rows, len(z))
     features = _ridge_features(counts, _ragged_gains(gains, scenes))
-    options = _options(seeds, max_steps, layers, 4 * z.shape[1] if width is None else width)
+    width = 4 * z.shape[1] if width is None else width
+    every = VALIDATE_EVERY if validate_every is None else validate_every
+    options = _options(seeds, max_steps, layer, layers, width, dropout, every)
     unit = _unit_rows(z)
     mean = unit[rows["train"]].mean(axis=0)
     offsets = unit - mean
@@ -173,29 +185,30 @@ def a_tre(
         raw, centred = _fit_all(inputs, {"A-TRE": unit, "A-TRE centred": directions}, rows, options, progress)
     else:
         still = np.broadcast_to(mean, (len(seeds), len(test), len(mean)))
-        raw, centred = _Predictions(still, [0] * len(seeds)), _Predictions(0 * still, [0] * len(seeds))
+        nothing = [Fit(0, Curve()) for _ in seeds]
+        raw, centred = _Predictions(still, nothing), _Predictions(0 * still, nothing)
 
     scores = np.stack([_cosines_with_unit(p, unit[test]) for p in raw.values])
     fits_centred = np.stack([_cosines_with_unit(p, directions[test]) for p in centred.values])
     scores_centred = fits_centred.mean(axis=0)
     score = float(scores.mean())
     constant = float(_cosines_with_unit(np.broadcast_to(mean, unit[test].shape), unit[test]).mean())
-    top1, mrr = np.mean([_retrieval(_unit_rows(p), directions[test]) for p in centred.values], axis=0)
+    nearest, reciprocal_ranks = np.mean([_retrieval(_unit_rows(p), directions[test]) for p in centred.values], axis=0)
     result: dict[str, Any] = {
         "a_tre": score,
         "std": _std(scores.mean(axis=0)),
         "n": len(test),
         "seed_std": _std(scores.mean(axis=1)) if len(seeds) > 1 else None,
-        "steps": raw.steps,
+        "steps": [fitted.step for fitted in raw.fits],
         "constant": constant,
         "gain": (score - constant) / (1 - constant) if 1 - constant >= DEGENERATE else 0.0,
         "a_tre_centred": float(scores_centred.mean()),
         "a_tre_centred_std": _std(scores_centred),
         "a_tre_centred_seed_std": _std(fits_centred.mean(axis=1)) if len(seeds) > 1 else None,
-        "steps_centred": centred.steps,
+        "steps_centred": [fitted.step for fitted in centred.fits],
         **_ridge(features, offsets, directions, rows, counts.any(axis=2).sum(axis=1)),
-        "top1": float(top1),
-        "mrr": float(mrr),
+        "top1": float(nearest.mean()),
+        "mrr": float(reciprocal_ranks.mean()),
         "top1_chance": 1 / len(test),
         "mrr_chance": float((1 / np.arange(1, len(test) + 1)).sum() / len(test)),
         "collapsed": _collapsed(raw.values, unit[test]),
@@ -203,6 +216,9 @@ def a_tre(
     if return_scores:
         result["scores"] = scores.mean(axis=0).tolist()
         result["scores_centred"] = scores_centred.tolist()
+        result["scores_top1"] = nearest.tolist()
+        result["curves"] = [asdict(fitted.curve) for fitted in raw.fits]
+        result["curves_centred"] = [asdict(fitted.curve) for fitted in centred.fits]
     return result
 
 
@@ -250,8 +266,11 @@ class ATre(evaluate.Metric):  # type: ignore[misc]
 class CompositionModel(nn.Module):
     """The composition function g of arXiv 2603.13685, section 3.3: attribute labels to an embedding."""
 
-    def __init__(self, vocabulary: int, dim: int, *, layers: int = 1, width: int | None = None) -> None:
+    def __init__(
+        self, vocabulary: int, dim: int, *, layer: str = "pre-norm", layers: int = 1, width: int | None = None
+    ) -> None:
         super().__init__()
+        self.pre_norm = layer == "pre-norm"
         self.labels = nn.Parameter(INIT_STD * torch.randn(vocabulary, dim, dtype=torch.float32))
         self.cls = nn.Parameter(INIT_STD * torch.randn(1, dim, dtype=torch.float32))
         self.layers = nn.ModuleList(
@@ -260,22 +279,28 @@ class CompositionModel(nn.Module):
                 nhead=1,
                 dim_feedforward=width or 4 * dim,
                 dropout=0.0,
-                norm_first=True,
+                norm_first=self.pre_norm,
                 batch_first=True,
                 dtype=torch.float32,
             )
             for _ in range(layers)
         )
 
-    def forward(self, counts: Tensor, padding: Tensor) -> Tensor:
+    def forward(self, counts: Tensor, padding: Tensor, drop: "Drop | None" = None) -> Tensor:
         """Return the predictions [batch, dim].
 
         `counts` [batch, sources, vocabulary] is 1 where a source has a label, else 0; `padding` [batch,
-        sources] is True where a scene has no such source.
+        sources] is True where a scene has no such source. `drop` is the dropout of post-norm layers in training.
         """
         # A product with the 0/1 matrix, unlike a gather, has a deterministic gradient on CUDA too.
         sources = counts @ self.labels
         cls = self.cls
+        if not self.pre_norm:
+            tokens = torch.cat([cls.expand(len(sources), -1)[:, None], sources], dim=1)
+            padding = functional.pad(padding, (1, 0))
+            for layer in self.layers[:-1]:
+                tokens = post_norm_rows(layer, tokens, tokens, padding, drop)
+            return post_norm_rows(self.layers[-1], tokens[:, :1], tokens, padding, drop)[:, 0]
         *earlier, last = self.layers
         for layer in earlier:
             tokens = torch.cat([cls.expand(len(sources), -1)[:, None], sources], dim=1)
@@ -308,6 +333,43 @@ def cls_row(layer: nn.TransformerEncoderLayer, cls: Tensor, sources: Tensor, pad
     return output
 
 
+Drop = Callable[[Tensor], Tensor]
+
+
+def post_norm_rows(
+    layer: nn.Module, queries: Tensor, tokens: Tensor, padding: Tensor, drop: Drop | None = None
+) -> Tensor:
+    """Return rows [batch, queries, dim] of a one-head, post-norm `nn.TransformerEncoderLayer` with ReLU.
+
+    `queries` [batch, queries, dim] are the input rows whose output is wanted, of `tokens` [batch, tokens, dim];
+    `padding` [batch, tokens]. Equal to the layer's own rows up to rounding. The layer's own dropout is not used, since
+    it would draw from the global random state: `drop`, if given, is called in the same four places, in its order.
+    """
+    assert isinstance(layer, nn.TransformerEncoderLayer)
+    drop = drop or (lambda x: x)
+    attention, dim = layer.self_attn, tokens.shape[-1]
+    w_query, w_key, w_value = attention.in_proj_weight.view(3, dim, dim).unbind(0)
+    b_query, b_key, b_value = attention.in_proj_bias.view(3, dim).unbind(0)
+    query, key = functional.linear(queries, w_query, b_query), functional.linear(tokens, w_key, b_key)
+    scores = (query @ key.transpose(1, 2) / math.sqrt(dim)).masked_fill(padding[:, None], -math.inf)
+    mixed = drop(scores.softmax(dim=2)) @ functional.linear(tokens, w_value, b_value)
+    x = layer.norm1(queries + drop(attention.out_proj(mixed)))
+    output: Tensor = layer.norm2(x + drop(layer.linear2(drop(layer.linear1(x).relu()))))
+    return output
+
+
+def dropout_of(rate: float, seed: int, device: torch.device) -> Drop | None:
+    """Return dropout that draws from a generator of its own; None for a rate of 0."""
+    if rate == 0:
+        return None
+    generator = torch.Generator(device).manual_seed(seed)
+
+    def drop(x: Tensor) -> Tensor:
+        return x * (torch.rand(x.shape, generator=generator, device=device) >= rate) / (1 - rate)
+
+    return drop
+
+
 @dataclass(frozen=True)
 class Inputs:
     """The metadata of scenes as tensors: what `CompositionModel` takes."""
@@ -329,14 +391,34 @@ class Inputs:
 class _Options:
     seeds: tuple[int, ...]
     max_steps: int
+    layer: str
     layers: int
     width: int
+    dropout: float
+    validate_every: int
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How a fit went: at each of `steps` the mean cosine in `validation`, and in `training` since the step before."""
+
+    steps: list[int] = field(default_factory=list)
+    training: list[float] = field(default_factory=list)
+    validation: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The step of the best validation score, and how the fit went."""
+
+    step: int
+    curve: Curve
 
 
 @dataclass(frozen=True)
 class _Predictions:
     values: Floats  # [seeds, test scenes, dim]
-    steps: list[int]
+    fits: list[Fit]
 
 
 def learning_rate(step: int, max_steps: int) -> float:
@@ -357,10 +439,10 @@ def _fit_all(
     train, validation = part["train"], part["validation"]
     stop = threading.Event()
 
-    def fit_one(title: str, goal: Tensor, seed: int) -> tuple[int, Floats]:
+    def fit_one(title: str, goal: Tensor, seed: int) -> tuple[Fit, Floats]:
         model = _new_model(inputs.counts.shape[2], goal.shape[1], seed, options).to(device)
         with tqdm(total=options.max_steps, desc=f"{title}, seed {seed}", disable=not progress) as bar:
-            step = fit(
+            fitted = fit(
                 model,
                 (inputs[train], goal[train]),
                 (inputs[validation], goal[validation]),
@@ -368,8 +450,10 @@ def _fit_all(
                 seed=seed,
                 bar=bar,
                 stop=stop,
+                dropout=options.dropout,
+                validate_every=options.validate_every,
             )
-        return step, _predict(model, inputs[part["test"]]).double().cpu().numpy()
+        return fitted, _predict(model, inputs[part["test"]]).double().cpu().numpy()
 
     jobs = [
         (title, torch.from_numpy(values.astype(np.float32)).to(device), seed)
@@ -379,12 +463,12 @@ def _fit_all(
     outcomes = _side_by_side(fit_one, jobs, stop) if device.type == "cpu" else [fit_one(*job) for job in jobs]
     seeds = len(options.seeds)
     groups = [outcomes[start : start + seeds] for start in range(0, len(outcomes), seeds)]
-    return [_Predictions(np.stack([value for _, value in group]), [step for step, _ in group]) for group in groups]
+    return [_Predictions(np.stack([value for _, value in group]), [fitted for fitted, _ in group]) for group in groups]
 
 
 def _side_by_side(
-    function: Callable[..., tuple[int, Floats]], jobs: Sequence[tuple[Any, ...]], stop: threading.Event
-) -> list[tuple[int, Floats]]:
+    function: Callable[..., tuple[Fit, Floats]], jobs: Sequence[tuple[Any, ...]], stop: threading.Event
+) -> list[tuple[Fit, Floats]]:
     """Call a function with the arguments of each job, on one thread each, as many at once as torch has threads.
 
     Threads within a fit gain little, as its products are small, and cost much where processors are shared: the
@@ -395,7 +479,7 @@ def _side_by_side(
     if threads == 1:
         return [function(*job) for job in jobs]
 
-    def call(context: contextvars.Context, job: tuple[Any, ...]) -> tuple[int, Floats]:
+    def call(context: contextvars.Context, job: tuple[Any, ...]) -> tuple[Fit, Floats]:
         try:
             return context.run(function, *job)
         except BaseException:
@@ -429,7 +513,7 @@ def _new_model(vocabulary: int, dim: int, seed: int, options: _Options) -> Compo
     # Drawn on the CPU, so that every device starts alike; torch.manual_seed would also reseed CUDA.
     with _DRAWING, torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return CompositionModel(vocabulary, dim, layers=options.layers, width=options.width)
+        return CompositionModel(vocabulary, dim, layer=options.layer, layers=options.layers, width=options.width)
 
 
 def fit(
@@ -441,31 +525,39 @@ def fit(
     seed: int,
     bar: Any,
     stop: threading.Event | None = None,
-) -> int:
-    """Train `model` in place on 1 − cos and leave it at its best validation score; return that step.
+    dropout: float = 0.0,
+    validate_every: int = VALIDATE_EVERY,
+) -> Fit:
+    """Train `model` in place on 1 − cos and leave it at its best validation score; return that step and the curve.
 
     `train` and `validation` are inputs and unit targets [n, dim] on the model's device (a target of zeros
-    has no influence). `bar` is a tqdm bar. `stop`, once set, ends the fit with an exception. Raises
-    FloatingPointError when the validation score is not finite.
+    has no influence). `bar` is a tqdm bar. `stop`, once set, ends the fit with an exception. `dropout` is the rate
+    of post-norm layers. Raises FloatingPointError when the validation score is not finite.
     """
     inputs, targets = train
     # The fused step is the same arithmetic up to rounding, and about 6 times as fast as the plain loop.
     optimizer = torch.optim.Adam(model.parameters(), lr=FIRST_RATE, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True)
     best, best_step, best_state = -math.inf, 0, _copy_of_state(model)
-    waited = 0
+    waited, curve, losses = 0, Curve(), []
+    drop = dropout_of(dropout, seed, targets.device)
     for step, index in zip(range(1, max_steps + 1), _batches(targets, seed), strict=False):
         optimizer.param_groups[0]["lr"] = learning_rate(step - 1, max_steps)
         batch = inputs[index]
-        loss = 1 - _cosines(model(batch.counts, batch.padding), targets[index]).mean()
+        loss = 1 - _cosines(model(batch.counts, batch.padding, drop), targets[index]).mean()
+        losses.append(loss.detach())
         optimizer.zero_grad()
         torch.autograd.backward(loss)
         optimizer.step()
         bar.update()
         if stop is not None and stop.is_set():
             raise _Stopped
-        if step % VALIDATE_EVERY and step != max_steps:
+        if step % validate_every and step != max_steps:
             continue
         score = _validation_score(model, *validation)
+        curve.steps.append(step)
+        curve.training.append(1 - float(torch.stack(losses).double().mean()))
+        curve.validation.append(score)
+        losses.clear()
         if not math.isfinite(score):
             raise FloatingPointError(f"The fit diverged: validation score {score} at step {step}.")
         if score > best:
@@ -476,7 +568,7 @@ def fit(
         if waited == PATIENCE:
             break
     model.load_state_dict(best_state)
-    return best_step
+    return Fit(best_step, curve)
 
 
 def _batches(targets: Tensor, seed: int) -> Iterator[Tensor]:
@@ -601,19 +693,23 @@ def _std(scores: Floats) -> float:
     return float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
 
 
-def _retrieval(u: Floats, v: Floats) -> tuple[float, float]:
-    """Return top-1 rate and mean reciprocal rank of v_i among all v_j by cosine with u_i, ties shared."""
+def _retrieval(u: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """Return for each row i whether v_i is the nearest of all v_j by cosine with u_i, and the reciprocal of its rank.
+
+    Of t tied v_j each is the nearest by 1/t, and has the mean of their reciprocal ranks.
+    """
     n = len(u)
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
-    top1 = mrr = 0.0
+    nearest, reciprocal_ranks = np.empty(n), np.empty(n)
     for start in range(0, n, _BLOCK):
-        similarity = u[start : start + _BLOCK] @ v.T
+        block = slice(start, start + _BLOCK)
+        similarity = u[block] @ v.T
         pair = np.diagonal(similarity, offset=start)[:, None]
         better = (similarity > pair + TIE).sum(axis=1)
         tied = (similarity >= pair - TIE).sum(axis=1) - better
-        top1 += float(((better == 0) / tied).sum())
-        mrr += float(((harmonic[better + tied] - harmonic[better]) / tied).sum())
-    return top1 / n, mrr / n
+        nearest[block] = (better == 0) / tied
+        reciprocal_ranks[block] = (harmonic[better + tied] - harmonic[better]) / tied
+    return nearest, reciprocal_ranks
 
 
 # ----- reading and checking the input
@@ -642,13 +738,23 @@ def _matrix(name: str, x: Any) -> Floats:
     return array
 
 
-def _options(seeds: Sequence[int], max_steps: int, layers: int, width: int) -> _Options:
-    for name, value in (("max_steps", max_steps), ("layers", layers), ("width", width)):
+def _options(
+    seeds: Sequence[int], max_steps: int, layer: str, layers: int, width: int, dropout: float, validate_every: int
+) -> _Options:
+    counts = {"max_steps": max_steps, "layers": layers, "width": width, "validate_every": validate_every}
+    for name, value in counts.items():
         if value < 1:
             raise ValueError(f"{name} must be at least 1; got {value}.")
     if not len(seeds) or min(seeds) < 0:
         raise ValueError(f"seeds must be one or more integers ≥ 0; got {seeds!r}.")
-    return _Options(tuple(int(seed) for seed in seeds), max_steps, layers, width)
+    if layer not in LAYERS:
+        raise ValueError(f"layer must be one of {LAYERS}; got {layer!r}. Did you mean {_nearest(layer, LAYERS)!r}?")
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout must be at least 0 and less than 1; got {dropout}.")
+    if dropout and layer != "post-norm":
+        raise ValueError(f"dropout is {dropout}; a pre-norm layer is fitted without any: give layer='post-norm'.")
+    seeds = tuple(int(seed) for seed in seeds)
+    return _Options(seeds, max_steps, layer, layers, width, float(dropout), validate_every)
 
 
 def _check_length(name: str, values: Any, n: int) -> None:
@@ -834,6 +940,7 @@ MEASURES = {
         "range": (0.0, 1.0),
         "null": "top1_chance",
         "fitted": True,
+        "column": "score_top1",
     },
     "mrr": {
         "heading": "MRR",

@@ -12,7 +12,14 @@ from sklearn.linear_model import Ridge
 from torch import nn
 
 from audio_compositionality.metrics.a_tre import a_tre as module
-from audio_compositionality.metrics.a_tre.a_tre import CompositionModel, a_tre, cls_row, learning_rate
+from audio_compositionality.metrics.a_tre.a_tre import (
+    CompositionModel,
+    a_tre,
+    cls_row,
+    dropout_of,
+    learning_rate,
+    post_norm_rows,
+)
 
 from .contract import MetricContract
 
@@ -66,9 +73,9 @@ def faster(monkeypatch):
     monkeypatch.setattr(module, "FIRST_RATE", 3e-3)
 
 
-def random_layer(dim, seed=0):
+def random_layer(dim, seed=0, *, dropout=0.0, norm_first=True):
     torch.manual_seed(seed)
-    layer = nn.TransformerEncoderLayer(dim, 1, 4 * dim, 0.0, batch_first=True, norm_first=True)
+    layer = nn.TransformerEncoderLayer(dim, 1, 4 * dim, dropout, batch_first=True, norm_first=norm_first)
     for parameter in layer.parameters():  # biases are 0 and norms 1 at first, which would hide errors
         nn.init.normal_(parameter, std=0.5)
     return layer.double()
@@ -97,10 +104,59 @@ def test_cls_row_equals_the_layer_in_value_and_gradient(shared):
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("every_row", [True, False])
+def test_post_norm_rows_equal_those_of_the_layer_in_value_and_gradient(every_row):
+    dim, batch, sources = 8, 5, 4
+    layer = random_layer(dim, norm_first=False)
+    reference = copy.deepcopy(layer)
+    tokens = torch.randn(batch, sources, dim, dtype=torch.float64)
+    padding = torch.arange(sources) >= torch.tensor([1, 2, 3, 4, 4])[:, None]
+    outcomes = []
+    for used in (reference, layer):
+        x = tokens.clone().requires_grad_()
+        rows = slice(None) if every_row else slice(1)
+        if used is reference:
+            output = used(x, src_key_padding_mask=padding)[:, rows]
+        else:
+            output = post_norm_rows(used, x[:, rows], x, padding)
+        (output * torch.arange(dim)).square().sum().backward()
+        outcomes.append([output.detach(), x.grad, *(p.grad for p in used.parameters())])
+    for expected, result in zip(*outcomes, strict=True):
+        torch.testing.assert_close(result, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_post_norm_drops_out_where_the_layer_does():
+    """PyTorch's own dropout, given the same random state, gives the output of the layer in training.
+
+    Of one scene: the layer draws for its rows in an order that depends on how a batch lies in memory.
+    """
+    layer = random_layer(8, dropout=0.1, norm_first=False).train()
+    tokens = torch.randn(1, 20, 8, dtype=torch.float64)
+    padding = torch.zeros(1, 20, dtype=torch.bool)
+    torch.manual_seed(1)
+    expected = layer(tokens)
+    torch.manual_seed(1)
+    result = post_norm_rows(layer, tokens, tokens, padding, lambda x: nn.functional.dropout(x, 0.1, training=True))
+    torch.testing.assert_close(result, expected, rtol=0, atol=1e-10)
+    assert (result - post_norm_rows(layer, tokens, tokens, padding)).abs().max() > 0.1
+
+
+def test_dropout_has_its_rate_and_draws_from_its_own_generator():
+    state = torch.get_rng_state()
+    drop = dropout_of(0.1, 3, torch.device("cpu"))
+    dropped = drop(torch.ones(100_000))
+    assert (dropped == 0).double().mean() == pytest.approx(0.1, abs=0.005)
+    assert dropped[dropped > 0].unique().tolist() == pytest.approx([1 / 0.9])
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(dropout_of(0.1, 3, torch.device("cpu"))(torch.ones(100_000)), dropped)
+    assert dropout_of(0.0, 3, torch.device("cpu")) is None
+
+
+@pytest.mark.parametrize("kind", ["pre-norm", "post-norm"])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_model_equals_an_encoder_over_summed_label_embeddings(layers):
+def test_model_equals_an_encoder_over_summed_label_embeddings(layers, kind):
     torch.manual_seed(0)
-    model = CompositionModel(6, 8, layers=layers, width=20).double()
+    model = CompositionModel(6, 8, layer=kind, layers=layers, width=20).double()
     labels = torch.tensor([[[0, 3], [2, 5]], [[1, 4], [0, 0]]])  # the second scene has one source
     counts = torch.zeros(2, 2, 6, dtype=torch.float64).scatter_(2, labels, 1.0)
     counts[1, 1] = 0
@@ -166,7 +222,8 @@ def test_fit_equals_a_plain_loop_over_the_full_layer():
         optimizer.step()
         schedule.step()
     start = model(inputs.counts, inputs.padding).detach()
-    assert module.fit(model, (inputs, targets), (inputs, targets), max_steps=steps, seed=7, bar=Silent()) == steps
+    fitted = module.fit(model, (inputs, targets), (inputs, targets), max_steps=steps, seed=7, bar=Silent())
+    assert fitted.step == steps
     found, expected = (m(inputs.counts, inputs.padding).detach() for m in (model, reference))
     assert (found - start).abs().max() > 1e-3
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
@@ -181,6 +238,9 @@ def test_every_scene_once_an_epoch():
     assert orders[0] != orders[1]
 
 
+SCRIPTED = {"seed": 0, "bar": Silent(), "validate_every": 2}
+
+
 def script_validation(monkeypatch, scores):
     """Make validation return these scores; the list returned collects the parameters it saw."""
     seen = []
@@ -190,15 +250,16 @@ def script_validation(monkeypatch, scores):
         return scores[len(seen) - 1]
 
     monkeypatch.setattr(module, "_validation_score", scripted)
-    monkeypatch.setattr(module, "VALIDATE_EVERY", 2)
     return seen
 
 
 def test_best_checkpoint_is_a_copy(monkeypatch):
     seen = script_validation(monkeypatch, [0.1, 0.9, 0.3, 0.9, 0.2])
     model, inputs, targets = training_data()
-    step = module.fit(model, (inputs, targets), (inputs, targets), max_steps=9, seed=0, bar=Silent())
-    assert (step, len(seen)) == (4, 5)  # validated at 2, 4, 6, 8 and, being the last, 9
+    fitted = module.fit(model, (inputs, targets), (inputs, targets), **SCRIPTED, max_steps=9)
+    assert (fitted.step, len(seen)) == (4, 5)
+    assert fitted.curve.steps == [2, 4, 6, 8, 9]  # the last is always validated
+    assert fitted.curve.validation == [0.1, 0.9, 0.3, 0.9, 0.2]
     for name, value in model.state_dict().items():
         torch.testing.assert_close(value, seen[1][name], rtol=0, atol=0)
     assert any(not torch.equal(seen[1][name], seen[4][name]) for name in seen[1])
@@ -207,15 +268,15 @@ def test_best_checkpoint_is_a_copy(monkeypatch):
 def test_stops_after_four_validations_without_gain(monkeypatch):
     seen = script_validation(monkeypatch, [0.5, 0.4, 0.6, 0.6, 0.5, 0.5, 0.5, 0.9])
     model, inputs, targets = training_data()
-    step = module.fit(model, (inputs, targets), (inputs, targets), max_steps=100, seed=0, bar=Silent())
-    assert (step, len(seen)) == (6, 7)
+    fitted = module.fit(model, (inputs, targets), (inputs, targets), **SCRIPTED, max_steps=100)
+    assert (fitted.step, len(seen), len(fitted.curve.steps)) == (6, 7, 7)
 
 
 def test_divergence_is_an_error(monkeypatch):
     script_validation(monkeypatch, [float("nan")])
     model, inputs, targets = training_data()
     with pytest.raises(FloatingPointError, match="nan at step 2"):
-        module.fit(model, (inputs, targets), (inputs, targets), max_steps=9, seed=0, bar=Silent())
+        module.fit(model, (inputs, targets), (inputs, targets), **SCRIPTED, max_steps=9)
 
 
 @pytest.mark.usefixtures("faster")
@@ -292,6 +353,38 @@ def test_same_seed_same_result_and_global_random_states_untouched():
     other = a_tre(z, scenes, splits, seeds=[5], **QUICK)
     assert other["a_tre"] != first["a_tre"]
     assert other["ridge_r2_null"] == first["ridge_r2_null"]
+
+
+POST_NORM = {"layer": "post-norm", "width": 32, "dropout": 0.1, "validate_every": 2}
+
+
+def test_the_layer_of_the_paper_is_fitted_reproducibly_and_leaves_the_random_state():
+    scenes, splits = make_scenes(90), make_splits(90)
+    z = additive(scenes, 8)
+    torch.manual_seed(1)
+    state = torch.get_rng_state()
+    first = a_tre(z, scenes, splits, **QUICK | POST_NORM)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert a_tre(z, scenes, splits, **QUICK | POST_NORM) == first
+    for change in ({"layer": "pre-norm", "dropout": 0.0}, {"dropout": 0.0}, {"width": 16}):
+        assert a_tre(z, scenes, splits, **QUICK | POST_NORM | change)["a_tre"] != first["a_tre"], change
+
+
+def test_curves_are_those_of_each_seed():
+    scenes, splits = make_scenes(90), make_splits(90)
+    z = additive(scenes, 8)
+    options = QUICK | {"seeds": (0, 1), "max_steps": 25, "validate_every": 10, "return_scores": True}
+    result = a_tre(z, scenes, splits, **options)
+    assert "curves" not in a_tre(z, scenes, splits, **QUICK)
+    for kind in ("", "_centred"):
+        curves, kept = result[f"curves{kind}"], result[f"steps{kind}"]
+        assert [curve["steps"] for curve in curves] == [[10, 20, 25]] * 2
+        for curve, step in zip(curves, kept, strict=True):
+            assert step == curve["steps"][int(np.argmax(curve["validation"]))]
+            assert all(-1 <= value <= 1 for name in ("training", "validation") for value in curve[name])
+        assert curves[0] != curves[1]
+    nothing = a_tre(np.ones((90, 8)), scenes, splits, **options)
+    assert nothing["curves"] == [{"steps": [], "training": [], "validation": []}] * 2
 
 
 @pytest.fixture
@@ -496,6 +589,10 @@ SOURCE = SCENES[0][0]
         ({"max_steps": 0}, "max_steps must be at least 1; got 0"),
         ({"layers": 0}, "layers must be at least 1; got 0"),
         ({"width": 0}, "width must be at least 1; got 0"),
+        ({"validate_every": 0}, "validate_every must be at least 1; got 0"),
+        ({"layer": "postnorm"}, "layer must be one of .*; got 'postnorm'. Did you mean 'post-norm'"),
+        ({"layer": "post-norm", "dropout": 1.0}, "dropout must be at least 0 and less than 1; got 1.0"),
+        ({"dropout": 0.1}, "a pre-norm layer is fitted without any"),
         ({"seeds": []}, "seeds must be one or more"),
         ({"seeds": [-1]}, "seeds must be one or more"),
     ],
