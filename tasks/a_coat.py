@@ -45,6 +45,7 @@ class ACoat:
         samples="quadruples",
         measures=(*_METRIC.measures, *_STEP_VARIANCES),
         ranks_by="adjusted",
+        trusted={"adjusted": 0.0, "top1": "top1_chance"},
         warning=(
             "A high score alone is no evidence of learned composition: an encoder that answers every added source with "
             "one step towards more energy scores high. Adjusted and top-1 show that; an untrained network and log-mel "

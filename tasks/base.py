@@ -68,6 +68,9 @@ class TaskInfo:
         samples: what is scored, in words and the plural: "quadruples".
         measures: all numbers that it gives; the first is its score.
         ranks_by: name of the measure that tables and boards sort by.
+        trusted: the measures that people are told to trust, and what an encoder that hears nothing but how much sounds
+            reaches in each: a number, or the name of the measure that is the chance of it; None where hearing that much
+            helps, so that the measure says nothing about it. Empty means that which it ranks by.
         warning: what a reader must know before believing the score; one or two sentences.
         citation: BibTeX.
         protocols: settings with which the task follows somebody's text to the letter, to be requested, by a name:
@@ -87,6 +90,7 @@ class TaskInfo:
     warning: str
     citation: str
     protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    trusted: Mapping[str, float | str | None] = field(default_factory=dict)
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""
@@ -100,6 +104,11 @@ class TaskInfo:
     def score(self) -> Measure:
         """The measure that the task is named for."""
         return self.measures[0]
+
+    @property
+    def recommended(self) -> tuple[Measure, ...]:
+        """The measures to trust, that which the task ranks by first."""
+        return tuple(self._by_name[name] for name in dict.fromkeys((self.ranks_by, *self.trusted)))
 
     @property
     def sampled(self) -> tuple[Measure, ...]:

@@ -1,0 +1,372 @@
+"""What the scores of a model are evidence of: whether they are above what needs no learning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from scipy import stats
+
+from audio_compositionality.encoders.loading.cards import UNTRAINED
+from audio_compositionality.encoders.loading.registry import list_models
+from audio_compositionality.support.text import listed, number_text, shortened
+from audio_compositionality.tasks.base import Measure
+
+from .comparison import Comparison, View
+from .kinds import ModelKind
+from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval, mean_intervals, paired_t_test
+
+MATTERS = 0.05
+"""A smaller difference of means counts as none, however sure it is: two untrained networks that differ in nothing but
+the seed of their weights can be as far apart."""
+
+LONGEST_NAME = 60
+"""Characters of a stranger's name in a sentence."""
+
+
+class Answer(Enum):
+    """Of a question; the value is what people read."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "cannot tell"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A measure of a model against a reference.
+
+    Attributes:
+        answer: whether it is higher.
+        measure: which one.
+        reference: what it is compared with, in words.
+        difference: of the means, the model's less the reference's; None where there is none.
+        interval: 95 %, of the difference; None where there are too few samples.
+        p: of the paired test, corrected.
+        sentence: all that in words.
+    """
+
+    answer: Answer
+    measure: str
+    reference: str
+    difference: float | None
+    interval: Interval | None
+    p: float | None
+    sentence: str
+
+    @property
+    def figure(self) -> str:
+        """The difference with its interval and p; empty where there is none."""
+        if self.difference is None:
+            return ""
+        parts = [number_text(self.difference, minus="−") if self.difference < 0 else f"+{number_text(self.difference)}"]
+        if self.interval is not None:
+            low, high = (number_text(end, minus="−") for end in self.interval)
+            parts.append(f"[{low}, {high}]")
+        if self.p is not None:
+            parts.append("p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}")
+        return ", ".join((" ".join(parts[:2]), *parts[2:]))
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whether a model is above a reference.
+
+    Attributes:
+        name: ``twin``, ``description`` or ``energy``.
+        words: the reference: "its untrained twin".
+        answer: over all checks.
+        sentence: why.
+        checks: behind it; empty where there is nothing to compare with.
+    """
+
+    name: str
+    words: str
+    answer: Answer
+    sentence: str
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one task says of one model that is neither a baseline nor untrained.
+
+    Attributes:
+        label: of the model.
+        place: of its result in the comparison.
+        questions: three, in the order of `QUESTIONS`.
+        flags: meanings of the measures that are set against it.
+    """
+
+    label: str
+    place: int
+    questions: tuple[Question, ...]
+    flags: tuple[str, ...]
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether nothing that needs no learning explains the score."""
+        return not self.flags and all(question.answer is Answer.YES for question in self.questions)
+
+
+QUESTIONS = {"twin": "its untrained twin", "description": "a plain description of the sound", "energy": "energy alone"}
+"""What a model has to be above, by name."""
+
+
+def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
+    """One for each model that is neither a baseline nor untrained, in the order of the results.
+
+    A model is above another where the measure that the task ranks by is significantly higher in the paired tests of all
+    results, by `MATTERS` or more, and no other trusted measure is significantly lower. It is above energy where each
+    trusted measure of which energy alone has a known value is significantly above that, corrected over all models.
+    """
+    energy = _energy_checks(comparison)
+    return tuple(
+        Verdict(
+            label=result.label,
+            place=place,
+            questions=(
+                _twin_question(comparison, place),
+                _description_question(comparison, place),
+                _energy_question(energy[place]),
+            ),
+            flags=tuple(m.meaning for m in comparison.info.measures if result.result.measures.get(m.name) is True),
+        )
+        for place, result in enumerate(comparison.results)
+        if result.kind is ModelKind.TRAINED
+    )
+
+
+def twins_of(comparison: Comparison, place: int) -> list[int]:
+    """Places of the untrained twins of a model: the same architecture with fresh weights."""
+    twin = UNTRAINED + comparison.results[place].result.model.id
+    return [
+        k
+        for k, result in enumerate(comparison.results)
+        if result.kind is ModelKind.UNTRAINED and result.result.model.id == twin
+    ]
+
+
+def descriptions_in(comparison: Comparison) -> list[int]:
+    """Places of the baselines that describe a sound plainly, as the listing of models says."""
+    names = {listing.name for listing in list_models() if listing.is_reference}
+    return [
+        k
+        for k, result in enumerate(comparison.results)
+        if result.kind is ModelKind.BASELINE and result.result.model.id in names
+    ]
+
+
+def combined(answers: Sequence[Answer]) -> Answer:
+    """Yes where all say so, no where one does."""
+    if Answer.NO in answers:
+        return Answer.NO
+    return Answer.YES if answers and set(answers) == {Answer.YES} else Answer.UNKNOWN
+
+
+def _twin_question(comparison: Comparison, place: int) -> Question:
+    twins = twins_of(comparison, place)
+    if not twins:
+        sentence = "No untrained twin is among the results: an untrained network may score as high."
+        return Question("twin", QUESTIONS["twin"], Answer.UNKNOWN, sentence, ())
+    return _of_checks("twin", QUESTIONS["twin"], [_against(comparison, place, twin, "its untrained twin") for twin in twins])
+
+
+def _description_question(comparison: Comparison, place: int) -> Question:
+    references = descriptions_in(comparison)
+    if not references:
+        sentence = "No plain description of the sound is among the results: it may score as high."
+        return Question("description", QUESTIONS["description"], Answer.UNKNOWN, sentence, ())
+    words = listed([comparison.labels[k] for k in references])
+    checks = [_against(comparison, place, k, comparison.labels[k]) for k in references]
+    return _of_checks("description", words, checks)
+
+
+def _energy_question(checks: Sequence[Check]) -> Question:
+    if not checks:
+        sentence = "The results have no measure that energy alone does not raise."
+        return Question("energy", QUESTIONS["energy"], Answer.UNKNOWN, sentence, ())
+    return _of_checks("energy", QUESTIONS["energy"], checks)
+
+
+def _of_checks(name: str, words: str, checks: Sequence[Check]) -> Question:
+    answer = combined([check.answer for check in checks])
+    telling = [check for check in checks if check.answer is answer]
+    return Question(name, words, answer, " ".join(check.sentence for check in telling), tuple(checks))
+
+
+def _against(comparison: Comparison, place: int, other: int, words: str) -> Check:
+    """A model against another one, by the measure that the task ranks by, and the other trusted ones."""
+    info = comparison.info
+    first, *more = info.recommended
+    view = comparison.views.get(first.name)
+    if view is None:
+        sentence = f"Not all results have {first.heading} by sample, so nothing can be tested."
+        return Check(Answer.UNKNOWN, first.heading, words, None, None, None, sentence)
+    check = _paired(view, place, other, words)
+    if check.answer is not Answer.YES:
+        return check
+    for measure in more:
+        beside = comparison.views.get(measure.name)
+        lower = None if beside is None else _paired(beside, place, other, words)
+        if lower is not None and lower.p is not None and lower.p <= SIGNIFICANT and (lower.difference or 0) < 0:
+            sentence = f"{check.sentence} But {lower.sentence[:1].lower()}{lower.sentence[1:]}"
+            return Check(Answer.NO, lower.measure, words, lower.difference, lower.interval, lower.p, sentence)
+    return check
+
+
+def _paired(view: View, place: int, other: int, words: str) -> Check:
+    (test,) = (t for t in view.tests if {t.first, t.second} == {place, other})
+    sign = 1 if test.first == place else -1
+    interval = test.interval if sign == 1 or test.interval is None else (-test.interval[1], -test.interval[0])
+    return _check(view.measure, words, sign * test.difference, interval, test.p_adjusted, MATTERS)
+
+
+def _energy_checks(comparison: Comparison) -> list[list[Check]]:
+    """For each result its checks against energy alone; all p are corrected together."""
+    drawn: list[tuple[int, Measure, float, Interval | None, float | None, float]] = []
+    for name, value in comparison.info.trusted.items():
+        view = comparison.views.get(name)
+        if value is None or view is None:
+            continue
+        for place in range(len(comparison.results)):
+            least = value if isinstance(value, float | int) else _chance(comparison, place, value)
+            if least is not None:
+                margin = 0.0 if isinstance(value, str) else MATTERS
+                interval, p = _above(view, place, least)
+                drawn.append((place, view.measure, float(view.means[place]) - least, interval, p, margin))
+    p_values = [p for *_, p, _ in drawn if p is not None]
+    corrected = iter(stats.false_discovery_control(p_values).tolist() if p_values else [])
+    checks: list[list[Check]] = [[] for _ in comparison.results]
+    for place, measure, difference, interval, p, margin in drawn:
+        adjusted = None if p is None else next(corrected)
+        checks[place].append(_check(measure, "what energy alone reaches", difference, interval, adjusted, margin))
+    return checks
+
+
+def _chance(comparison: Comparison, place: int, name: str) -> float | None:
+    """The chance of finding a sample among all, for an encoder that hears one of the numbers that are held fixed where
+    scores are set against diversity, such as how many sources sound, and nothing else."""
+    stated = comparison.results[place].result.measures.get(name)
+    if stated is None:
+        return None
+    held = {} if comparison.samples is None else comparison.samples.held_fixed
+    return float(stated) * max((len(np.unique(numbers)) for numbers in held.values()), default=1)
+
+
+def _above(view: View, place: int, least: float) -> tuple[Interval | None, float | None]:
+    """The interval of a mean less a number, and p of their difference."""
+    values = view.values[:, place] - least
+    if len(np.unique(view.clusters)) < MIN_SAMPLES:
+        return None, None
+    return mean_intervals(values[:, None], view.clusters)[0], paired_t_test(values, view.clusters)[1]
+
+
+def _check(
+    measure: Measure, words: str, difference: float, interval: Interval | None, p: float | None, margin: float
+) -> Check:
+    """What a difference says. `margin`: what counts as none."""
+    heading = measure.heading
+    if interval is None or p is None:
+        answer, said = Answer.UNKNOWN, f"There are too few samples to compare {heading} with {words}"
+    elif p <= SIGNIFICANT and difference >= margin and difference > 0:
+        answer, said = Answer.YES, f"{heading} is higher than that of {words}"
+    elif p <= SIGNIFICANT and difference < 0:
+        answer, said = Answer.NO, f"{heading} is lower than that of {words}"
+    elif interval[1] <= max(margin, 0):
+        answer, said = Answer.NO, f"{heading} is no higher than that of {words}"
+    elif p <= SIGNIFICANT:
+        answer, said = Answer.NO, f"{heading} is higher than that of {words} by less than {margin:g}, which counts as none"
+    else:
+        answer, said = Answer.UNKNOWN, f"{heading} cannot be told from that of {words}"
+    said = said.replace("that of what energy", "what energy")
+    check = Check(answer, heading, shortened(words, LONGEST_NAME), difference, interval, p, "")
+    sentence = f"{said[:1].upper()}{said[1:]}: {check.figure}."
+    return Check(answer, heading, check.reference, difference, interval, p, sentence)
+
+
+# ----- Over several tasks
+
+
+@dataclass(frozen=True)
+class TaskVerdict:
+    """A verdict with the comparison that it is of."""
+
+    comparison: Comparison
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class ModelVerdict:
+    """What all tasks together say of one model.
+
+    Attributes:
+        label: of the model.
+        tasks: by task.
+        questions: for each of `QUESTIONS` its answer over all tasks.
+    """
+
+    label: str
+    tasks: tuple[TaskVerdict, ...]
+
+    @property
+    def questions(self) -> dict[str, Answer]:
+        """For each of `QUESTIONS` its answer over all tasks."""
+        return {
+            name: combined([task.verdict.questions[number].answer for task in self.tasks])
+            for number, name in enumerate(QUESTIONS)
+        }
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether no task's score is explained by what needs no learning."""
+        return all(task.verdict.is_evidence for task in self.tasks)
+
+    @property
+    def conclusion(self) -> str:
+        """One sentence."""
+        flags = listed(list(dict.fromkeys(flag for task in self.tasks for flag in task.verdict.flags)))
+        if flags:
+            return f"No evidence of anything learnt: {flags}."
+        if self.is_evidence:
+            return "Above all three: what it reaches here is not had without training, nor by hearing energy alone."
+        answers = self.questions
+        words = {question.name: question.words for task in self.tasks for question in task.verdict.questions}
+        failed = [words[name] for name, answer in answers.items() if answer is Answer.NO]
+        if failed:
+            return f"No evidence of anything learnt: it is not above {' nor above '.join(failed)}."
+        open_ = [words[name] for name, answer in answers.items() if answer is Answer.UNKNOWN]
+        return f"Not shown to have learnt anything: whether it is above {' and above '.join(open_)} cannot be told."
+
+
+def model_verdicts(comparisons: Sequence[Comparison]) -> tuple[ModelVerdict, ...]:
+    """The verdicts of all models over all comparisons, in the order in which models first stand in them."""
+    by_label: dict[str, list[TaskVerdict]] = {}
+    for comparison in comparisons:
+        for verdict in verdicts(comparison):
+            by_label.setdefault(verdict.label, []).append(TaskVerdict(comparison, verdict))
+    return tuple(ModelVerdict(label, tuple(tasks)) for label, tasks in by_label.items())
+
+
+def leading_sentences(comparison: Comparison, judged: Sequence[Verdict]) -> Iterator[str]:
+    """Which of the judged models is the highest by the measure that the task ranks by, and what it can be told from.
+
+    A lead is told as a difference, never as a merit: what it is worth stands in the verdicts.
+    """
+    view = comparison.views.get(comparison.info.ranks_by)
+    if view is None or len(judged) < 2:
+        return
+    places = sorted((verdict.place for verdict in judged), key=lambda place: -float(view.means[place]))
+    first = places[0]
+    names = {place: shortened(comparison.labels[place], LONGEST_NAME) for place in places}
+    checks = {place: _paired(view, first, place, names[place]) for place in places[1:]}
+    tied = [names[place] for place, check in checks.items() if check.p is None or check.p > SIGNIFICANT]
+    above = {place: check for place, check in checks.items() if names[place] not in tied}
+    if tied:
+        yield f"{names[first]} cannot be told from {listed(tied)}."
+    if above:
+        place, check = min(above.items(), key=lambda item: item[1].difference or 0.0)
+        rest = f" and from {len(above) - 1} more" if len(above) > 1 else ""
+        yield f"{names[first]} scores higher than {names[place]} ({check.figure}){rest}."
