@@ -1,17 +1,16 @@
-"""Embedding of a whole dataset: order kept, the input made ready ahead of the model."""
+"""Embedding of batches of clips: order kept, the input made ready ahead of the model."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
 from audio_compositionality.support.errors import InputError
 
@@ -79,42 +78,6 @@ class _Prepared:
 @dataclass(frozen=True)
 class _End:
     error: BaseException | None = None
-
-
-def embed_dataset(
-    encoder: AudioEncoder,
-    batches: Iterable[ClipBatch],
-    *,
-    total: int | None = None,
-    description: str | None = None,
-    progress: bool = True,
-) -> FloatArray:
-    """Embed all clips of a dataset in their order.
-
-    Args:
-        encoder: any `AudioEncoder`; one without stages is given whole batches.
-        batches: clips, in batches of any sizes; see `ClipBatch`.
-        total: number of clips, for the progress bar.
-        description: what the progress bar says; by default the encoder's id.
-        progress: whether to show a progress bar.
-
-    Returns:
-        float32 [clips, output_dim].
-
-    Raises:
-        InputError: if there is no clip, or as `embed_batches`.
-    """
-    embeddings = []
-    with (
-        closing(embed_batches(encoder, batches)) as embedded,
-        tqdm(total=total, desc=description or encoder.card.id, unit="clip", disable=not progress) as bar,
-    ):
-        for batch in embedded:
-            embeddings.append(batch.embeddings)
-            bar.update(len(batch.ids))
-    if not embeddings:
-        raise InputError("the dataset holds no clip; at least one is needed")
-    return np.concatenate(embeddings)
 
 
 def embed_batches(
@@ -245,7 +208,7 @@ class _Feeder:
         self._ready: queue.Queue[_Prepared | _End] = queue.Queue(AHEAD)
         self._stopped = threading.Event()
         # A daemon: a batch that takes forever must not keep the interpreter from leaving on Ctrl-C.
-        self._thread = threading.Thread(target=self._work, name="embed_dataset", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="embed_batches", daemon=True)
 
     def __enter__(self) -> _Feeder:
         self._thread.start()

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,8 +12,8 @@ import torch
 
 from audio_compositionality.encoders.base import ClipError, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches, embed_dataset
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches
+from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
 
 
 @dataclass
@@ -45,14 +46,20 @@ def batches(*sizes: int) -> Iterator[Batch]:
         start += size
 
 
+def embed_all(encoder: AudioEncoder, parts: Iterable[Batch]) -> np.ndarray:
+    """The embeddings of all clips, in their order."""
+    with closing(embed_batches(encoder, parts)) as embedded:
+        return np.concatenate([batch.embeddings for batch in embedded])
+
+
 @pytest.fixture(autouse=True)
 def _no_thread_is_left() -> Iterator[None]:
     yield
-    assert not [thread for thread in threading.enumerate() if thread.name == "embed_dataset"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "embed_batches"]
 
 
 def test_order_is_kept_and_an_uneven_last_batch_counts() -> None:
-    out = embed_dataset(Peak(), batches(4, 4, 4, 3), progress=False)
+    out = embed_all(Peak(), batches(4, 4, 4, 3))
     assert out.dtype == np.float32
     np.testing.assert_allclose(out, np.repeat(np.arange(15)[:, None] / 1000, 2, axis=1), rtol=1e-6)
 
@@ -61,9 +68,7 @@ def test_equals_embed_for_a_real_encoder() -> None:
     clips = np.random.default_rng(0).normal(0, 0.1, (5, 3200)).astype(np.float32)
     encoder = load_model("log-mel-statistics")
     parts = [Batch(["a", "b", "c"], clips[:3], 16_000), Batch(["d", "e"], clips[3:], 16_000)]
-    np.testing.assert_allclose(
-        embed_dataset(encoder, parts, progress=False), encoder.embed(clips, 16_000), rtol=1e-6, atol=1e-6
-    )
+    np.testing.assert_allclose(embed_all(encoder, parts), encoder.embed(clips, 16_000), rtol=1e-6, atol=1e-6)
 
 
 def test_an_encoder_without_stages_is_given_whole_batches() -> None:
@@ -75,15 +80,8 @@ def test_an_encoder_without_stages_is_given_whole_batches() -> None:
             assert sample_rate == 16_000
             return waveforms[:, :1] * 2
 
-    out = embed_dataset(Whole(), batches(2, 1), progress=False)
+    out = embed_all(Whole(), batches(2, 1))
     np.testing.assert_allclose(out, [[0.0], [0.002], [0.004]], rtol=1e-6)
-
-
-def test_the_progress_bar_counts_clips(capsys: pytest.CaptureFixture[str]) -> None:
-    embed_dataset(Peak(), batches(4, 3), total=7)
-    assert "7/7" in capsys.readouterr().err
-    embed_dataset(Peak(), batches(4, 3), total=7, progress=False)
-    assert capsys.readouterr().err == ""
 
 
 def test_input_is_made_ready_while_the_model_runs_but_not_far_ahead() -> None:
@@ -107,7 +105,7 @@ def test_input_is_made_ready_while_the_model_runs_but_not_far_ahead() -> None:
                 Watched.ahead = Watched.count
             return super()._run_model(features)
 
-    embed_dataset(Watched(), batches(*[1] * 10), progress=False)
+    embed_all(Watched(), batches(*[1] * 10))
     assert Watched.ahead == 4
     assert Watched.count == 10
 
@@ -118,14 +116,14 @@ def test_what_the_iterable_raises_is_passed_on() -> None:
         raise OSError("disk gone")
 
     with pytest.raises(OSError, match="disk gone"):
-        embed_dataset(Peak(), broken(), progress=False)
+        embed_all(Peak(), broken())
 
 
 def test_a_clip_that_is_not_finite_is_named_by_its_id() -> None:
     parts = list(batches(2, 3))
     parts[1].waveforms[1, 5] = np.nan
     with pytest.raises(ClipError, match="clip 'clip-3': the waveform holds nan at sample 5"):
-        embed_dataset(Peak(), parts, progress=False)
+        embed_all(Peak(), parts)
 
 
 def test_nan_of_the_model_is_named_by_the_clips_id() -> None:
@@ -136,7 +134,7 @@ def test_nan_of_the_model_is_named_by_the_clips_id() -> None:
             return out
 
     with pytest.raises(ClipError, match="clip 'clip-4': encoder 'peak' returned 2 of 2 values"):
-        embed_dataset(Broken(), batches(2, 3, 2), progress=False)
+        embed_all(Broken(), batches(2, 3, 2))
 
 
 @pytest.mark.parametrize("stage", ["_extract_features", "_run_model"])
@@ -146,7 +144,7 @@ def test_another_error_keeps_its_type_and_names_the_batch(stage: str, monkeypatc
 
     monkeypatch.setattr(Peak, stage, fail)
     with pytest.raises(RuntimeError, match="no kernel") as caught:
-        embed_dataset(Peak(), batches(3), progress=False)
+        embed_all(Peak(), batches(3))
     assert caught.value.__notes__ == ["while embedding clips 'clip-0' to 'clip-2'"]
 
 
@@ -171,22 +169,20 @@ def test_leaving_early_stops_the_thread_and_closes_the_iterable(interruption: ty
             return super()._run_model(features)
 
     with pytest.raises(interruption):
-        embed_dataset(Interrupted(), endless(), progress=False)
+        embed_all(Interrupted(), endless())
     assert closed.is_set()
 
 
 def test_malformed_batches_are_refused() -> None:
     with pytest.raises(ValueError, match="2 ids for 3 waveforms"):
-        embed_dataset(Peak(), [Batch(["a", "b"], np.zeros((3, 10)))], progress=False)
-    with pytest.raises(ValueError, match="no clip"):
-        embed_dataset(Peak(), [], progress=False)
+        embed_all(Peak(), [Batch(["a", "b"], np.zeros((3, 10)))])
 
     class Short(Peak):
         def _run_model(self, features):
             return features[:1, :2]
 
     with pytest.raises(ValueError, match=r"returned shape \(1, 2\), but must return \[3, 2\]"):
-        embed_dataset(Short(), batches(3), progress=False)
+        embed_all(Short(), batches(3))
 
 
 class TestSkipInvalid:
@@ -331,6 +327,6 @@ def test_after_an_error_the_thread_has_ended_before_the_error_is_seen() -> None:
             raise RuntimeError("CUDA out of memory. Tried to allocate")
 
     with pytest.raises(RuntimeError, match="out of memory"):
-        embed_dataset(Slow(), batches(1, 1), progress=False)
+        embed_all(Slow(), batches(1, 1))
     assert not busy.is_set()
-    assert not [thread for thread in threading.enumerate() if thread.name == "embed_dataset"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "embed_batches"]

@@ -14,7 +14,7 @@ from audio_compositionality.encoders.adapters.custom import ModelCodeError, coun
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.registry import has_untrained_twin, list_models, load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.pipeline import embed_dataset
+from audio_compositionality.encoders.pipeline import embed_batches
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "band_energies.py"
 
@@ -90,7 +90,8 @@ def test_a_whole_dataset_is_embedded_in_order(write: Write) -> None:
             self.ids = [str(start), str(start + 1)]
             self.waveforms = np.full((2, 4_000), 0.01, np.float32) * np.array([[start], [start + 1]])
 
-    embeddings = embed_dataset(load_model(write(MINIMAL)), [Batch(0), Batch(2), Batch(4)], progress=False)
+    embedded = embed_batches(load_model(write(MINIMAL)), [Batch(0), Batch(2), Batch(4)])
+    embeddings = np.concatenate([batch.embeddings for batch in embedded])
     np.testing.assert_allclose(embeddings[:, 0], 0.01 * np.arange(6), rtol=1e-5)
 
 

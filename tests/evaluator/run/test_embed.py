@@ -226,7 +226,7 @@ class TestMemory:
 
         def clear(garbage_collection: bool = False) -> None:
             gc.collect()
-            threads = [thread for thread in threading.enumerate() if thread.name == "embed_dataset"]
+            threads = [thread for thread in threading.enumerate() if thread.name == "embed_batches"]
             seen.append((threads, [reference for reference in alive if reference() is not None]))
 
         monkeypatch.setattr("accelerate.utils.memory.clear_device_cache", clear)
