@@ -28,6 +28,7 @@ from .server import LoopbackHub
 
 ORG = "lab"
 RESULTS = f"{ORG}/audio-compositionality-results"
+SECRET = "the secret of this Space, for a walkthrough"
 SPACE = f"{ORG}/audio-compositionality-leaderboard"
 PAGE = Path(__file__).parents[2] / "docs" / "hub.md"
 
@@ -80,7 +81,12 @@ def leaderboard(hub: LoopbackHub, folder: Path, variables: Mapping[str, str]) ->
     process = subprocess.Popen(
         [sys.executable, "app.py"],
         cwd=space,
-        env={**variables, "SPACE_ID": SPACE, "GRADIO_SERVER_PORT": str(port)},
+        env={
+            **variables,
+            "SPACE_ID": SPACE,
+            "AUDIO_COMPOSITIONALITY_SECRET": SECRET,
+            "GRADIO_SERVER_PORT": str(port),
+        },
         stdout=log,
         stderr=subprocess.STDOUT,
     )
