@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import yaml
 
@@ -59,39 +59,13 @@ class StoredShards:
     fingerprint: str | None = None
 
 
-class Place(Protocol):
-    """Where data lie.
+class Folder:
+    """A folder of this machine.
 
     Attributes:
-        source: what they were opened from.
+        source: its path.
+        revision: None, where a `HubRepository` has its commit.
     """
-
-    source: str
-
-    def path(self, name: str) -> Path | None:
-        """Where a file is, downloaded if need be; None where there is none of that name."""
-        ...
-
-    def names_of(self, files: list[str]) -> list[str]:
-        """Names below the root of the data of files as `datasets` gives them; raises DatasetError for one outside."""
-        ...
-
-    def ask(self, question: Callable[[], Answer]) -> Answer:
-        """The answer of `datasets`, asked again where that may help."""
-        ...
-
-    @property
-    def revision(self) -> str | None:
-        """The commit; None for a folder."""
-        ...
-
-    def parquet_files(self) -> list[str] | None:
-        """Names of all Parquet files; None where they are not looked for."""
-        ...
-
-
-class Folder:
-    """A folder of this machine; see `Place`."""
 
     revision = None
 
@@ -105,7 +79,7 @@ class Folder:
         return path if path.is_file() else None
 
     def names_of(self, files: list[str]) -> list[str]:
-        """Names below the folder."""
+        """Names below the folder of files as `datasets` gives them; raises DatasetError for one outside."""
         # Not resolved: the files of a downloaded snapshot are links to elsewhere.
         names = [Path(os.path.relpath(os.path.abspath(file), os.path.abspath(self._root))).as_posix() for file in files]
         outside = next((name for name in names if name.startswith("../")), None)
@@ -124,7 +98,11 @@ class Folder:
 
 
 class HubRepository:
-    """A data set on the Hub at one commit; see `Place`."""
+    """A data set on the Hub at one commit.
+
+    Attributes:
+        source: its id.
+    """
 
     def __init__(self, source: str, revision: str | None) -> None:
         """Ask for the commit.
@@ -160,7 +138,7 @@ class HubRepository:
         return self.ask(downloaded)
 
     def names_of(self, files: list[str]) -> list[str]:
-        """Names below the root; `datasets` gives hf://datasets/ORG/NAME@COMMIT/PATH."""
+        """As `Folder.names_of`; `datasets` gives hf://datasets/ORG/NAME@COMMIT/PATH."""
         start = f"hf://datasets/{self.source}@{self.revision}/"
         outside = next((file for file in files if not file.startswith(start)), None)
         if outside is not None:
@@ -176,6 +154,9 @@ class HubRepository:
 
     def parquet_files(self) -> None:
         """Not looked for: only what the manifest names is read."""
+
+
+Place = Folder | HubRepository
 
 
 def place_of(source: str, revision: str | None) -> Place:
@@ -261,7 +242,7 @@ def _files_by_card(place: Place) -> dict[str, dict[str, list[str]]]:
             builder = datasets.load_dataset_builder(place.source, name, revision=place.revision)
             of_splits = builder.config.data_files or {}
             files[name] = {
-                str(split): place.names_of([str(file) for file in found]) for split, found in of_splits.items()
+                str(split): place.names_of([str(file) for file in in_split]) for split, in_split in of_splits.items()
             }
         return files
 

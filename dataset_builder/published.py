@@ -15,27 +15,25 @@ class PublishedData:
     """One of them.
 
     Attributes:
-        hub_id: where it was published.
         recipe: what its rows are rows of.
         splits: what it calls each split of the recipe.
         columns: those that it has.
     """
 
-    hub_id: str
     recipe: str
     splits: Mapping[str, str]
     columns: frozenset[str]
 
 
 PUBLISHED = (
+    # chuyangchenn/a-coat-2k on the Hub.
     PublishedData(
-        "chuyangchenn/a-coat-2k",
         "a_coat",
         MappingProxyType({"test": "test"}),
         frozenset({"A", "B", "C", "D", "metadata"}),
     ),
+    # chuyangchenn/a-tre-10k.
     PublishedData(
-        "chuyangchenn/a-tre-10k",
         "a_tre",
         MappingProxyType({"train": "train", "validation": "val", "test": "test"}),
         frozenset({"audio", "metadata"}),

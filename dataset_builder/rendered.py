@@ -128,13 +128,13 @@ def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **change
             settings[recipe] = presets[name]
         elif recipes is not None:
             raise InputError(f"recipe {recipe!r} has no preset {name!r}; {nearest(name, presets)}")
-    known = {recipe: {field.name for field in fields(of_recipe)} for recipe, of_recipe in settings.items()}
+    names = {recipe: {field.name for field in fields(of_recipe)} for recipe, of_recipe in settings.items()}
     for change in changes:
-        if not any(change in names for names in known.values()):
-            every = sorted(set().union(*known.values()))
+        if not any(change in of_recipe for of_recipe in names.values()):
+            every = sorted(set().union(*names.values()))
             raise InputError(f"no recipe of the preset {name!r} has a setting {change!r}; {nearest(change, every)}")
     changed = {
-        recipe: replace(of_recipe, **{key: value for key, value in changes.items() if key in known[recipe]})
+        recipe: replace(of_recipe, **{key: value for key, value in changes.items() if key in names[recipe]})
         for recipe, of_recipe in settings.items()
     }
     return RenderedData(name if not changes else f"{name} with changes", changed)

@@ -90,11 +90,11 @@ class StoredConfiguration:
         shards: readers, in the order of the rows.
     """
 
-    def __init__(self, place: Place, recipe: str, found: StoredShards) -> None:
+    def __init__(self, place: Place, recipe: str, stored: StoredShards) -> None:
         self.recipe = recipe
         self.source = place.source
-        self.shards = tuple(ShardReader(place, shard, recipe) for shard in found.shards)
-        self._stated_fingerprint = found.fingerprint
+        self.shards = tuple(ShardReader(place, shard, recipe) for shard in stored.shards)
+        self._stated_fingerprint = stored.fingerprint
         self._recipe = load_recipe(recipe) if recipe in list_recipes() else None
         self._resampling_said = False
 

@@ -59,12 +59,12 @@ def quadruple_entropy(codes: Codes, num_classes: int) -> NDArray[np.float64]:
     return np.asarray(scene_entropy(codes.reshape(-1, width), num_classes).reshape(count, parts, -1).sum(axis=1))
 
 
-def entropy_bins(entropy: NDArray[np.float64], num_bins: int = NUM_BINS) -> NDArray[np.int64]:
+def entropy_bins(entropy: NDArray[np.float64]) -> NDArray[np.int64]:
     """Bin of each entropy, NUM_BINS of equal width from 0 to the largest that occurs: [n, 4] -> [n, 4]."""
     top = entropy.max()
     if top == 0:
         return np.zeros(entropy.shape, np.int64)
-    return np.asarray(np.minimum((entropy / top * num_bins + 1e-9).astype(np.int64), num_bins - 1))
+    return np.asarray(np.minimum((entropy / top * NUM_BINS + 1e-9).astype(np.int64), NUM_BINS - 1))
 
 
 def objective(bins: NDArray[np.int64], targets: Sequence[NDArray[np.int64]]) -> float:
@@ -123,8 +123,8 @@ def select_balanced(bins: NDArray[np.int64], count: int, rng: np.random.Generato
     shuffled = rng.permutation(len(bins))
     by_group = shuffled[np.argsort(group_of[shuffled], kind="stable")]
     starts = np.cumsum(sizes) - sizes
-    chosen = np.concatenate([by_group[s : s + w] for s, w in zip(starts, wanted, strict=True)])
-    return np.sort(chosen)
+    selected = np.concatenate([by_group[s : s + w] for s, w in zip(starts, wanted, strict=True)])
+    return np.sort(selected)
 
 
 def _greedy(

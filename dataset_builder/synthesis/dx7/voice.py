@@ -5,6 +5,7 @@ Source of all fields, ranges and byte positions: Yamaha DX7 owner's manual and i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -15,9 +16,44 @@ VCED_BYTES = 155
 NAME_CHARACTERS = 10
 _OPERATOR_BYTES = 21
 
-_OPERATOR_MAXIMA = (*[99] * 11, 3, 3, 7, 3, 7, 99, 1, 31, 99, 14)
-_COMMON_MAXIMA = (*[99] * 8, 31, 7, 1, 99, 99, 99, 99, 1, 5, 7, 48)
-_MAXIMA = _OPERATOR_MAXIMA * 6 + _COMMON_MAXIMA
+_QUADS = ("rates", "levels", "pitch_rates", "pitch_levels")
+_SWITCH = (0, 1)
+
+_OPERATOR_RANGES = {
+    "rates": (0, 99),
+    "levels": (0, 99),
+    "break_point": (0, 99),
+    "left_depth": (0, 99),
+    "right_depth": (0, 99),
+    "left_curve": (0, 3),
+    "right_curve": (0, 3),
+    "rate_scaling": (0, 7),
+    "amplitude_sensitivity": (0, 3),
+    "velocity_sensitivity": (0, 7),
+    "output_level": (0, 99),
+    "fixed": _SWITCH,
+    "coarse": (0, 31),
+    "fine": (0, 99),
+    "detune": (-7, 7),
+}
+"""Lowest and highest value of each field of an operator, in the order of its bytes, which count from the lowest."""
+
+_VOICE_RANGES = {
+    "pitch_rates": (0, 99),
+    "pitch_levels": (0, 99),
+    "algorithm": (1, 32),
+    "feedback": (0, 7),
+    "oscillator_sync": _SWITCH,
+    "lfo_speed": (0, 99),
+    "lfo_delay": (0, 99),
+    "pitch_mod_depth": (0, 99),
+    "amplitude_mod_depth": (0, 99),
+    "lfo_sync": _SWITCH,
+    "lfo_wave": (0, 5),
+    "pitch_sensitivity": (0, 7),
+    "transpose": (-24, 24),
+}
+"""The same of what the six operators share."""
 
 Quad = tuple[int, int, int, int]
 
@@ -27,16 +63,39 @@ def _check(name: str, value: Any, low: int, high: int) -> None:
         raise InputError(f"{name} is {value!r}; it must be an integer from {low} to {high}")
 
 
-def _check_quad(name: str, values: Any) -> None:
-    if not isinstance(values, tuple) or len(values) != 4:
-        raise InputError(f"{name} is {values!r}; it must be a tuple of four integers from 0 to 99")
-    for number, value in enumerate(values, 1):
-        _check(f"{name}, number {number},", value, 0, 99)
+def _check_fields(part: Operator | Voice, ranges: Mapping[str, tuple[int, int]]) -> None:
+    for name, (low, high) in ranges.items():
+        value = getattr(part, name)
+        if name in _QUADS:
+            if not isinstance(value, tuple) or len(value) != 4:
+                raise InputError(f"{name} is {value!r}; it must be a tuple of four integers from {low} to {high}")
+            for number, one in enumerate(value, 1):
+                _check(f"{name}, number {number},", one, low, high)
+        elif (low, high) != _SWITCH:
+            _check(name, value, low, high)
+        elif not isinstance(value, bool):
+            raise InputError(f"{name} is {value!r}; it must be True or False")
 
 
-def _check_switch(name: str, value: Any) -> None:
-    if not isinstance(value, bool):
-        raise InputError(f"{name} is {value!r}; it must be True or False")
+def _read_fields(data: bytes, ranges: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+    """The fields in some bytes; a byte above its field's maximum is taken as the maximum."""
+    values: dict[str, Any] = {}
+    rest = iter(data)
+    for name, (low, high) in ranges.items():
+        numbers = [low + min(next(rest), high - low) for _ in range(4 if name in _QUADS else 1)]
+        values[name] = tuple(numbers) if name in _QUADS else numbers[0]
+        if (low, high) == _SWITCH:
+            values[name] = bool(values[name])
+    return values
+
+
+def _bytes_of(part: Operator | Voice, ranges: Mapping[str, tuple[int, int]]) -> bytes:
+    """The inverse of `_read_fields`."""
+    values: list[int] = []
+    for name, (low, _) in ranges.items():
+        value = getattr(part, name)
+        values += value if name in _QUADS else [value - low]
+    return bytes(values)
 
 
 @dataclass(frozen=True)
@@ -81,17 +140,7 @@ class Operator:
     detune: int = 0
 
     def __post_init__(self) -> None:
-        _check_quad("rates", self.rates)
-        _check_quad("levels", self.levels)
-        for name in ("break_point", "left_depth", "right_depth", "output_level", "fine"):
-            _check(name, getattr(self, name), 0, 99)
-        for name in ("left_curve", "right_curve", "amplitude_sensitivity"):
-            _check(name, getattr(self, name), 0, 3)
-        for name in ("rate_scaling", "velocity_sensitivity"):
-            _check(name, getattr(self, name), 0, 7)
-        _check_switch("fixed", self.fixed)
-        _check("coarse", self.coarse, 0, 31)
-        _check("detune", self.detune, -7, 7)
+        _check_fields(self, _OPERATOR_RANGES)
 
 
 @dataclass(frozen=True)
@@ -145,17 +194,7 @@ class Voice:
         operators = self.operators
         if not isinstance(operators, tuple) or [type(item) for item in operators] != [Operator] * 6:
             raise InputError(f"operators is {operators!r}; it must be a tuple of six Operator, operator 1 first")
-        _check("algorithm", self.algorithm, 1, 32)
-        _check("feedback", self.feedback, 0, 7)
-        _check_switch("oscillator_sync", self.oscillator_sync)
-        _check_quad("pitch_rates", self.pitch_rates)
-        _check_quad("pitch_levels", self.pitch_levels)
-        for field in ("lfo_speed", "lfo_delay", "pitch_mod_depth", "amplitude_mod_depth"):
-            _check(field, getattr(self, field), 0, 99)
-        _check_switch("lfo_sync", self.lfo_sync)
-        _check("lfo_wave", self.lfo_wave, 0, 5)
-        _check("pitch_sensitivity", self.pitch_sensitivity, 0, 7)
-        _check("transpose", self.transpose, -24, 24)
+        _check_fields(self, _VOICE_RANGES)
 
     @classmethod
     def from_vced(cls, data: bytes) -> Voice:
@@ -169,66 +208,20 @@ class Voice:
         """
         if len(data) != VCED_BYTES:
             raise InputError(f"data has {len(data)} bytes; a voice (VCED) has exactly {VCED_BYTES}")
-        values = [min(byte, maximum) for byte, maximum in zip(data, _MAXIMA, strict=False)]
         starts = range(5 * _OPERATOR_BYTES, -1, -_OPERATOR_BYTES)
-        common = values[6 * _OPERATOR_BYTES :]
+        operators = (_read_fields(data[start : start + _OPERATOR_BYTES], _OPERATOR_RANGES) for start in starts)
         name = "".join(chr(byte) if 32 <= byte < 127 else " " for byte in data[-NAME_CHARACTERS:])
         return cls(
             name=name.rstrip(" "),
-            operators=tuple(_operator(values[start : start + _OPERATOR_BYTES]) for start in starts),
-            algorithm=common[8] + 1,
-            feedback=common[9],
-            oscillator_sync=bool(common[10]),
-            pitch_rates=_quad(common[0:4]),
-            pitch_levels=_quad(common[4:8]),
-            lfo_speed=common[11],
-            lfo_delay=common[12],
-            pitch_mod_depth=common[13],
-            amplitude_mod_depth=common[14],
-            lfo_sync=bool(common[15]),
-            lfo_wave=common[16],
-            pitch_sensitivity=common[17],
-            transpose=common[18] - 24,
+            operators=tuple(Operator(**values) for values in operators),
+            **_read_fields(data[6 * _OPERATOR_BYTES :], _VOICE_RANGES),
         )
 
     def to_vced(self) -> bytes:
         """The voice as 155 bytes of VCED data, the inverse of `from_vced`; the name is filled up with blanks."""
-        values: list[int] = []
-        for operator in reversed(self.operators):
-            values += (*operator.rates, *operator.levels, operator.break_point)
-            values += (operator.left_depth, operator.right_depth, operator.left_curve, operator.right_curve)
-            values += (operator.rate_scaling, operator.amplitude_sensitivity, operator.velocity_sensitivity)
-            values += (operator.output_level, operator.fixed, operator.coarse, operator.fine, operator.detune + 7)
-        values += (*self.pitch_rates, *self.pitch_levels, self.algorithm - 1, self.feedback, self.oscillator_sync)
-        values += (self.lfo_speed, self.lfo_delay, self.pitch_mod_depth, self.amplitude_mod_depth, self.lfo_sync)
-        values += (self.lfo_wave, self.pitch_sensitivity, self.transpose + 24)
-        return bytes(values) + self.name.ljust(NAME_CHARACTERS).encode("ascii")
+        operators = b"".join(_bytes_of(operator, _OPERATOR_RANGES) for operator in reversed(self.operators))
+        return operators + _bytes_of(self, _VOICE_RANGES) + self.name.ljust(NAME_CHARACTERS).encode("ascii")
 
 
 def _printable(name: str) -> bool:
     return name.isascii() and name.isprintable()
-
-
-def _quad(values: list[int]) -> Quad:
-    first, second, third, fourth = values
-    return first, second, third, fourth
-
-
-def _operator(values: list[int]) -> Operator:
-    return Operator(
-        rates=_quad(values[0:4]),
-        levels=_quad(values[4:8]),
-        break_point=values[8],
-        left_depth=values[9],
-        right_depth=values[10],
-        left_curve=values[11],
-        right_curve=values[12],
-        rate_scaling=values[13],
-        amplitude_sensitivity=values[14],
-        velocity_sensitivity=values[15],
-        output_level=values[16],
-        fixed=bool(values[17]),
-        coarse=values[18],
-        fine=values[19],
-        detune=values[20] - 7,
-    )
