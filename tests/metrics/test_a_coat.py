@@ -56,6 +56,10 @@ def test_null_is_the_mean_over_mismatched_pairs_and_adjusts_the_score():
     assert result["matched_null"] is None
 
 
+def cosine(u, v):
+    return u @ v / np.linalg.norm(u) / np.linalg.norm(v)
+
+
 def brute_matched_null(pairs, size, level):
     means = []
     for i in range(len(size)):
@@ -88,6 +92,22 @@ def test_matched_null_shares_tied_levels_whatever_the_order_of_rows():
     order = rng.permutation(60)
     again = a_coat(*(x[order] for x in z), t_size=size[order], t_level=level[order])["matched_null"]
     assert again == pytest.approx(result, abs=1e-12)
+
+
+def test_adjusted_scores_are_each_against_the_null_of_their_own_step():
+    rng = np.random.default_rng(7)
+    z = rng.normal(size=(4, 12, 5)) + 1
+    # The last quadruple is the only one of its size: it has no partner, and the mean null stands in.
+    size, level = [1] * 6 + [2] * 5 + [3], rng.normal(size=12)
+    pairs = np.array(
+        [[cosine(b - a, d - c) for c, d in zip(z[2], z[3], strict=True)] for a, b in zip(*z[:2], strict=True)]
+    )
+    nulls = [np.mean([pairs[i, j] for j in range(12) if j != i and size[j] == size[i]] or [np.nan]) for i in range(12)]
+    mean = np.nanmean(nulls)
+    expected = (np.diag(pairs) - np.where(np.isnan(nulls), mean, nulls)) / (1 - mean)
+    result = a_coat(*z, t_size=size, t_level=level, return_scores=True)
+    np.testing.assert_allclose(result["scores_adjusted"], expected, atol=1e-12)
+    assert result["adjusted"] == pytest.approx((result["a_coat"] - mean) / (1 - mean), abs=1e-12)
 
 
 def test_matched_null_without_any_partner_is_none_and_null_adjusts():
