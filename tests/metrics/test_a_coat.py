@@ -56,10 +56,6 @@ def test_null_is_the_mean_over_mismatched_pairs_and_adjusts_the_score():
     assert result["matched_null"] is None
 
 
-def cosine(u, v):
-    return u @ v / np.linalg.norm(u) / np.linalg.norm(v)
-
-
 def brute_matched_null(pairs, size, level):
     means = []
     for i in range(len(size)):
