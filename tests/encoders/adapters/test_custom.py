@@ -115,7 +115,7 @@ class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
         torch.manual_seed({seed})
-        self.layer = torch.nn.Linear(80, 5, dtype=torch.{dtype})
+        self.layer = torch.nn.Linear(80, 5).to(torch.{dtype})
 
     def embed(self, waveforms, sample_rate):
         frames = torch.from_numpy(waveforms).unfold(1, 80, 80)
