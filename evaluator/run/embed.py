@@ -98,7 +98,7 @@ def fill_store(
     if processes.count > 1:
         description += f" (process 1 of {processes.count}, its share)"
     hidden = None if options.progress and processes.is_main else True
-    with tqdm(total=_items_in(store, share), desc=description, unit="clip", disable=hidden) as bar:
+    with tqdm(total=_items_in(store, share), desc=description, unit="clip", disable=hidden, leave=None) as bar:
 
         def embed_missing(size: int) -> None:
             missing = [shard for shard in share if not store.has(shard)]

@@ -12,7 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tqdm.auto import tqdm
+
 from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.encoders.protocols import AudioEncoder, Model, ModelCard
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.results.result import (
@@ -29,7 +32,7 @@ from audio_compositionality.evaluator.results.result import Model as ResultModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import nearest, shortened
-from audio_compositionality.tasks.base import Samples, Scores, Task
+from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
 from audio_compositionality.tasks.registry import list_tasks, load_tasks
 
 from .embed import precision_deviation
@@ -115,25 +118,36 @@ def evaluate_models(
             check_model_kind(task, model)
     opened = [open_task(task, data, options.settings) for task in tasks]
     _check_settings(opened, options.settings)
-    fit_device = _fit_device(processes.device(options.device))
+    # A device that is not there is found before anything is embedded.
+    options = replace(options, device=str(resolve_device(processes.device(options.device))))
     earlier = _earlier_results(models, opened, options, processes)
     results: list[Result] = []
-    for number, model in enumerate(models):
-        for one in opened:
-            result = earlier.get((number, one.task.info.name))
-            if result is None:
-                started = time.perf_counter()
-                outputs = compute_outputs(model, one, options, processes)
-                if outputs is None:
-                    continue
-                seconds = time.perf_counter() - started
-                result, samples = _score(model, outputs, replace(options, device=fit_device), processes, seconds)
-                if options.out is not None:
-                    save_result(options.out, result, samples)
-            results.append(result)
-            if on_result is not None and processes.is_main:
-                on_result(result)
+    hidden = None if options.progress and len(models) * len(opened) > 1 else True
+    with tqdm(total=len(models) * len(opened), desc="scores", unit="score", disable=hidden) as bar:
+        for number, model in enumerate(models):
+            for one in opened:
+                result = earlier.get((number, one.task.info.name))
+                if result is None:
+                    result = _evaluate(model, one, options, processes)
+                if result is not None:
+                    results.append(result)
+                    if on_result is not None and processes.is_main:
+                        with tqdm.external_write_mode():
+                            on_result(result)
+                bar.update()
     return [Result.loads(text) for text in json.loads(processes.tell(json.dumps([r.dumps() for r in results])))]
+
+
+def _evaluate(model: Model, opened: OpenedTask, options: RunOptions, processes: Processes) -> Result | None:
+    """Embed, score and write one result; None in a process that is not the main one."""
+    started = time.perf_counter()
+    computed = compute_outputs(model, opened, options, processes)
+    if computed is None:
+        return None
+    result, samples = _score(model, computed, options, processes, time.perf_counter() - started)
+    if options.out is not None:
+        save_result(options.out, result, samples)
+    return result
 
 
 def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:
@@ -224,30 +238,58 @@ def _score(
     deviation = None
     if isinstance(model, AudioEncoder) and left.clip_ids:
         deviation = precision_deviation(model, left.configuration, list(skipped))
-    started = time.perf_counter()
-    scores = left.score(computed.outputs, str(options.device), options.progress)
-    seconds = {"embed": embed_seconds, "score": time.perf_counter() - started}
     more = processes.count - 1
-    device = model.device + (f" and {more} more" if more else "")
-    if any(measure.fitted for measure in left.task.info.measures):
-        device += f", fit on {options.device}"
-    samples = SampleTable(scores.ids, scores.columns)
-    result = make_result(left, scores, left.samples, model.card, samples, device=device, seconds=seconds)
-    return (
-        result.model_copy(
-            update={
-                "precision_deviation": None if deviation is None else Deviation.model_validate(deviation),
-                "skipped": [Skipped(id=id, reason=reason[:2_000]) for id, reason in skipped.items()],
-            }
-        ),
-        samples,
+    result, samples = score_outputs(
+        left,
+        computed.outputs,
+        model.card,
+        ran_on=model.device + (f" and {more} more" if more else ""),
+        fit_device=str(options.device),
+        progress=options.progress,
+        seconds={"embed": embed_seconds},
     )
+    stated = {
+        "precision_deviation": None if deviation is None else Deviation.model_validate(deviation),
+        "skipped": [Skipped(id=id, reason=reason[:2_000]) for id, reason in skipped.items()],
+    }
+    return result.model_copy(update=stated), samples
 
 
-def _fit_device(requested: str | None) -> str:
-    from audio_compositionality.encoders.inference import resolve_device
+def score_outputs(
+    opened: OpenedTask,
+    outputs: Outputs,
+    card: ModelCard,
+    *,
+    ran_on: str,
+    fit_device: str,
+    progress: bool,
+    seconds: Mapping[str, float],
+) -> tuple[Result, SampleTable]:
+    """Score what a model made of a task.
 
-    return str(resolve_device(requested))
+    Args:
+        opened: the task and its data.
+        outputs: for its rows.
+        card: of the model.
+        ran_on: device of the model.
+        fit_device: torch device of fits.
+        progress: show bars of fits.
+        seconds: wall-clock time of each stage before.
+
+    Returns:
+        the result and its samples.
+
+    Raises:
+        ValueError, FloatingPointError: outputs that cannot be scored.
+    """
+    started = time.perf_counter()
+    scores = opened.score(outputs, fit_device, progress)
+    seconds = {**seconds, "score": time.perf_counter() - started}
+    device = ran_on
+    if any(measure.fitted for measure in opened.task.info.measures):
+        device += f", fit on {fit_device}"
+    samples = SampleTable(scores.ids, scores.columns)
+    return make_result(opened, scores, opened.samples, card, samples, device=device, seconds=seconds), samples
 
 
 def make_result(

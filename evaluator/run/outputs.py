@@ -132,7 +132,9 @@ def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions)
     )
     size = options.batch_size or (CPU_BATCH_SIZE if model.device == "cpu" else GPU_BATCH_SIZE)
     hidden = None if options.progress else True
-    with tqdm(total=len(prompts), desc=f"{model.card.id}, {store.key.recipe}", unit="answer", disable=hidden) as bar:
+    with tqdm(
+        total=len(prompts), desc=f"{model.card.id}, {store.key.recipe}", unit="answer", disable=hidden, leave=None
+    ) as bar:
         for shard in range(store.num_shards):
             items = store.items(shard)
             if options.force or not store.has(shard):
