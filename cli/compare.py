@@ -29,6 +29,8 @@ _EXAMPLES = """\
       all results of a folder
   audio-compositionality compare results others/whisper-large-v3 --format latex --out table.tex
       with results from elsewhere, as LaTeX tables (booktabs)
+  audio-compositionality compare results --format latex --table summary
+      the table that a paper prints: the scores to trust of all tasks, with their intervals
   audio-compositionality compare results --format csv
       one tidy table with every mean, control, difference, slope and group mean, for pandas or R
 """
@@ -39,6 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_results(parser)
     parser.add_argument(
         "--format", default="text", metavar="NAME", help="text (default), or for papers markdown, latex, csv or json"
+    )
+    parser.add_argument(
+        "--table",
+        metavar="NAME",
+        help="one table alone: summary, the scores to trust of all tasks; verdicts; or one of a task, TASK-short, "
+        "TASK-scores and so on; a wrong name lists all",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write there instead of to the terminal")
 
@@ -51,17 +59,17 @@ def run(options: argparse.Namespace) -> None:
 
     check_format(options.format)
     arguments.check_file(options.out)
-    tell(compare_results(options.results, data=options.data), options.format, options.out)
+    tell(compare_results(options.results, data=options.data), options.format, options.out, options.table)
 
 
-def tell(comparisons: Sequence[Comparison], form: str, out: Path | None) -> None:
-    """Print comparisons, or write them to a file."""
-    from audio_compositionality.evaluator.compare.formats import write_comparisons
+def tell(comparisons: Sequence[Comparison], form: str, out: Path | None, table: str | None = None) -> None:
+    """Print comparisons, or one table of them, or write them to a file."""
+    from audio_compositionality.evaluator.compare.formats import write_comparisons, write_table
     from audio_compositionality.support.files import write_whole
     from audio_compositionality.support.table import PIPED_WIDTH
 
     width = get_terminal_size().columns if out is None and sys.stdout.isatty() else PIPED_WIDTH
-    text = write_comparisons(comparisons, form, width)
+    text = write_comparisons(comparisons, form, width) if table is None else write_table(comparisons, form, table, width)
     if out is None:
         print(text, end="")
     else:

@@ -143,6 +143,12 @@ class Comparison:
             if (parts := columns[measure.name]) and all(part is not None for part in parts)
         }
 
+    @property
+    def recommended(self) -> tuple[View, ...]:
+        """The views of the measures to trust, of which tables, tests and figures are made; all where there is none."""
+        views = [self.views[measure.name] for measure in self.info.recommended if measure.name in self.views]
+        return tuple(views or self.views.values())
+
     def view(self, name: str) -> View:
         """A measure by sample, with its intervals and tests.
 

@@ -11,6 +11,8 @@ from audio_compositionality.support.table import (
     PIPED_WIDTH,
     frame_to_csv,
     records,
+    to_csv,
+    to_json,
     to_latex,
     to_markdown,
     to_text,
@@ -20,6 +22,7 @@ from audio_compositionality.support.text import nearest
 from .comparison import Comparison, View
 from .diversity import diversity
 from .statistics import Interval
+from .summary import named_tables
 from .tables import comparison_tables
 
 if TYPE_CHECKING:
@@ -56,6 +59,21 @@ def check_format(format: str) -> None:
     """Refuse an unknown format with InputError."""
     if format not in FORMATS:
         raise InputError(f"unknown format {format!r}; {nearest(format, FORMATS)}")
+
+
+def write_table(comparisons: Sequence[Comparison], format: str, name: str, width: int = PIPED_WIDTH) -> str:
+    """One table of comparisons, by its name, as text in one of `FORMATS`.
+
+    Raises:
+        InputError: unknown format, or no table of that name.
+    """
+    check_format(format)
+    tables = named_tables(comparisons, name)
+    if format == "json":
+        return to_json(tables)
+    if format == "text":
+        return "".join(to_text(table, width) for table in tables)
+    return "\n".join(map({"csv": to_csv, "markdown": to_markdown, "latex": to_latex}[format], tables))
 
 
 def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int = PIPED_WIDTH) -> str:

@@ -46,7 +46,7 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
         for measure in measures:
             interval = result.intervals.get(measure.name)
             bounds = "" if interval is None else "…".join(number_text(bound, 2, minus="−") for bound in interval)
-            notes = filter(None, (bounds, _null_note(measure, result.measures, info)))
+            notes = filter(None, (bounds, null_note(measure, result.measures, info)))
             cells.append(measure_cell(result.measures.get(measure.name), measure, "\n".join(notes)))
         rows.append(Row((Cell(result.model.id), *cells)))
     legend = [measure_legend(measures)]
@@ -91,12 +91,12 @@ def versioned_title(info: TaskInfo, version: int) -> str:
     return info.title if version == info.version else f"{info.title} version {version}"
 
 
-def _null_note(measure: Measure, values: Mapping[str, Number], info: TaskInfo) -> str:
-    """The null of a measure, where it has one that is not shown by itself."""
+def null_note(measure: Measure, values: Mapping[str, Number], info: TaskInfo, *, shown_too: bool = False) -> str:
+    """The null of a measure, where it has one; by default only where that is not shown by itself."""
     null = None if measure.null is None else info.measure(measure.null)
-    if null is None or null.shown or values.get(null.name) is None:
+    if null is None or (null.shown and not shown_too) or values.get(null.name) is None:
         return ""
-    return f"null {number_text(values[null.name], null.digits, minus='−')}"
+    return f"{null.heading if shown_too else 'null'} {number_text(values[null.name], null.digits, minus='−')}"
 
 
 def result_remarks(result: Result, info: TaskInfo) -> list[str]:
@@ -126,8 +126,9 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
 def comparison_tables(comparison: Comparison, *, brief: bool = False) -> list[Table]:
     """The tables of a comparison; `brief` leaves out what depends on single attributes and groups of samples."""
     tables = [score_table(comparison)]
-    tables += [pair_table(comparison, view) for view in comparison.views.values()]
-    for name in comparison.views:
+    tables += [pair_table(comparison, view) for view in comparison.recommended]
+    for view in comparison.recommended:
+        name = view.measure.name
         slopes = diversity(comparison, name)
         if slopes is not None and slopes.slopes:
             tables.append(slope_table(comparison, name, slopes))
@@ -147,7 +148,7 @@ def score_table(comparison: Comparison) -> Table:
     for measure in measures:
         columns.append(measure_column(measure, order=measure.name == info.ranks_by))
         if _has_groups(comparison, measure):
-            heading = "groups" if measure is info.score else f"groups, {measure.heading}"
+            heading = "groups" if measure.name == info.ranks_by else f"groups, {measure.heading}"
             columns.append(Column(heading, "models that share a letter are not distinguishable", numeric=False))
     rows = tuple(
         Row(
@@ -163,13 +164,13 @@ def score_table(comparison: Comparison) -> Table:
 
 
 def _has_groups(comparison: Comparison, measure: Measure) -> bool:
-    return measure.name in comparison.views and len(comparison.results) > 1
+    return len(comparison.results) > 1 and any(view.measure is measure for view in comparison.recommended)
 
 
 def _score_cells(comparison: Comparison, place: int, result: ComparedResult, measure: Measure) -> Iterator[Cell]:
     view = comparison.views.get(measure.name)
     interval = "" if view is None else interval_text(view.intervals[place], measure.digits)
-    null = _null_note(measure, result.result.measures, comparison.info)
+    null = null_note(measure, result.result.measures, comparison.info)
     yield measure_cell(result.value(measure), measure, "\n".join(filter(None, (interval, null))))
     if view is not None and _has_groups(comparison, measure):
         yield Cell(view.letters[place])

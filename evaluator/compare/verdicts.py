@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -132,7 +132,11 @@ def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
                 _description_question(comparison, place),
                 _energy_question(energy[place]),
             ),
-            flags=tuple(m.meaning for m in comparison.info.measures if result.result.measures.get(m.name) is True),
+            flags=tuple(
+                measure.meaning.removeprefix("whether ")
+                for measure in comparison.info.measures
+                if result.result.measures.get(measure.name) is True
+            ),
         )
         for place, result in enumerate(comparison.results)
         if result.kind is ModelKind.TRAINED
@@ -275,10 +279,11 @@ def _check(
         answer, said = Answer.YES, f"{heading} is higher than that of {words}"
     elif p <= SIGNIFICANT and difference < 0:
         answer, said = Answer.NO, f"{heading} is lower than that of {words}"
-    elif interval[1] <= max(margin, 0):
-        answer, said = Answer.NO, f"{heading} is no higher than that of {words}"
     elif p <= SIGNIFICANT:
-        answer, said = Answer.NO, f"{heading} is higher than that of {words} by less than {margin:g}, which counts as none"
+        answer = Answer.NO if interval[1] <= margin else Answer.UNKNOWN
+        said = f"{heading} is higher than that of {words}, but by less than the {margin:g} that counts"
+    elif interval[1] <= margin:
+        answer, said = Answer.NO, f"{heading} is no higher than that of {words}"
     else:
         answer, said = Answer.UNKNOWN, f"{heading} cannot be told from that of {words}"
     said = said.replace("that of what energy", "what energy")
@@ -350,23 +355,26 @@ def model_verdicts(comparisons: Sequence[Comparison]) -> tuple[ModelVerdict, ...
     return tuple(ModelVerdict(label, tuple(tasks)) for label, tasks in by_label.items())
 
 
-def leading_sentences(comparison: Comparison, judged: Sequence[Verdict]) -> Iterator[str]:
-    """Which of the judged models is the highest by the measure that the task ranks by, and what it can be told from.
+def leading_sentences(comparison: Comparison, evident: Collection[str]) -> Iterator[str]:
+    """Which model is the highest by the measure that the task ranks by, and which it can be told from.
 
-    A lead is told as a difference, never as a merit: what it is worth stands in the verdicts.
+    Args:
+        comparison: of whose models.
+        evident: labels of the models whose scores are evidence of something learnt. No order is told of the others:
+            what needs no learning explains theirs.
     """
     view = comparison.views.get(comparison.info.ranks_by)
-    if view is None or len(judged) < 2:
+    places = [place for place, label in enumerate(comparison.labels) if label in evident]
+    if view is None or len(places) < 2:
         return
-    places = sorted((verdict.place for verdict in judged), key=lambda place: -float(view.means[place]))
-    first = places[0]
+    first, *rest = sorted(places, key=lambda place: -float(view.means[place]))
     names = {place: shortened(comparison.labels[place], LONGEST_NAME) for place in places}
-    checks = {place: _paired(view, first, place, names[place]) for place in places[1:]}
-    tied = [names[place] for place, check in checks.items() if check.p is None or check.p > SIGNIFICANT]
-    above = {place: check for place, check in checks.items() if names[place] not in tied}
-    if tied:
-        yield f"{names[first]} cannot be told from {listed(tied)}."
+    checks = {place: _paired(view, first, place, names[place]) for place in rest}
+    above = [place for place, check in checks.items() if check.p is not None and check.p <= SIGNIFICANT]
+    alike = [names[place] for place in rest if place not in above]
+    if alike:
+        yield f"{names[first]} cannot be told from {listed(alike)}."
     if above:
-        place, check = min(above.items(), key=lambda item: item[1].difference or 0.0)
-        rest = f" and from {len(above) - 1} more" if len(above) > 1 else ""
-        yield f"{names[first]} scores higher than {names[place]} ({check.figure}){rest}."
+        nearest = above[0]
+        more = f", and than {len(above) - 1} more" if len(above) > 1 else ""
+        yield f"{names[first]} is higher than {names[nearest]}, {checks[nearest].figure}{more}."

@@ -1,0 +1,119 @@
+"""The tables of a first look: the scores to trust, verdicts, all tasks beside each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.table import Cell, Column, Row, Table
+from audio_compositionality.support.text import nearest
+from audio_compositionality.tasks.base import Measure
+
+from .comparison import Comparison
+from .loading import ComparedResult
+from .tables import comparison_tables, interval_text, measure_cell, measure_column, null_note, versioned_title
+from .verdicts import QUESTIONS, ModelVerdict, model_verdicts
+
+MOST_COLUMNS = 5
+"""Of the table of the scores to trust."""
+
+_GROUPS = "models that share a letter are not distinguishable by the measure before it"
+
+
+def short_table(comparison: Comparison) -> Table:
+    """The measures to trust with intervals and groups, and the score that the task is named for with its null."""
+    info = comparison.info
+    columns = [Column("model", numeric=False)]
+    measures = [measure for measure in (*info.recommended, info.score) if _is_stated(comparison, measure)]
+    view = comparison.views.get(info.ranks_by)
+    has_groups = view is not None and len(comparison.results) > 1
+    measures = list(dict.fromkeys(measures))[: MOST_COLUMNS - 1 - has_groups]
+    for measure in measures:
+        columns.append(measure_column(measure, order=measure.name == info.ranks_by))
+        if has_groups and measure.name == info.ranks_by:
+            columns.append(Column("groups", _GROUPS, numeric=False))
+    rows = []
+    for place, result in enumerate(comparison.results):
+        cells = [Cell(result.label, note="" if result.kind.value == "model" else result.kind.value)]
+        for measure in measures:
+            cells.append(_cell(comparison, place, result, measure))
+            if view is not None and has_groups and measure.name == info.ranks_by:
+                cells.append(Cell(view.letters[place]))
+        rows.append(Row(tuple(cells)))
+    caption = f"{versioned_title(info, comparison.version)} on {comparison.dataset}, n = {len(comparison.ids):,}"
+    legend = ("Below a score: its 95 % interval, and its null or chance.",)
+    return Table(caption, tuple(columns), tuple(rows), legend, f"{info.name}-short")
+
+
+def summary_table(comparisons: Sequence[Comparison]) -> Table:
+    """All models beside each other by the measures to trust of all tasks: the table that a paper prints."""
+    titles = Counter(comparison.info.title for comparison in comparisons)
+    columns = [Column("model", numeric=False)]
+    by_label: dict[str, list[Cell]] = {label: [] for comparison in comparisons for label in comparison.labels}
+    for comparison in comparisons:
+        title = versioned_title(comparison.info, comparison.version)
+        if titles[comparison.info.title] > 1:
+            title += f" ({comparison.fingerprint[:8]})"
+        for measure in comparison.info.recommended:
+            heading, meaning = f"{title}, {measure.heading}", measure.meaning
+            columns.append(Column(heading, meaning, digits=measure.digits or None, order=len(columns) == 1))
+            cells = {
+                result.label: _cell(comparison, place, result, measure)
+                for place, result in enumerate(comparison.results)
+            }
+            for label, row in by_label.items():
+                row.append(cells.get(label, Cell(None)))
+    rows = tuple(Row((Cell(label), *cells)) for label, cells in by_label.items())
+    legend = ("Behind a score: its 95 % interval, BCa bootstrap over samples, and its null or chance.",)
+    return Table("The scores to trust, of all tasks", tuple(columns), rows, legend, "summary")
+
+
+def verdict_table(judged: Sequence[ModelVerdict]) -> Table:
+    """Whether each model is above what needs no learning."""
+    columns = (
+        Column("model", numeric=False),
+        *(Column(f"above {words}?", numeric=False) for words in QUESTIONS.values()),
+        Column("so", numeric=False),
+    )
+    rows = []
+    for model in judged:
+        cells = [Cell(model.label)]
+        for number, answer in enumerate(model.questions.values()):
+            figures = [
+                f"{task.comparison.info.title}, {check.measure}: {check.figure}"
+                for task in model.tasks
+                for check in task.verdict.questions[number].checks
+                if check.figure
+            ]
+            cells.append(Cell(answer.value, note="\n".join(figures)))
+        rows.append(Row((*cells, Cell(model.conclusion))))
+    note = "Behind an answer: the difference, its 95 % interval, and p of the paired test, corrected over all pairs."
+    return Table("Is each model above what needs no learning?", columns, tuple(rows), (note,), "verdicts")
+
+
+def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
+    """The tables of a name: one a comparison, or one of all.
+
+    Raises:
+        InputError: there is no such table; the error says which there are.
+    """
+    tables = [summary_table(comparisons), verdict_table(model_verdicts(comparisons))]
+    for comparison in comparisons:
+        tables += [short_table(comparison), *comparison_tables(comparison)]
+    named = [table for table in tables if table.name == name]
+    if not named:
+        names = list(dict.fromkeys(table.name for table in tables))
+        raise InputError(f"there is no table {name!r}; {nearest(name, names)}")
+    return named
+
+
+def _is_stated(comparison: Comparison, measure: Measure) -> bool:
+    return any(result.result.measures.get(measure.name) is not None for result in comparison.results)
+
+
+def _cell(comparison: Comparison, place: int, result: ComparedResult, measure: Measure) -> Cell:
+    view = comparison.views.get(measure.name)
+    interval = "" if view is None else interval_text(view.intervals[place], measure.digits)
+    null = null_note(measure, result.result.measures, comparison.info, shown_too=True)
+    return measure_cell(result.value(measure), measure, "\n".join(filter(None, (interval, null))))
