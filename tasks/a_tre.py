@@ -50,6 +50,7 @@ class ATre:
         samples="test scenes",
         measures=_METRIC.measures,
         ranks_by="a_tre_centred",
+        trusted={"a_tre_centred": None, "top1": "top1_chance"},
         warning=(
             "Most of a raw score is what all embeddings share: a constant added to all of them brings it as near to 1 "
             "as one likes. Compare each encoder with its constant, and rank by the centred score; an untrained network "
@@ -66,7 +67,8 @@ class ATre:
                 "whether they fit too little or too much."
             ),
             alternative="Curves of training and validation over the steps of the fits, a panel a model.",
-            columns=CURVES,
+            columns=(),
+            training=CURVES,
             panel=draw_curves,
         ),
     )
@@ -120,6 +122,7 @@ class ATre:
         columns = {
             "score": np.asarray(values.pop("scores"), np.float64),
             "score_centred": np.asarray(values.pop("scores_centred"), np.float64),
+            "score_top1": np.asarray(values.pop("scores_top1"), np.float64),
         }
         training = {name: values.pop(name) for name in ("steps", "steps_centred")}
         training |= flat_curves(values.pop("curves"), values.pop("curves_centred"))
