@@ -22,6 +22,9 @@ MATTERS = 0.05
 """A smaller difference of means counts as none, however sure it is: two untrained networks that differ in nothing but
 the seed of their weights can be as far apart."""
 
+TOLD_APART = 10
+"""Numbers of sources that an encoder may tell apart, where the data cannot be opened to see how many there are."""
+
 LONGEST_NAME = 60
 """Characters of a stranger's name in a sentence."""
 
@@ -256,8 +259,10 @@ def _chance(comparison: Comparison, place: int, name: str) -> float | None:
     stated = comparison.results[place].result.measures.get(name)
     if stated is None:
         return None
-    held = {} if comparison.samples is None else comparison.samples.held_fixed
-    return float(stated) * max((len(np.unique(numbers)) for numbers in held.values()), default=1)
+    if comparison.samples is None:
+        return float(stated) * TOLD_APART
+    held = comparison.samples.held_fixed.values()
+    return float(stated) * max((len(np.unique(numbers)) for numbers in held), default=1)
 
 
 def _above(view: View, place: int, least: float) -> tuple[Interval | None, float | None]:
