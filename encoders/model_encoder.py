@@ -128,12 +128,12 @@ class ModelEncoder(StagedEncoder[Features]):
 
         return torch.from_numpy(clips).to(self.device)
 
-    def _refuse_short(self, samples: int, fewest: int | None = None) -> None:
+    def _refuse_short(self, samples: int, fewest: int | None = None, unit: str = "frame") -> None:
         """Refuse clips of fewer than `fewest` samples; where it is None, the caller knows them to be too short."""
         if fewest is None or samples < fewest:
             need = "" if fewest is None else f" ({fewest} samples)"
             raise ModelError(
-                f"clips of {samples} samples at {self.card.sample_rate} Hz are shorter than one frame of "
+                f"clips of {samples} samples at {self.card.sample_rate} Hz are shorter than one {unit} of "
                 f"'{self.card.id}'{need}"
             )
 

@@ -50,10 +50,10 @@ class BeatsEncoder(ModelEncoder["torch.Tensor"]):
     def _extract_features(self, clips: FloatArray) -> torch.Tensor:
         import torch
 
-        from ..front_ends.kaldi import check_length
+        from ..front_ends.kaldi import shortest_clip
         from ..networks.beats import PATCH
 
-        check_length(clips.shape[1], self.card.id, fewest=PATCH)
+        self._refuse_short(clips.shape[1], shortest_clip(PATCH), "patch")
         waveforms = torch.from_numpy(clips).to(self._front_end_device) * WAVEFORM_SCALE
         log_mel: torch.Tensor = self._filter_bank(waveforms)
         return ((log_mel - MEAN) / (2 * STD)).to(self.device)

@@ -66,9 +66,10 @@ class SpectrogramTransformerEncoder(ModelEncoder["LogMelWindow"]):
         super().__init__(card, num_layers=num_layers, device=device)
 
     def _extract_features(self, clips: FloatArray) -> LogMelWindow:
-        from ..front_ends.kaldi import check_length
+        from ..front_ends.kaldi import shortest_clip
 
-        check_length(clips.shape[1], self.card.id, most=self._front_end.frames)
+        self._refuse_short(clips.shape[1], shortest_clip())
+        self._refuse_long(clips.shape[1], shortest_clip(self._front_end.frames + 1) - 1)
         window: LogMelWindow = self._front_end(self._on_device(clips))
         return window
 

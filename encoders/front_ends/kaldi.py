@@ -9,12 +9,12 @@ of two; triangles on the mel scale 1127·ln(1 + f/700); the logarithm, floored a
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-
-from ..base import ModelError
+from transformers.audio_utils import mel_filter_bank
 
 SAMPLE_RATE = 16_000
 FRAME = 400
@@ -32,7 +32,7 @@ TAPER_POWERS: dict[Taper, float] = {"hanning": 1.0, "povey": 0.85}
 
 
 class FilterBank(torch.nn.Module):
-    """Log-mel filter bank of clips at 16 kHz: [n, samples] to [n, count_frames(samples), mels].
+    """Log-mel filter bank of clips at 16 kHz: [n, samples] to [n, frames, mels].
 
     Args:
         mels: number of triangles.
@@ -49,7 +49,20 @@ class FilterBank(torch.nn.Module):
         self._size = 2 ** math.ceil(math.log2(FRAME))
         hann = torch.hann_window(FRAME, periodic=False, dtype=torch.float64)
         self.register_buffer("_taper", (hann ** TAPER_POWERS[taper]).to(dtype))
-        self.register_buffer("_filters", mel_filters(mels, self._size).to(dtype).T.contiguous())
+        with warnings.catch_warnings():
+            # With 128 triangles the lowest hold no bin, as in training.
+            warnings.simplefilter("ignore", UserWarning)
+            filters = mel_filter_bank(
+                num_frequency_bins=self._size // 2 + 1,
+                num_mel_filters=mels,
+                min_frequency=LOWEST_FREQUENCY,
+                max_frequency=SAMPLE_RATE / 2,
+                sampling_rate=SAMPLE_RATE,
+                norm=None,
+                mel_scale="kaldi",
+                triangularize_in_mel_space=True,
+            )
+        self.register_buffer("_filters", torch.from_numpy(filters).to(dtype))
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
         """Log-mel spectrogram, float32 [n, frames, mels], of clips [n, samples] of a frame at least."""
@@ -108,51 +121,6 @@ class WindowedFilterBank(torch.nn.Module):
         return LogMelWindow((padded - self._mean) / (2 * self._std), frames)
 
 
-def count_frames(samples: int) -> int:
-    """Frames that lie wholly within a clip of `samples` samples."""
-    return max(0, (samples - FRAME) // HOP + 1)
-
-
-def check_length(samples: int, encoder: str, *, fewest: int = 1, most: int | None = None) -> None:
-    """Refuse clips that leave too few frames for a model, or more than it takes.
-
-    Args:
-        samples: length of the clips.
-        encoder: id of the encoder, for the message.
-        fewest: frames that the model needs.
-        most: frames that it takes; None for any number.
-
-    Raises:
-        ModelError: if they do.
-    """
-    shortest = FRAME + (fewest - 1) * HOP
-    if samples < shortest:
-        unit = "frame" if fewest == 1 else "patch"
-        raise ModelError(
-            f"clips of {samples} samples at {SAMPLE_RATE} Hz are shorter than one {unit} of '{encoder}' "
-            f"({shortest} samples)"
-        )
-    if most is not None and count_frames(samples) > most:
-        longest = FRAME + most * HOP - 1
-        raise ModelError(
-            f"clips last {samples / SAMPLE_RATE:g} s, but '{encoder}' takes {longest / SAMPLE_RATE:g} s at most and "
-            "would crop the rest; cut them before"
-        )
-
-
-def mel_filters(mels: int, size: int) -> torch.Tensor:
-    """Triangles of height 1, evenly spaced and straight-sided on the mel scale: float64 [mels, size // 2 + 1].
-
-    Args:
-        mels: number of triangles between 20 Hz and the Nyquist frequency.
-        size: length of the Fourier transform.
-    """
-    frequencies = torch.arange(size // 2 + 1, dtype=torch.float64) * SAMPLE_RATE / size
-    ends = _hz_to_mel(torch.tensor([LOWEST_FREQUENCY, SAMPLE_RATE / 2], dtype=torch.float64))
-    spacing = (ends[1] - ends[0]) / (mels + 1)
-    centres = ends[0] + spacing * torch.arange(1, mels + 1, dtype=torch.float64)
-    return (1 - (_hz_to_mel(frequencies) - centres[:, None]).abs() / spacing).clamp_min(0)
-
-
-def _hz_to_mel(frequencies: torch.Tensor) -> torch.Tensor:
-    return 1127 * torch.log1p(frequencies / 700)
+def shortest_clip(frames: int = 1) -> int:
+    """Samples of the shortest clip that has so many frames, each of which lies wholly within the clip."""
+    return FRAME + (frames - 1) * HOP

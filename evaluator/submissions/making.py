@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.evaluator.results.result import Model, Result, ResultError, SampleTable, load_result
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import Outputs
@@ -71,7 +71,7 @@ def make_submission(
         rounded = RoundedEmbeddings.of(opened.clip_ids, stored_embeddings(local, opened, store))
         files[EMBEDDINGS] = rounded.dumps()
         _check_size(path, len(files[EMBEDDINGS]))
-        computed, samples = rescored(result, opened, rounded.restored(), fit_device_of(device), progress)
+        computed, samples = rescored(result, opened, rounded.restored(), str(resolve_device(device)), progress)
         result = computed.model_copy(update={"versions": local.versions, "seconds": local.seconds})
     files |= {RESULT: result.dumps().encode(), SAMPLES: samples.dumps().encode()}
     try:
@@ -150,17 +150,6 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
     return opened.clip_outputs(content.embeddings)
 
 
-def fit_device_of(device: str | None) -> str:
-    """The torch device of fits: the one that is named, else CUDA where there is one, else the CPU.
-
-    Raises:
-        ModelError: torch knows no such device.
-    """
-    from audio_compositionality.encoders.inference import resolve_device
-
-    return str(resolve_device(device))
-
-
 def rescored(
     result: Result, opened: OpenedTask, embeddings: NDArray[np.floating], device: str, progress: bool
 ) -> tuple[Result, SampleTable]:
@@ -172,21 +161,18 @@ def rescored(
         result: that is computed again.
         opened: its task with the data.
         embeddings: of the clips of the task.
-        device: torch device of fits, see `fit_device_of`.
+        device: torch device of fits.
         progress: show bars of fits.
 
     Raises:
         ValueError, FloatingPointError: embeddings that cannot be scored.
     """
-    from audio_compositionality.evaluator.run.evaluate import make_result
+    from audio_compositionality.evaluator.run.evaluate import score_outputs
 
-    started = time.perf_counter()
-    scores = opened.score(Outputs(clips=embeddings), device, progress)
-    seconds = {"score": time.perf_counter() - started}
     ran_on = result.device.split(", fit on ")[0]
-    if any(measure.fitted for measure in opened.task.info.measures):
-        ran_on += f", fit on {device}"
-    samples = SampleTable(scores.ids, scores.columns)
-    computed = make_result(opened, scores, opened.samples, result.model.card(), samples, device=ran_on, seconds=seconds)
+    outputs, card = Outputs(clips=embeddings), result.model.card()
+    computed, samples = score_outputs(
+        opened, outputs, card, ran_on=ran_on, fit_device=device, progress=progress, seconds={}
+    )
     kept = ("precision_deviation", "skipped", "dataset", "date")
     return computed.model_copy(update={name: getattr(result, name) for name in kept}), samples

@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.evaluator.results.result import Result, SampleTable, load_result
 from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.support.text import shortened
 
 from .copies import Sketch, sketch_of
 from .differences import Difference, differences_of, sample_differences, sample_problem
-from .making import fit_device_of, rescored, stored_embeddings
+from .making import rescored, stored_embeddings
 from .rounded import clips_digest
 from .submission import Submission, claim_problem, open_result_task, outputs_problem, policy_problem, read_submission
 from .submission_files import digests_of
@@ -151,10 +152,10 @@ def _compared(
     progress: bool,
 ) -> Verification:
     """A claim with what was computed from embeddings [clips of the task, dim], and how far the two are apart."""
-    device = fit_device_of(device)
     result, info = claim.result, opened.task.info
+    fit_device = str(resolve_device(device))
     try:
-        recomputed, table = rescored(result, opened, embeddings, device, progress)
+        recomputed, table = rescored(result, opened, embeddings, fit_device, progress)
     except (FloatingPointError, ValueError) as error:
         return _with_problem(claim, f"its embeddings cannot be scored: {shortened(str(error), 300)}")
     problem = sample_problem(samples, table)

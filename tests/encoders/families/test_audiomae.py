@@ -97,3 +97,7 @@ def test_lengths_that_do_not_fit_the_window_are_refused(encoder: AudioMaeEncoder
         encoder.embed(np.zeros((1, 399)), 16_000)
     with pytest.raises(ValueError, match=r"clips last 11 s, but 'untrained:audiomae' takes 10.2649 s at most"):
         encoder.embed(np.zeros((1, 176_000)), 16_000)
+    longest = 400 + 1_024 * 160 - 1
+    assert encoder.prepare(np.zeros((1, longest)), 16_000).frames == 1_024
+    with pytest.raises(ValueError, match=r"clips last 10.265 s, but 'untrained:audiomae' takes 10.2649 s at most"):
+        encoder.prepare(np.zeros((1, longest + 1)), 16_000)
