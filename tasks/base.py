@@ -71,6 +71,8 @@ class TaskInfo:
         trusted: the measures that people are told to trust, and what an encoder that hears nothing but how much sounds
             reaches in each: a number, or the name of the measure that is the chance of it; None where hearing that much
             helps, so that the measure says nothing about it. Empty means that which it ranks by.
+        captions: what each clip of a row is, for people who listen to it, by its name; also of those that are derived.
+        derived: clips to listen to beside those that a model is given, sums of these by name: ``("B", "-A")``.
         warning: what a reader must know before believing the score; one or two sentences.
         citation: BibTeX.
         protocols: settings with which the task follows somebody's text to the letter, to be requested, by a name:
@@ -91,6 +93,8 @@ class TaskInfo:
     citation: str
     protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     trusted: Mapping[str, float | str | None] = field(default_factory=dict)
+    captions: Mapping[str, str] = field(default_factory=dict)
+    derived: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""
@@ -229,9 +233,10 @@ class Drawing:
         name: of its files.
         title: caption, one sentence.
         alternative: what it shows, for people who cannot see it.
-        columns: names of what it is drawn from, columns of samples or lists of `Scores.training`; it is left out
-            where a result has not all of them.
-        panel: draws one model's panel onto axes, from these and its measures.
+        columns: of the samples that it is drawn from; it is left out where a result has not all of them.
+        panel: draws one model's panel onto axes, from its columns and lists of `training` as arrays, and its measures.
+        training: names of lists of `Scores.training` that it is drawn from, likewise.
+        one: draws the same with one sample marked, by its place; None where no sample can be told from the others.
     """
 
     name: str
@@ -239,6 +244,8 @@ class Drawing:
     alternative: str
     columns: tuple[str, ...]
     panel: Callable[[Axes, Mapping[str, Floats], Mapping[str, Number]], None]
+    one: Callable[[Axes, Mapping[str, Floats], Mapping[str, Number], int], None] | None = None
+    training: tuple[str, ...] = ()
 
 
 class Task(Protocol):

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.lines import fit_line
-from audio_compositionality.evaluator.compare.loading import ComparedResult
 from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, Interval
 from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Drawing
@@ -216,10 +215,11 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
     places = {
         result.label: place
         for place, result in enumerate(comparison.results)
-        if set(drawing.columns) <= set(_drawn_from(result))
+        if set(drawing.columns) <= set(result.samples.columns) and set(drawing.training) <= set(result.result.training)
     }
     if not places:
-        raise FigureError(f"no result of {comparison.info.title} has what is drawn: {', '.join(drawing.columns)}")
+        names = (*drawing.columns, *drawing.training)
+        raise FigureError(f"no result of {comparison.info.title} has what is drawn: {', '.join(names)}")
     drawn = list(places)[:MOST_PANELS] if labels is None else list(labels)
     for label in drawn:
         if label not in places:
@@ -233,7 +233,8 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
         figure, panels = grid.draw()
         for axes, label, name in zip(panels, drawn, short_labels(drawn), strict=True):
             result = comparison.results[places[label]]
-            drawing.panel(axes, _drawn_from(result), result.result.measures)
+            fitted = {name: np.asarray(result.result.training[name], np.float64) for name in drawing.training}
+            drawing.panel(axes, {**result.samples.columns, **fitted}, result.result.measures)
             _title(axes, f"{title_lines(name, grid.panel_width)}\n{_score(comparison, places[label])}")
         handles, words = panels[0].get_legend_handles_labels()
         anchor = (0.5, foot / figure.get_figheight())
@@ -241,12 +242,6 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
         for line, note in enumerate(reversed(notes)):
             figure.text(0.1 / width, (0.05 + line * LINE) / figure.get_figheight(), note, fontsize=SMALLEST)
     return figure
-
-
-def _drawn_from(result: ComparedResult) -> dict[str, Floats]:
-    """The columns of samples of a result, and the lists of what was fitted."""
-    fitted = {name: np.asarray(values, np.float64) for name, values in result.result.training.items()}
-    return {**fitted, **result.samples.columns}
 
 
 def _panel_notes(comparison: Comparison, places: Sequence[str] | dict[str, int], drawn: Sequence[str]) -> str:

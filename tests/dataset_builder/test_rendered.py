@@ -14,7 +14,7 @@ def test_every_recipe_has_the_two_presets():
     for name in list_recipes():
         assert load_recipe(name).name == name
         assert {"mini", "full"} <= set(load_recipe(name).presets)
-    assert preset_names() == ("mini", "full")
+    assert preset_names() == ("mini", "full", "paper-mini", "paper-full")
 
 
 def test_an_unknown_name_gets_the_nearest(tmp_path, monkeypatch):

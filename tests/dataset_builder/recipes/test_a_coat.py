@@ -15,8 +15,23 @@ SOURCE = {"timbre_label": "a", "pitch_label": "b", "rate_label": "c", "amplitude
 
 
 def test_the_presets_have_the_sizes_that_are_documented():
-    assert {name: settings.quadruples for name, settings in RECIPE.presets.items()} == {"mini": 64, "full": 2_000}
+    sizes = {name: settings.quadruples for name, settings in RECIPE.presets.items()}
+    assert sizes == {"mini": 64, "full": 2_000, "paper-mini": 64, "paper-full": 2_000}
     assert {settings.quadruple_candidates for settings in RECIPE.presets.values()} == {50_000}
+
+
+@pytest.mark.parametrize("size", ["mini", "full"])
+def test_the_presets_after_the_papers_letter_differ_in_onset_and_level_alone(size):
+    letter = dataclasses.replace(RECIPE.presets[size], onset="locked", level="clip")
+    assert RECIPE.presets[f"paper-{size}"] == letter
+    assert letter.values() != RECIPE.presets[size].values()
+
+
+def test_after_the_papers_letter_every_source_starts_at_once_and_the_quadruples_are_the_same():
+    ours, letter = (RECIPE.render(RECIPE.presets[name]) for name in ("mini", "paper-mini"))
+    assert [row["metadata"] for row in letter.rows] == [row["metadata"] for row in ours.rows]
+    assert not any(onset for row in letter.rows for part in row["onsets"].values() for onset in part)
+    assert any(onset for row in ours.rows for part in row["onsets"].values() for onset in part)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,16 @@ SOURCE = {"timbre_label": "a", "pitch_label": "b", "rate_label": "c", "amplitude
 
 def test_the_presets_have_the_sizes_that_are_documented():
     sizes = {name: list(settings.split_sizes.values()) for name, settings in RECIPE.presets.items()}
-    assert sizes == {"mini": [512, 64, 64], "full": [8_000, 1_000, 1_000]}
+    mini, full = [512, 64, 64], [8_000, 1_000, 1_000]
+    assert sizes == {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
     assert {settings.scene_candidates for settings in RECIPE.presets.values()} == {150_000}
+
+
+@pytest.mark.parametrize("size", ["mini", "full"])
+def test_the_presets_after_the_papers_letter_differ_in_onset_alone(size):
+    letter = dataclasses.replace(RECIPE.presets[size], onset="locked")
+    assert RECIPE.presets[f"paper-{size}"] == letter
+    assert letter.values() != RECIPE.presets[size].values()
 
 
 @pytest.mark.parametrize("changes", [{"test_scenes": 0}, {"train_scenes": 149_000}])

@@ -1,0 +1,68 @@
+"""Protocols: settings with which tasks follow somebody's text to the letter."""
+
+import pytest
+
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.tasks.a_tre import TASK as A_TRE
+from audio_compositionality.tasks.base import TaskError
+from audio_compositionality.tasks.registry import list_tasks, load_task
+
+SOURCE = {"timbre_label": "bell", "pitch_label": "low", "rate_label": "slow", "amplitude_label": "soft"}
+POST_NORM = {"layer": "post-norm", "width": 2048, "dropout": 0.1}
+
+
+def scenes(training):
+    return [
+        {"id": f"{split}-{number}", "split": split, "metadata": [SOURCE]}
+        for split, count in (("train", training), ("validation", 1), ("test", 1))
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("task", list_tasks(), ids=lambda task: task.info.name)
+def test_every_protocol_has_presets_of_the_tasks_recipe_and_settings_that_it_takes(task):
+    presets = load_recipe(task.info.recipe).presets
+    for name, settings in task.info.protocols.items():
+        assert {f"{name}-mini", f"{name}-full"} <= set(presets)
+        rows = load_recipe(task.info.recipe).render(presets[f"{name}-mini"]).rows
+        stated = task.settings(rows, settings)
+        assert set(settings) <= set(stated)
+        assert task.settings(rows, stated) == stated
+
+
+def test_the_papers_protocol_is_that_of_both_tasks_of_the_paper():
+    assert {name for name in ("a_coat", "a_tre") if "paper" in load_task(name).info.protocols} == {"a_coat", "a_tre"}
+
+
+@pytest.mark.parametrize(("training", "epoch"), [(512, 8), (8_000, 125)])
+def test_the_papers_a_tre_has_20_epochs_validated_after_each_and_one_seed(training, epoch):
+    settings = A_TRE.settings(scenes(training), A_TRE.info.protocols["paper"])
+    assert settings == {"seeds": [0], "max_steps": 20 * epoch, "validate_every": epoch, **POST_NORM}
+
+
+def test_what_is_requested_beside_the_protocol_is_taken():
+    requested = {"layer": "post-norm", "seeds": 2, "dropout": 0, "width": 8, "validate_every": 3, "max_steps": 5}
+    assert A_TRE.settings(scenes(512), requested) == {**requested, "seeds": [0, 1]}
+
+
+def test_the_projects_own_settings_are_what_they_were():
+    assert A_TRE.settings(scenes(512), {}) == {"seeds": [0, 1, 2], "max_steps": 600}
+    assert A_TRE.settings(scenes(8_000), {}) == {"seeds": [0, 1, 2], "max_steps": 2_500}
+    ours = {"seeds": [0, 1, 2], "max_steps": 600, "layer": "pre-norm"}
+    assert A_TRE.settings(scenes(512), {"layer": "pre-norm"}) == ours
+
+
+@pytest.mark.parametrize(
+    ("requested", "message"),
+    [
+        ({"layer": "postnorm"}, "layer is 'postnorm'; .*post-norm"),
+        ({"layer": "post-norm", "width": 0}, "width is 0; it must be a whole number from 1 on"),
+        ({"layer": "post-norm", "width": True}, "width is True"),
+        ({"layer": "post-norm", "validate_every": 1.5}, r"validate_every is 1\.5"),
+        ({"layer": "post-norm", "dropout": 1}, "dropout is 1; it is a rate"),
+        ({"layer": "post-norm", "dropout": "x"}, "dropout is 'x'; it is a rate"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(requested, message):
+    with pytest.raises(TaskError, match=message):
+        A_TRE.settings(scenes(512), requested)
