@@ -15,7 +15,7 @@ from audio_compositionality.encoders.protocols import AudioEncoder
 from . import scenes
 from .base import Drawing, Inputs, Measure, Outputs, Samples, Scores, TaskError, TaskInfo
 from .metric_files import describe_metric
-from .step_plane import STEP_COLUMNS, draw_panel, step_plane
+from .step_plane import STEP_COLUMNS, draw_one, draw_panel, step_plane
 
 _METRIC = describe_metric("a_coat")
 
@@ -46,6 +46,14 @@ class ACoat:
         measures=(*_METRIC.measures, *_STEP_VARIANCES),
         ranks_by="adjusted",
         trusted={"adjusted": 0.0, "top1": "top1_chance"},
+        captions={
+            "A": "one scene",
+            "B": "A and the added sources T",
+            "C": "another scene",
+            "D": "C and the same T",
+            "T alone": "B − A, which are the samples of D − C as well",
+        },
+        derived={"T alone": ("B", "-A")},
         warning=(
             "A high score alone is no evidence of learned composition: an encoder that answers every added source with "
             "one step towards more energy scores high. Adjusted and top-1 show that; an untrained network and log-mel "
@@ -61,6 +69,7 @@ class ACoat:
             alternative="The steps of the quadruples on their first two principal axes, a panel a model.",
             columns=STEP_COLUMNS,
             panel=draw_panel,
+            one=draw_one,
         ),
     )
 

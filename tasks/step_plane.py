@@ -107,6 +107,34 @@ def draw_panel(axes: Axes, columns: Mapping[str, NDArray[np.float64]], measures:
         first, second = steps[joined].T
         points = axes.scatter(first, second, s=6, c=colour, marker=marker, linewidths=0, label=label, zorder=3)
         points.set_rasterized(True)
+    _finish(axes, measures)
+
+
+def draw_one(
+    axes: Axes, columns: Mapping[str, NDArray[np.float64]], measures: Mapping[str, Number], sample: int
+) -> None:
+    """Draw the two steps of one quadruple as arrows from the mean of all steps, over all steps of one model.
+
+    Args:
+        axes: an empty panel.
+        columns: `STEP_COLUMNS`, each [n].
+        measures: with ``step_variance_1`` and ``step_variance_2``.
+        sample: place of the quadruple.
+    """
+    points = [np.concatenate([columns[f"ab_{axis}"], columns[f"cd_{axis}"]]) for axis in (1, 2)]
+    axes.plot(*points, ".", color="#BBBBBB", markersize=2, markeredgewidth=0, rasterized=True)
+    # Blue and orange of Okabe and Ito 2008, "Color universal design".
+    for name, colour, style, label in (("ab", "#0072B2", "-", "B − A"), ("cd", "#E69F00", "--", "D − C")):
+        end = (columns[f"{name}_1"][sample], columns[f"{name}_2"][sample])
+        arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.4, "linestyle": style, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", end, (0, 0), arrowprops=arrow)
+        axes.plot([], [], style, color=colour, label=label)
+    axes.plot(0, 0, "+", color="#555555", markersize=4)
+    _finish(axes, measures)
+
+
+def _finish(axes: Axes, measures: Mapping[str, Number]) -> None:
+    """One scale for both axes, and their shares of the steps' variance beside them."""
     axes.set_aspect("equal", adjustable="datalim")
     shares = [measures.get(f"step_variance_{number}") or 0.0 for number in (1, 2)]
     labels = [f"axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]

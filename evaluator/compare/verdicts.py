@@ -178,7 +178,9 @@ def _twin_question(comparison: Comparison, place: int) -> Question:
     if not twins:
         sentence = "No untrained twin is among the results: an untrained network may score as high."
         return Question("twin", QUESTIONS["twin"], Answer.UNKNOWN, sentence, ())
-    return _of_checks("twin", QUESTIONS["twin"], [_against(comparison, place, twin, "its untrained twin") for twin in twins])
+    return _of_checks(
+        "twin", QUESTIONS["twin"], [_against(comparison, place, twin, "its untrained twin") for twin in twins]
+    )
 
 
 def _description_question(comparison: Comparison, place: int) -> Question:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 from tqdm.auto import tqdm
 
@@ -18,6 +19,9 @@ from .figures import diversity_panels, score_boxes, task_panels
 from .files import save_figure
 from .kinds import FigureError, measure_name
 from .pairs import significance_map
+
+FEW_VALUES = 6
+"""A measure with no more values is one of hits and misses, shared among ties or averaged over fits."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +46,18 @@ def described_figures(comparison: Comparison) -> Iterator[Described]:
     info, m = comparison.info, len(comparison.results)
     of_models = "1 model" if m == 1 else f"{m} models"
     of_samples = f"{len(comparison.ids):,} {info.samples}"
-    for name, view in comparison.views.items():
-        title = measure_name(comparison, view.measure)
-        yield Described(
-            f"score_boxes-{name}",
-            partial(score_boxes, comparison, name),
-            f"Box plots of {title} over {of_samples}, one for each of {of_models}, the highest mean first.",
-            f"{title} of each sample, by model. Boxes span the quartiles, notches the 95 % interval of the median; the "
-            "diamond is the mean with its interval.",
-        )
+    for view in comparison.recommended:
+        name, title = view.measure.name, measure_name(comparison, view.measure)
+        # A hit or a miss has neither quartiles nor a line.
+        is_graded = any(len(np.unique(column)) > FEW_VALUES for column in view.values.T)
+        if is_graded:
+            yield Described(
+                f"score_boxes-{name}",
+                partial(score_boxes, comparison, name),
+                f"Box plots of {title} over {of_samples}, one for each of {of_models}, the highest mean first.",
+                f"{title} of each sample, by model. Boxes span the quartiles, notches the 95 % interval of the median; "
+                "the diamond is the mean with its interval.",
+            )
         if m > 1:
             yield Described(
                 f"significance_map-{name}",
@@ -59,7 +66,7 @@ def described_figures(comparison: Comparison) -> Iterator[Described]:
                 f"Paired differences in {title} between every two models, and whether the corrected tests tell them "
                 "apart.",
             )
-        if comparison.samples is None or comparison.samples.diversity:
+        if is_graded and (comparison.samples is None or comparison.samples.diversity):
             yield Described(
                 f"diversity_panels-{name}",
                 partial(diversity_panels, comparison, name),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import soundfile
@@ -40,6 +40,7 @@ class HeardClip:
 
     Attributes:
         name: its name in its row.
+        caption: what it is, for people; empty where the task does not say.
         audio: MP3; empty where the clip cannot be used.
         spectrogram: PNG; empty likewise.
         seconds: what of the clip `audio` holds.
@@ -48,6 +49,7 @@ class HeardClip:
     """
 
     name: str
+    caption: str
     audio: bytes
     spectrogram: bytes
     seconds: float
@@ -144,7 +146,20 @@ def _clips(
     numbers = [places[id] for id in ids]
     wanted = range(min(numbers), max(numbers) + 1) if numbers else range(0)
     clips = {clip.id: clip for clip in configuration.clips(wanted, keep_invalid=True)}
-    return tuple(clips[id] for id in ids)
+    given = {id: clips[id] for id in ids}
+    derived = [_derived(name, terms, given, row["id"]) for name, terms in comparison.info.derived.items()]
+    return (*given.values(), *derived)
+
+
+def _derived(name: str, terms: Sequence[str], clips: Mapping[str, Clip], row: str) -> Clip:
+    """The sum of clips of a row; see `TaskInfo.derived`."""
+    parts = [clips[f"{row}/{term.removeprefix('-')}"] for term in terms]
+    problem = next((part.problem for part in parts if part.problem is not None), None)
+    if problem is not None:
+        return replace(parts[0], id=f"{row}/{name}", problem=problem)
+    signs = [-1.0 if term.startswith("-") else 1.0 for term in terms]
+    waveform = np.sum([sign * part.waveform for sign, part in zip(signs, parts, strict=True)], axis=0)
+    return replace(parts[0], id=f"{row}/{name}", waveform=np.clip(waveform, -1, 1).astype(np.float32))
 
 
 def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator[HeardSample]:
@@ -163,7 +178,7 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
             labels=tuple(dict.fromkeys(label for things in contents.values() for thing in things for label in thing)),
             contents=contents,
             scores=_score_table(comparison, index),
-            clips=tuple(_heard(clip, *next(encoded)) for clip in sample.clips),
+            clips=tuple(_heard(clip, comparison.info.captions, *next(encoded)) for clip in sample.clips),
         )
 
 
@@ -212,10 +227,11 @@ def encode_mp3(waveform: NDArray[np.float32], sample_rate: int) -> bytes:
     return file.getvalue()
 
 
-def _heard(clip: Clip, audio: bytes, seconds: float) -> HeardClip:
+def _heard(clip: Clip, captions: Mapping[str, str], audio: bytes, seconds: float) -> HeardClip:
     name = clip.id.rsplit("/", 1)[-1]
+    caption = captions.get(name, "")
     if clip.problem is not None:
-        return HeardClip(name, b"", b"", 0.0, False, clip.problem)
+        return HeardClip(name, caption, b"", b"", 0.0, False, clip.problem)
     picture = spectrogram_png(clip.waveform[: round(LONGEST_PLAYED * clip.sample_rate)], clip.sample_rate)
     is_cut = round(seconds * clip.sample_rate) < len(clip.waveform)
-    return HeardClip(name, audio, picture, seconds, is_cut, None)
+    return HeardClip(name, caption, audio, picture, seconds, is_cut, None)

@@ -27,10 +27,12 @@ from audio_compositionality.evaluator.compare.comparison import Comparison, comp
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
 from audio_compositionality.evaluator.compare.lines import MIN_CLUSTERS
 from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, RESAMPLES
+from audio_compositionality.evaluator.compare.summary import summary_table, verdict_table
+from audio_compositionality.evaluator.compare.verdicts import MATTERS, QUESTIONS, ModelVerdict, model_verdicts
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
-from audio_compositionality.support.table import Cell, Column, cell_text
+from audio_compositionality.support.table import Cell, Column, cell_text, to_latex, to_markdown
 from audio_compositionality.support.text import listed, number_text, plain, shortened
 
 from .facts import LONGEST_TEXT, counted, fact_tables
@@ -81,8 +83,9 @@ def write_report(
         raise InputError(f"{out} is a folder; give the report the name of a file, such as {out / 'report.html'}")
     comparisons = compare_results(results, data=data)
     with tqdm(total=len(comparisons) * STEPS + 1, desc="report", unit="step", disable=not progress) as bar:
-        sections = page_sections(comparisons, model, None if figures is None else Path(figures), bar)
-        page = _page(sections, comparisons, command)
+        judged = model_verdicts(comparisons)
+        sections = page_sections(comparisons, judged, model, None if figures is None else Path(figures), bar)
+        page = _page(sections, judged, comparisons, command)
         bar.update()
     size = len(page.encode())
     if size > MOST_BYTES:
@@ -91,12 +94,19 @@ def write_report(
     return out
 
 
-def _page(sections: Sequence[Section], comparisons: Sequence[Comparison], command: str | None) -> str:
+def _page(
+    sections: Sequence[Section], judged: Sequence[ModelVerdict], comparisons: Sequence[Comparison], command: str | None
+) -> str:
     """The page; its clips are cut where it would be larger than MOST_BYTES."""
     template = _environment().get_template("report.html")
     tasks = {comparison.info.name: comparison.info for comparison in comparisons}
     facts = {
         "sections": sections,
+        "judged": judged,
+        "verdict_table": verdict_table(judged),
+        "summary_table": summary_table(comparisons),
+        "evident": [verdict.label for verdict in judged if verdict.is_evidence],
+        "questions": QUESTIONS,
         "summary": _summary(comparisons),
         "tasks": list(tasks.values()),
         "warnings": list(dict.fromkeys(info.warning for info in tasks.values())),
@@ -155,6 +165,7 @@ def _environment() -> jinja2.Environment:
         min_clusters=MIN_CLUSTERS,
         playback_gain=PLAYBACK_GAIN,
         resamples=RESAMPLES,
+        matters=MATTERS,
     )
     environment.filters.update(
         base64=_base64,
@@ -162,6 +173,8 @@ def _environment() -> jinja2.Environment:
         number=_number,
         shortened=_shortened,
         shown_in=_shown_in,
+        latex=lambda table: _lines(to_latex(table)),
+        markdown=lambda table: _lines(to_markdown(table)),
         key=_key,
         lines=_lines,
     )

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.diversity import diversity
 from audio_compositionality.evaluator.compare.kinds import ModelKind
+from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import (
     attribute_table,
     group_tables,
@@ -22,17 +24,19 @@ from audio_compositionality.evaluator.compare.tables import (
     slope_table,
     versioned_title,
 )
+from audio_compositionality.evaluator.compare.verdicts import ModelVerdict, leading_sentences
 from audio_compositionality.evaluator.figures.catalogue import described_figures, file_prefix
 from audio_compositionality.evaluator.figures.files import figure_svg, save_figure
 from audio_compositionality.evaluator.figures.kinds import FigureError
 from audio_compositionality.evaluator.figures.layout import COLUMN
+from audio_compositionality.evaluator.figures.one_sample import sample_panels
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import Table
 from audio_compositionality.support.text import listed, nearest, shortened
 
 from .facts import LONGEST_TEXT
-from .leaders import Leader, leaders
 from .listening import ChosenSample, choose_samples
+from .overview import Overview, overviews
 
 MOST_PAIRS = 500
 """Paired tests that a page lists, those of 32 models; CSV and JSON have all."""
@@ -59,7 +63,9 @@ class Section:
         name: of the section in the page's addresses.
         title: task and data.
         comparison: which one.
-        leaders: the model with the highest mean of each measure by sample.
+        leads: which model is ahead, in sentences; empty where that says nothing.
+        overviews: the picture of each measure to trust.
+        short: the table of the measures to trust.
         scores: the table of all shown measures.
         pairs: the paired tests, a table a measure.
         pictures: the figures.
@@ -67,13 +73,16 @@ class Section:
         diversity: what is known of diversity and groups.
         chosen_by: in words, whose score the samples are chosen by.
         samples: those that can be listened to.
+        steps: the task's own figures with the first of them marked.
         silent: why there are none.
     """
 
     name: str
     title: str
     comparison: Comparison
-    leaders: tuple[Leader, ...]
+    leads: tuple[str, ...]
+    overviews: tuple[Overview, ...]
+    short: Table
     scores: Table
     pairs: tuple[Table, ...]
     pictures: tuple[Picture, ...]
@@ -81,13 +90,18 @@ class Section:
     diversity: tuple[Table, ...]
     chosen_by: str
     samples: tuple[ChosenSample, ...]
+    steps: tuple[Picture, ...]
     silent: str | None
 
 
 def page_sections(
-    comparisons: Sequence[Comparison], model: str | None, folder: Path | None, bar: tqdm[Any]
+    comparisons: Sequence[Comparison],
+    judged: Sequence[ModelVerdict],
+    model: str | None,
+    folder: Path | None,
+    bar: tqdm[Any],
 ) -> list[Section]:
-    """The sections of a page; arguments as `write_report` has them.
+    """The sections of a page; arguments as `write_report` has them, `judged` the verdicts of all models.
 
     Raises:
         InputError: there is no result of `model`.
@@ -95,6 +109,7 @@ def page_sections(
     names = {name for c in comparisons for result in c.results for name in (result.label, result.result.model.id)}
     if model is not None and model not in names:
         raise InputError(f"there is no result of the model {model!r}; {nearest(model, sorted(names))}")
+    evident = {verdict.label for verdict in judged if verdict.is_evidence}
     sections = []
     for number, comparison in enumerate(comparisons, 1):
         title = title_of(comparison, comparisons)
@@ -102,8 +117,7 @@ def page_sections(
         chosen_by, places = _chosen_by(comparison, model)
         samples = _samples(comparison, places)
         bar.update()
-        scores = score_table(comparison)
-        pairs = tuple(pair_table(comparison, view, MOST_PAIRS) for view in comparison.views.values())
+        pairs = tuple(pair_table(comparison, view, MOST_PAIRS) for view in comparison.recommended)
         tables = tuple(_diversity_tables(comparison))
         bar.update()
         drawn = list(_pictures(comparison, file_prefix(comparison, comparisons), folder))
@@ -113,14 +127,17 @@ def page_sections(
                 name=f"{comparison.info.name}-{number}",
                 title=title,
                 comparison=comparison,
-                leaders=leaders(comparison),
-                scores=scores,
+                leads=tuple(leading_sentences(comparison, evident)),
+                overviews=tuple(overviews(comparison)),
+                short=short_table(comparison),
+                scores=score_table(comparison),
                 pairs=pairs if len(comparison.results) > 1 else (),
                 pictures=tuple(picture for picture in drawn if isinstance(picture, Picture)),
                 undrawn=tuple(dict.fromkeys(picture for picture in drawn if isinstance(picture, str))),
                 diversity=tables,
                 chosen_by=chosen_by,
                 samples=() if isinstance(samples, str) else tuple(samples),
+                steps=() if isinstance(samples, str) or not samples else tuple(_marked(samples[0], places)),
                 silent=samples if isinstance(samples, str) else None,
             )
         )
@@ -153,7 +170,7 @@ def _chosen_by(comparison: Comparison, model: str | None) -> tuple[str, list[int
 
 def _samples(comparison: Comparison, places: Sequence[int]) -> list[ChosenSample] | str:
     """The samples that are heard, or why there are none."""
-    view = next(iter(comparison.views.values()), None)
+    view = next(iter(comparison.recommended), None)
     if view is None:
         return "no measure is stated by sample"
     try:
@@ -163,7 +180,8 @@ def _samples(comparison: Comparison, places: Sequence[int]) -> list[ChosenSample
 
 
 def _diversity_tables(comparison: Comparison) -> Iterator[Table]:
-    for name in comparison.views:
+    for view in comparison.recommended:
+        name = view.measure.name
         slopes = diversity(comparison, name)
         if slopes is None:
             continue
@@ -183,6 +201,26 @@ def _pictures(comparison: Comparison, prefix: str, folder: Path | None) -> Itera
             continue
         if folder is not None:
             save_figure(figure, folder / f"{prefix}-{described.name}")
-        encoded = base64.b64encode(figure_svg(figure).encode()).decode()
-        wide = figure.get_figwidth() > COLUMN
-        yield Picture(f"data:image/svg+xml;base64,{encoded}", described.alternative, described.caption, wide)
+        yield _picture(figure, described.alternative, described.caption)
+
+
+def _picture(figure: Figure, alternative: str, caption: str) -> Picture:
+    encoded = base64.b64encode(figure_svg(figure).encode()).decode()
+    return Picture(f"data:image/svg+xml;base64,{encoded}", alternative, caption, figure.get_figwidth() > COLUMN)
+
+
+def _marked(sample: ChosenSample, places: Sequence[int]) -> Iterator[Picture]:
+    """The task's own figures with a sample marked, of the models that it was chosen by."""
+    comparison = sample.comparison
+    for drawing in comparison.task.drawings:
+        if drawing.one is None:
+            continue
+        try:
+            figure = sample_panels(comparison, drawing, sample.index, places[:MOST_MARKED])
+        except FigureError:
+            continue
+        yield _picture(figure, f"{drawing.alternative} The sample that can be heard is marked.", drawing.title)
+
+
+MOST_MARKED = 4
+"""Models in the figure of one sample."""

@@ -49,6 +49,79 @@ for (const table of document.querySelectorAll("table.sortable")) {
 
 document.getElementById("sortable").hidden = false;
 
+// Explanations of headings, when they are pointed at or focused; Escape closes them. Without script they are titles.
+
+const tip = document.getElementById("tip");
+
+function explain(header) {
+  tip.textContent = header.dataset.meaning;
+  tip.hidden = false;
+  const box = header.getBoundingClientRect();
+  const left = Math.min(box.left, document.documentElement.clientWidth - tip.offsetWidth - 8);
+  const below = box.bottom + 6 + tip.offsetHeight < innerHeight;
+  tip.style.left = `${Math.max(8, left)}px`;
+  tip.style.top = `${below ? box.bottom + 6 : box.top - tip.offsetHeight - 6}px`;
+}
+
+function stopExplaining() {
+  tip.hidden = true;
+}
+
+for (const header of document.querySelectorAll("th[title]")) {
+  header.dataset.meaning = header.title;
+  header.removeAttribute("title");
+  header.querySelector("button")?.setAttribute("aria-description", header.dataset.meaning);
+  for (const kind of ["mouseenter", "focusin"]) header.addEventListener(kind, () => explain(header));
+  for (const kind of ["mouseleave", "focusout"]) header.addEventListener(kind, stopExplaining);
+}
+addEventListener("keydown", (event) => event.key === "Escape" && stopExplaining());
+addEventListener("scroll", stopExplaining, { capture: true, passive: true });
+
+// Tables as LaTeX and Markdown.
+
+function copyBySelection(text) {
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done;
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyBySelection(text);
+  }
+}
+
+for (const buttons of document.querySelectorAll(".copy")) {
+  buttons.hidden = false;
+  for (const button of buttons.querySelectorAll("button")) {
+    let source = buttons;
+    while (!source.classList.contains(button.dataset.form)) source = source.nextElementSibling;
+    const words = button.textContent;
+    button.addEventListener("click", async () => {
+      button.textContent = (await copy(source.textContent)) ? "Copied" : "Not copied: the browser forbids it";
+      setTimeout(() => { button.textContent = words; }, 2000);
+    });
+  }
+}
+
+// What is pointed at is opened.
+
+function openTarget() {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const details = target && (target.closest("details") ?? target.parentElement.querySelector(":scope > details"));
+  if (details && target.id !== "answer" && target.id !== "scores" && target.id !== "listen") details.open = true;
+}
+
+addEventListener("hashchange", openTarget);
+openTarget();
+
 // One player at a time.
 
 document.addEventListener(

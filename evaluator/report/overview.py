@@ -1,0 +1,137 @@
+"""The picture of the first screen: each model, its untrained twin and the baselines on one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.ticker import MaxNLocator
+
+from audio_compositionality.evaluator.compare.comparison import Comparison, View
+from audio_compositionality.evaluator.compare.kinds import ModelKind
+from audio_compositionality.evaluator.compare.tables import interval_text, view_title
+from audio_compositionality.evaluator.compare.verdicts import descriptions_in, twins_of
+from audio_compositionality.evaluator.figures.layout import short_label
+from audio_compositionality.support.text import number_text
+
+MOST_LINES = 12
+"""Models of a picture, the highest first; tables have all."""
+
+LONGEST_NAME = 26
+"""Characters of a name above its line, which fit a phone beside a score with its interval."""
+
+EDGE = 2.0
+"""Percent of the width that stay free on either side."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point on a line.
+
+    Attributes:
+        kind: ``model``, ``twin``, ``description`` or ``baseline``.
+        name: of the model.
+        text: its score, in words.
+        x: percent of the width.
+        low, high: ends of its interval, likewise; equal to `x` where there is none.
+    """
+
+    kind: str
+    name: str
+    text: str
+    x: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """A model beside what it has to be above.
+
+    Attributes:
+        name: of the model, shortened.
+        text: its score.
+        zone: percent of the width up to which a score is reached without learning; None where nothing tells.
+        marks: the model's own last, so that it lies above the others.
+    """
+
+    name: str
+    text: str
+    zone: float | None
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The picture of one measure.
+
+    Attributes:
+        title: task and measure.
+        meaning: of the measure.
+        lines: one a model.
+        ticks: of the axis: percent and number.
+        left_out: models that have no line.
+        alternative: all of it in words.
+    """
+
+    title: str
+    meaning: str
+    lines: tuple[Line, ...]
+    ticks: tuple[tuple[float, str], ...]
+    left_out: int
+    alternative: str
+
+
+def overviews(comparison: Comparison) -> list[Overview]:
+    """One for each measure to trust that is known by sample."""
+    return [_overview(comparison, view) for view in comparison.recommended]
+
+
+def _overview(comparison: Comparison, view: View) -> Overview:
+    trained = [k for k, result in enumerate(comparison.results) if result.kind is ModelKind.TRAINED]
+    places = sorted(trained or range(len(comparison.results)), key=lambda k: -float(view.means[k]))
+    ends = [end for k, interval in enumerate(view.intervals) for end in interval or (float(view.means[k]),)]
+    low, high = min(0.0, *ends, *view.means.tolist()), max(0.0, *ends, *view.means.tolist())
+    scale = _Scale(low, high if high > low else low + 1.0)
+    lines = tuple(_line(comparison, view, place, scale) for place in places[:MOST_LINES])
+    steps = MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(scale.low, scale.high)
+    ticks = tuple((scale.at(t), f"{t:.4g}".replace("-", "−")) for t in steps.tolist() if scale.low <= t <= scale.high)
+    title = view_title(comparison, view.measure.name)
+    words = "; ".join(_words(line) for line in lines)
+    return Overview(title, view.measure.meaning, lines, ticks, len(places) - len(lines), f"{title}. {words}.")
+
+
+@dataclass(frozen=True)
+class _Scale:
+    low: float
+    high: float
+
+    def at(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return round(EDGE + (100 - 2 * EDGE) * share, 2)
+
+
+def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Line:
+    is_trained = comparison.results[place].kind is ModelKind.TRAINED
+    twins, descriptions = (twins_of(comparison, place), descriptions_in(comparison)) if is_trained else ([], [])
+    rest = [
+        k
+        for k, result in enumerate(comparison.results)
+        if is_trained and result.kind is ModelKind.BASELINE and k not in descriptions
+    ]
+    kinds = (("baseline", rest), ("description", descriptions), ("twin", twins), ("model", [place]))
+    marks = tuple(_mark(view, k, kind, scale) for kind, members in kinds for k in members)
+    reached = [mark.high for mark in marks if mark.kind in ("twin", "description")]
+    return Line(short_label(view.labels[place], LONGEST_NAME), marks[-1].text, max(reached) if reached else None, marks)
+
+
+def _mark(view: View, place: int, kind: str, scale: _Scale) -> Mark:
+    mean, interval = float(view.means[place]), view.intervals[place]
+    low, high = interval or (mean, mean)
+    text = f"{number_text(mean, view.measure.digits, minus='−')} {interval_text(interval, 2)}".strip()
+    return Mark(kind, view.labels[place], text, scale.at(mean), scale.at(low), scale.at(high))
+
+
+def _words(line: Line) -> str:
+    names: Sequence[Mark] = line.marks[::-1]
+    return ", ".join(f"{short_label(mark.name)} {mark.text}" for mark in names)
