@@ -12,6 +12,7 @@ _ONSETS = {
 CITATION = """\
 ```bibtex
 @inproceedings{audio_compositionality_2026,
+  author        = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
   title         = {Evaluating Compositional Structure in Audio Representations},
   booktitle     = {Proc. ICASSP},
   year          = {2026},
