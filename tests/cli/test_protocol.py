@@ -1,0 +1,69 @@
+"""``--protocol``: which data and settings it becomes."""
+
+import pytest
+
+from audio_compositionality.dataset_builder import build, rendered
+from audio_compositionality.tasks.registry import load_task
+
+LOG_MEL = "log-mel-statistics"
+POST_NORM = {"layer": "post-norm"}
+
+
+@pytest.fixture
+def evaluated(monkeypatch):
+    """What a command hands to the evaluator, which does nothing."""
+    calls = []
+
+    def evaluate_models(models, data, tasks, options, *, on_result=None):
+        calls.append((data.source, options.settings))
+        return []
+
+    monkeypatch.setattr("audio_compositionality.evaluator.run.evaluate.evaluate_models", evaluate_models)
+    monkeypatch.setattr(
+        "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options: name
+    )
+    return calls
+
+
+def test_run_takes_the_preset_and_the_settings_of_the_protocol(evaluated, run, tmp_path, capsys):
+    assert run("run", "--protocol", "paper", "--out", tmp_path) == 0
+    assert "on the preset paper-mini" in capsys.readouterr().out
+    assert run("run", "--protocol", "paper", "--tasks", "a_coat", "--out", tmp_path) == 0
+    assert evaluated == [("paper-mini", {"seeds": [0], **POST_NORM}), ("paper-mini", {})]
+
+
+@pytest.mark.parametrize("preset", ["mini", "paper-mini"])
+def test_evaluate_takes_them_and_what_is_asked_for_beside_them(evaluated, run, tmp_path, preset):
+    arguments = ("evaluate", LOG_MEL, "--preset", preset, "--out", tmp_path)
+    assert run(*arguments, "--protocol", "paper") == 0
+    assert run(*arguments, "--protocol", "paper", "--seeds", 2) == 0
+    assert run(*arguments) == 0
+    assert evaluated == [("paper-mini", POST_NORM), ("paper-mini", {"seeds": [0, 1], **POST_NORM}), (preset, {})]
+
+
+def test_evaluate_takes_the_settings_for_data_of_ones_own(evaluated, run, tmp_path, folder):
+    assert run("evaluate", LOG_MEL, "--data", folder, "--protocol", "paper", "--out", tmp_path) == 0
+    assert evaluated == [(str(folder), POST_NORM)]
+
+
+def test_a_protocol_that_no_task_has_is_refused_by_name(evaluated, run, folder, tmp_path, capsys):
+    for arguments in (["--data", folder], []):
+        assert run("evaluate", LOG_MEL, *arguments, "--protocol", "papr", "--out", tmp_path) == 2
+        assert "paper" in capsys.readouterr().err
+    assert evaluated == []
+
+
+def test_build_writes_the_preset_of_the_protocol(run, tmp_path, monkeypatch):
+    built = []
+    monkeypatch.setattr(build, "build_dataset", lambda data, out, **_: built.append(data) or out)
+    assert run("build", "--protocol", "paper", "--out", tmp_path / "x") == 0
+    (data,) = built
+    assert data.settings == rendered.rendered_preset("paper-mini").settings
+    assert {settings.onset for settings in data.settings.values()} == {"locked"}
+
+
+def test_its_settings_are_not_those_of_a_submission(small_data):
+    """The board has the project's own settings alone."""
+    task = load_task("a_tre")
+    rows = small_data.configuration("a_tre").rows
+    assert task.settings(rows, task.info.protocols["paper"]) != task.settings(rows, {})
