@@ -129,7 +129,7 @@ def test_results_are_written_read_back_and_not_computed_twice(small_data, tmp_pa
         assert stored == result
         assert len(samples.ids) == result.n
         assert result.fingerprint == small_data.configuration(task.info.recipe).fingerprint
-    assert list(samples.columns) == ["score", "score_centred"]
+    assert list(samples.columns) == ["score", "score_centred", "score_top1"]
     rows = small_data.configuration("a_tre").rows
     assert samples.ids == tuple(row["id"] for row in rows if row["split"] == "test")
     again = BandEnergies()
@@ -143,7 +143,8 @@ def test_results_are_written_read_back_and_not_computed_twice(small_data, tmp_pa
 def test_the_samples_of_a_coat_have_their_steps_on_two_axes(small_data, tmp_path):
     (result,) = run(BandEnergies(), small_data, "a_coat", out=tmp_path)
     columns = load_result(tmp_path / "toy" / "v1" / "a_coat.json")[1].columns
-    assert list(columns) == ["score", "score_centred", "ab_1", "ab_2", "cd_1", "cd_2"]
+    scores = ["score", "score_centred", "score_adjusted", "score_top1"]
+    assert list(columns) == [*scores, "ab_1", "ab_2", "cd_1", "cd_2"]
     clips = waveforms(small_data, "a_coat").reshape(result.n, 4, -1)
     a, b, c, d = (BandEnergies().embed(clips[:, place], 32_000).astype(float) for place in range(4))
     steps = np.concatenate([b - a, d - c])
@@ -168,8 +169,9 @@ def test_a_single_quadruple_has_no_centred_score(small_data, tmp_path):
     one = changed(small_data, "a_coat", small_data.configuration("a_coat").rows[:1])
     run(BandEnergies(), one, "a_coat", out=tmp_path)
     result, samples = load_result(tmp_path / "toy" / "v1" / "a_coat.json")
-    assert (result.n, result.intervals, result.measures["centred"]) == (1, {"a_coat": None, "centred": None}, None)
-    assert list(samples.columns) == ["score", "ab_1", "ab_2", "cd_1", "cd_2"]
+    assert result.intervals == dict.fromkeys(["a_coat", "adjusted", "centred", "top1"])
+    assert (result.n, result.measures["centred"]) == (1, None)
+    assert list(samples.columns) == ["score", "score_top1", "ab_1", "ab_2", "cd_1", "cd_2"]
 
 
 class TestSettings:
