@@ -47,6 +47,7 @@ mismatched quadruples, the score after removal of the mean step, and the rank of
 
 _CITATION = """\
 @misc{a_coat_a_tre_2026,
+  author = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
   title = {Evaluating Compositional Structure in Audio Representations},
   year = {2026},
   eprint = {2603.13685},
