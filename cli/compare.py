@@ -69,7 +69,10 @@ def tell(comparisons: Sequence[Comparison], form: str, out: Path | None, table: 
     from audio_compositionality.support.table import PIPED_WIDTH
 
     width = get_terminal_size().columns if out is None and sys.stdout.isatty() else PIPED_WIDTH
-    text = write_comparisons(comparisons, form, width) if table is None else write_table(comparisons, form, table, width)
+    if table is None:
+        text = write_comparisons(comparisons, form, width)
+    else:
+        text = write_table(comparisons, form, table, width)
     if out is None:
         print(text, end="")
     else:

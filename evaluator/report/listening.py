@@ -18,7 +18,7 @@ from audio_compositionality.support.table import Cell, Column, Row, Table
 
 from .spectrogram import spectrogram_png
 
-MOST_SAMPLES = 3
+MOST_SAMPLES = 2
 """Samples shown at either end."""
 
 LONGEST_PLAYED = 10.0
