@@ -129,7 +129,7 @@ def draw_one(
         arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.4, "linestyle": style, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", end, (0, 0), arrowprops=arrow)
         axes.plot([], [], style, color=colour, label=label)
-    axes.plot(0, 0, "+", color="#555555", markersize=4)
+    axes.plot(0, 0, "+", color="#555555", markersize=4, linestyle="", label="mean of all steps")
     _finish(axes, measures)
 
 

@@ -183,7 +183,7 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
 
 
 def _score_table(comparison: Comparison, index: int) -> Table:
-    views = list(comparison.views.values())
+    views = comparison.recommended
     columns = (Column("model", numeric=False), *(measure_column(view.measure) for view in views))
     rows = tuple(
         Row((Cell(label), *(measure_cell(float(view.values[index, place]), view.measure) for view in views)))

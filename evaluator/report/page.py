@@ -10,6 +10,7 @@ import base64
 import hashlib
 import importlib.metadata
 import math
+import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -44,6 +45,9 @@ MOST_BYTES = 4_900_000
 
 LONGEST_CELL = 120
 """Characters of a cell: those of a pair of models have two names."""
+
+LONGEST_LABEL = 90
+"""Characters of a row's name, which is shortened in its middle; it may be that of a pair."""
 
 
 def write_report(
@@ -173,6 +177,10 @@ def _environment() -> jinja2.Environment:
         number=_number,
         shortened=_shortened,
         shown_in=_shown_in,
+        breakable=_breakable,
+        unbroken=_unbroken,
+        formula=_formula,
+        with_minus=_with_minus,
         latex=lambda table: _lines(to_latex(table)),
         markdown=lambda table: _lines(to_markdown(table)),
         key=_key,
@@ -221,6 +229,30 @@ def _shortened(text: str) -> str:
 def _lines(text: str) -> Markup:
     """Text whose line ends stay."""
     return Markup("\n").join(map(plain, text.split("\n")))
+
+
+def _breakable(text: str) -> Markup:
+    """A name that a line may break after a separator, and nowhere else."""
+    parts = re.split(r"(?<=[/:_.\-])(?=\w)", short_label(text, LONGEST_LABEL))
+    return Markup("<wbr>").join(map(plain, parts))
+
+
+def _unbroken(text: str) -> Markup:
+    """Words of which none is broken, also not after a hyphen."""
+    span = Markup('<span class="short">{}</span>')
+    return Markup(" ").join(span.format(plain(word)) for word in text.split())
+
+
+def _formula(text: str) -> Markup:
+    """Text in which no sum and no difference of single letters is broken."""
+    pieces = re.split(r"\b(\w [−+=] \w)\b", plain(text))
+    space = Markup("&nbsp;")
+    return Markup("").join(space.join(piece.split(" ")) if k % 2 else piece for k, piece in enumerate(pieces))
+
+
+def _with_minus(text: str) -> str:
+    """A label of the data, a hyphen before a number as a minus sign."""
+    return re.sub(r"(?<![\w.\-])-(?=\d)", "−", text)
 
 
 def _shown_in(cell: Cell, column: Column) -> str:

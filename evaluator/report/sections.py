@@ -219,7 +219,7 @@ def _marked(sample: ChosenSample, places: Sequence[int]) -> Iterator[Picture]:
             figure = sample_panels(comparison, drawing, sample.index, places[:MOST_MARKED])
         except FigureError:
             continue
-        yield _picture(figure, f"{drawing.alternative} The sample that can be heard is marked.", drawing.title)
+        yield _picture(figure, f"{drawing.alternative} One is marked.", f"{drawing.title} This sample is marked.")
 
 
 MOST_MARKED = 4
