@@ -73,6 +73,7 @@ centred targets, ridge regression beside permuted metadata, and retrieval of the
 
 _CITATION = """\
 @misc{a_coat_a_tre_2026,
+  author = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
   title = {Evaluating Compositional Structure in Audio Representations},
   year = {2026},
   eprint = {2603.13685},
@@ -134,7 +135,7 @@ def a_tre(
       Transformer layers. `width`: of their feed-forward part, 4·dim by default. `layer`: "pre-norm", or
       "post-norm", whose `dropout` is a rate in 0…1; with width 2048 and dropout 0.1 it is PyTorch's layer as it
       comes. `validate_every`: steps between validations, 125 by default; a fit ends after 4 without gain.
-      `device`: "cuda" where there is one, else "cpu". `progress`: a bar on stderr for each fit.
+      `device`: "cuda" where there is one, else "cpu". `progress`: a bar for each fit, where stderr is a terminal.
 
     Results. Cosines are in −1…1; means and std (n − 1 in the denominator, 0 when n = 1) are over test scenes:
 
@@ -441,7 +442,9 @@ def _fit_all(
 
     def fit_one(title: str, goal: Tensor, seed: int) -> tuple[Fit, Floats]:
         model = _new_model(inputs.counts.shape[2], goal.shape[1], seed, options).to(device)
-        with tqdm(total=options.max_steps, desc=f"{title}, seed {seed}", disable=not progress) as bar:
+        with tqdm(
+            total=options.max_steps, desc=f"{title}, seed {seed}", disable=None if progress else True, leave=None
+        ) as bar:
             fitted = fit(
                 model,
                 (inputs[train], goal[train]),

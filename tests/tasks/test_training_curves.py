@@ -81,7 +81,7 @@ def test_a_result_keeps_the_curves_and_its_figure_draws_them(result, small_data)
     (comparison,) = compare_results([out], data=small_data)
     (drawing,) = TASK.drawings
     figure = task_panels(comparison, drawing)
-    assert "step" in {axes.get_xlabel() for axes in figure.axes}
+    assert "steps" in {text.get_text() for axes in figure.axes for text in axes.texts}
     without = computed.model_copy(update={"training": {"steps": [1]}})
     (compared,) = comparison.results
     object.__setattr__(compared, "result", without)
