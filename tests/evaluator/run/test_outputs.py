@@ -12,6 +12,7 @@ from audio_compositionality.dataset_builder.data import Clip, check_range
 from audio_compositionality.encoders.protocols import AudioLanguageModel, AudioTextEncoder, ModelCard
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskInfo, independent_samples
 
 INFO = TaskInfo(
@@ -145,3 +146,9 @@ def test_answers_are_kept_and_come_in_the_order_of_the_rows(tmp_path, batch_size
     evaluate_models([model], data, [task], options)
     assert list(task.seen.answers) == expected
     assert len(model.batches) == asked
+
+
+def test_a_batch_size_below_one_is_refused_for_answers_too():
+    task = Captions(replace(INFO, model=AudioLanguageModel), asks=True)
+    with pytest.raises(InputError, match="batch_size is 0; it must be 1 or more"):
+        evaluate_models([Talker()], Ragged(4), [task], RunOptions(batch_size=0, progress=False))
