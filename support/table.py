@@ -105,11 +105,24 @@ def cell_text(cell: Cell, column: Column, *, minus: str = "-") -> str:
 
 
 def frame(table: Table) -> pandas.DataFrame:
-    """The values of a table in full precision, a column a column; notes are left out."""
+    """The values of a table in full precision, a column a column; notes are left out.
+
+    Whole numbers stay whole where one is missing: pandas would make them floating-point numbers, 5 into 5.0.
+    """
     import pandas
 
     columns = [[row.cells[place].value for row in table.rows] for place in range(len(table.columns))]
-    return pandas.DataFrame(dict(zip((column.heading for column in table.columns), columns, strict=True)))
+    return pandas.DataFrame(
+        {
+            column.heading: pandas.Series(values, dtype=object if _whole_with_gaps(values) else None)
+            for column, values in zip(table.columns, columns, strict=True)
+        }
+    )
+
+
+def _whole_with_gaps(values: Sequence[float | bool | str | None]) -> bool:
+    kinds = {type(value) for value in values}
+    return kinds == {int, type(None)}
 
 
 def to_csv(table: Table) -> str:
@@ -119,8 +132,14 @@ def to_csv(table: Table) -> str:
 
 def frame_to_csv(values: pandas.DataFrame) -> str:
     """CSV (RFC 4180), numbers in full precision; text that a spreadsheet would run as a formula has an apostrophe."""
-    defused = values.map(lambda value: defuse(plain(value)) if isinstance(value, str) else value)
-    return str(defused.to_csv(index=False))
+    import pandas
+
+    def defused(value: Any) -> Any:
+        return defuse(plain(value)) if isinstance(value, str) else value
+
+    # Objects: what `map` returns would be given a type again, and whole numbers with gaps that of 5.0.
+    columns = {name: pandas.Series(list(map(defused, values[name])), dtype=object) for name in values.columns}
+    return str(pandas.DataFrame(columns).to_csv(index=False))
 
 
 def defuse(text: str) -> str:

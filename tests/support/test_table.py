@@ -62,6 +62,18 @@ def test_csv_has_full_precision_and_no_formula(table):
     assert rows[1][1] == ""
 
 
+def test_whole_numbers_with_a_gap_stay_whole():
+    columns = (Column("name", numeric=False), Column("parameters", digits=None), Column("score"))
+    rows = (
+        Row((Cell("a"), Cell(80_000_001), Cell(5.0))),
+        Row((Cell("b"), Cell(None), Cell(None))),
+        Row((Cell("c"), Cell(2**60 + 1), Cell(0.5))),
+    )
+    table = Table("", columns, rows)
+    assert to_csv(table) == "name,parameters,score\na,80000001,5.0\nb,,\nc,1152921504606846977,0.5\n"
+    assert [row["parameters"] for row in json.loads(to_json([table]))[0]["rows"]] == [80_000_001, None, 2**60 + 1]
+
+
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "  =cmd|x", "＝1", "\t1", "\r=1", " ＠x", "－1"])
 def test_formulas_are_defused(text):
     assert defuse(text) == f"'{text}"
