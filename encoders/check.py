@@ -8,7 +8,7 @@ heard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -77,47 +77,41 @@ class _Test:
 def check_model(
     model: str | AudioEncoder, *, device: str | torch.device | None = None, options: EncoderOptions = DEFAULT_OPTIONS
 ) -> list[Check]:
-    """Check an encoder; see `run_checks`."""
-    return list(run_checks(model, device=device, options=options))
-
-
-def run_checks(
-    model: str | AudioEncoder, *, device: str | torch.device | None = None, options: EncoderOptions = DEFAULT_OPTIONS
-) -> Iterator[Check]:
-    """Check an encoder; results come as they are ready.
+    """Check an encoder.
 
     Args:
         model: what `load_model` takes, or an encoder that is loaded.
         device: torch device of one that is to be loaded; by default CUDA where there is one.
         options: layer, pooling, precision, compilation of one that is to be loaded.
 
-    Yields:
-        the result of every check, in a fixed order.
+    Returns:
+        the result of every check, in a fixed order; only that of loading where the model cannot be loaded.
     """
     memory = memory_growth()
+    checks = []
     if isinstance(model, str):
         try:
             loaded = load_model(model, device=device, options=options)
             if not isinstance(loaded, AudioEncoder):
                 raise ModelError(f"'{model}' is a {type(loaded).__name__}; the checks are of audio encoders")
         except Exception as error:
-            yield Check("loads", "fail", message_of(error), _LOADS)
-            return
-        model = loaded
-        card = model.card
-        yield Check("loads", "pass", f"{card.id}, {card.sample_rate:,} Hz, {card.output_dim} values, {card.revision}")
+            return [Check("loads", "fail", message_of(error), _LOADS)]
+        model, card = loaded, loaded.card
+        value = f"{card.id}, {card.sample_rate:,} Hz, {card.output_dim} values, {card.revision}"
+        checks.append(Check("loads", "pass", value))
     session = Session(model, memory)
     blocked: set[str] = set()
     for test in _TESTS:
         missing = next((name for name in test.needs if name in blocked), None)
         if missing is not None:
             blocked.add(test.name)
-            yield Check(test.name, "info", f"not run, as '{missing}' did not pass")
+            checks.append(Check(test.name, "info", f"not run, as '{missing}' did not pass"))
             continue
         status, value = _run(test, session)
         if status == "fail":
             blocked.add(test.name)
-        yield Check(test.name, status, value, test.hint if status in ("fail", "warn") else "")
+        checks.append(Check(test.name, status, value, test.hint if status in ("fail", "warn") else ""))
+    return checks
 
 
 def _run(test: _Test, session: Session) -> Finding:

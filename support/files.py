@@ -7,6 +7,7 @@ import hashlib
 import os
 import platform
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,12 +72,15 @@ def remove_partial_files(folder: Path) -> None:
 
 
 def _is_running(process: int) -> bool:
+    if sys.platform == "win32":
+        # There, signal 0 is Ctrl-C.
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except OSError:
-        # Another user's, or a system that answers otherwise: taken to be running.
+        # Another user's.
         return True
     return True
 

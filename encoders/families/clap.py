@@ -50,12 +50,7 @@ class ClapEncoder(ModelEncoder[ClapFeatures]):
         from ..loading.partial import PartialCheckpoint
         from ..networks.htsat import layer_dims, segments_of_image
 
-        extractor, config = checkpoint.load_feature_extractor(), checkpoint.config
-        if not isinstance(extractor, ClapFeatureExtractor):
-            raise ModelError(
-                f"'{checkpoint.name}' is a CLAP model with a {type(extractor).__name__}; it needs a "
-                "ClapFeatureExtractor"
-            )
+        extractor, config = checkpoint.load_feature_extractor(ClapFeatureExtractor), checkpoint.config
         audio = config.audio_config
         self.check_options(checkpoint.id, options, len(audio.depths))
         self._front_end_device = double_precision_device(device)

@@ -30,12 +30,7 @@ class SpectrogramTransformerEncoder(ModelEncoder["LogMelWindow"]):
 
         from ..front_ends.kaldi import SAMPLE_RATE, WindowedFilterBank
 
-        extractor, config = checkpoint.load_feature_extractor(), checkpoint.config
-        if not isinstance(extractor, ASTFeatureExtractor):
-            raise ModelError(
-                f"'{checkpoint.name}' is a spectrogram transformer with a {type(extractor).__name__}; it needs an "
-                "ASTFeatureExtractor"
-            )
+        extractor, config = checkpoint.load_feature_extractor(ASTFeatureExtractor), checkpoint.config
         if extractor.sampling_rate != SAMPLE_RATE:
             raise ModelError(
                 f"the feature extractor of '{checkpoint.name}' works at {extractor.sampling_rate} Hz, but spectrogram "

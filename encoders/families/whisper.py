@@ -56,12 +56,7 @@ class WhisperEncoder(ModelEncoder[WhisperFeatures]):
         """The checkpoint's feature extractor, which fits the model."""
         from transformers import WhisperFeatureExtractor
 
-        extractor = checkpoint.load_feature_extractor()
-        if not isinstance(extractor, WhisperFeatureExtractor):
-            raise ModelError(
-                f"'{checkpoint.name}' is a Whisper model with a {type(extractor).__name__}; it needs a "
-                "WhisperFeatureExtractor"
-            )
+        extractor = checkpoint.load_feature_extractor(WhisperFeatureExtractor)
         config = self._encoder_config(checkpoint)
         if extractor.nb_max_frames != 2 * config.max_source_positions:
             raise ModelError(

@@ -120,11 +120,15 @@ class Checkpoint(ModelSource):
                 "Without network, pass a local folder that holds the configurations and the weights"
             ) from error
 
-    def load_feature_extractor(self) -> Any:
+    def load_feature_extractor(self, wanted: type | None = None) -> Any:
         """The checkpoint's audio feature extractor.
 
+        Args:
+            wanted: class that it has to be of; None for any.
+
         Raises:
-            ModelError: if it has none: the model does not take sound, or its preprocessor_config.json is missing.
+            ModelError: if it is of another class, or there is none: the model does not take sound, or its
+                preprocessor_config.json is missing.
         """
         try:
             with quiet(self.source):
@@ -142,6 +146,11 @@ class Checkpoint(ModelSource):
             raise ModelError(
                 f"'{self.name}' (model type '{self.config.model_type}') is no audio model: its "
                 f"{type(extractor).__name__} has {stated}; {HOW_TO_WRAP}"
+            )
+        if wanted is not None and not isinstance(extractor, wanted):
+            raise ModelError(
+                f"'{self.name}' (model type '{self.config.model_type}') comes with a {type(extractor).__name__}; it "
+                f"needs the class {wanted.__name__}"
             )
         return extractor
 

@@ -136,12 +136,6 @@ def check_reachable(address: str) -> None:
         raise ModelError(f"{parts.hostname} cannot be reached ({first_line(error)})") from error
 
 
-def file_digest(path: Path, algorithm: str = "sha256") -> str:
-    """Hash of a file in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, algorithm).hexdigest()
-
-
 def check_digest(path: Path, digest: str | None) -> None:
     """Compare a file with the hash on record, ``md5:...`` or ``sha256:...``.
 
@@ -151,7 +145,8 @@ def check_digest(path: Path, digest: str | None) -> None:
     if digest is None:
         return
     algorithm, expected = digest.split(":")
-    actual = file_digest(path, algorithm)
+    with path.open("rb") as stream:
+        actual = hashlib.file_digest(stream, algorithm).hexdigest()
     if actual != expected:
         raise ModelError(
             f"{path} has the {algorithm} {actual}, but the published file has {expected}: it is damaged, or another. "

@@ -14,7 +14,7 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder.data import ClipBatch, Configuration, DatasetError, in_batches
 from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.protocols import AudioEncoder, Model
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import first_line
 
@@ -81,11 +81,7 @@ def fill_store(
         options: see `embed_configuration`, which says what is raised.
         processes: those that share the work.
     """
-    batch_size = options.batch_size
-    if batch_size is None:
-        batch_size = CPU_BATCH_SIZE if model.device == "cpu" else GPU_BATCH_SIZE
-    if batch_size < 1:
-        raise InputError(f"batch_size is {batch_size}; it must be 1 or more")
+    batch_size = batch_size_of(model, options)
     share = processes.share_of(store.num_shards)
     for shard in share:
         if options.force:
@@ -113,6 +109,20 @@ def fill_store(
     processes.wait()
     if processes.is_main:
         _check_complete(store)
+
+
+def batch_size_of(model: Model, options: RunOptions) -> int:
+    """Clips that a model is given at a time.
+
+    Raises:
+        InputError: less than 1 is asked for.
+    """
+    size = options.batch_size
+    if size is None:
+        size = CPU_BATCH_SIZE if model.device == "cpu" else GPU_BATCH_SIZE
+    if size < 1:
+        raise InputError(f"batch_size is {size}; it must be 1 or more")
+    return size
 
 
 def refuse_skipped(store: EmbeddingStore, content: EmbeddingShard, first: int = 0) -> None:

@@ -14,7 +14,7 @@ from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder, Model
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 
-from .embed import CPU_BATCH_SIZE, GPU_BATCH_SIZE, fill_store, open_store, refuse_skipped
+from .embed import batch_size_of, fill_store, open_store, refuse_skipped
 from .opened import OpenedTask
 from .options import RunOptions
 from .processes import Processes
@@ -130,7 +130,7 @@ def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions)
         replace(StoreKey.of(model.card, opened.configuration.recipe, fingerprint, "answers"), output_dim=None),
         [f"{id}?{number}" for number, id in enumerate(ids)],
     )
-    size = options.batch_size or (CPU_BATCH_SIZE if model.device == "cpu" else GPU_BATCH_SIZE)
+    size = batch_size_of(model, options)
     hidden = None if options.progress else True
     with tqdm(
         total=len(prompts), desc=f"{model.card.id}, {store.key.recipe}", unit="answer", disable=hidden, leave=None

@@ -76,7 +76,7 @@ def test_log_mel_follows_the_extractors_settings(make_clips: MakeClips) -> None:
         ("padding", "reflect", "'changed' has padding 'reflect', but must have one of repeatpad, repeat, pad"),
         ("feature_size", 32, r"'changed' makes 201 frames of 32 mel bands, but the model takes 256 of 16"),
         ("max_length_s", 3, r"'changed' makes 301 frames of 16 mel bands, but the model takes 256 of 16"),
-        ("feature_extractor_type", "WhisperFeatureExtractor", "a CLAP model with a WhisperFeatureExtractor"),
+        ("feature_extractor_type", "WhisperFeatureExtractor", "comes with a WhisperFeatureExtractor"),
     ],
 )
 def test_extractors_that_do_not_fit_are_refused(

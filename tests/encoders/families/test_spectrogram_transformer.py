@@ -90,5 +90,5 @@ def test_an_extractor_that_does_not_fit_is_refused(
 def test_another_kind_of_extractor_is_refused(save: Save, tmp_path: Path) -> None:
     folder = save("ast", tmp_path / "ast")
     transformers.WhisperFeatureExtractor().save_pretrained(folder)
-    with pytest.raises(ValueError, match="with a WhisperFeatureExtractor; it needs an ASTFeatureExtractor"):
+    with pytest.raises(ValueError, match="with a WhisperFeatureExtractor; it needs the class ASTFeatureExtractor"):
         load_model(str(folder))
