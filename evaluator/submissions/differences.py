@@ -153,7 +153,7 @@ def mean_problem(info: TaskInfo, result: Result, samples: SampleTable) -> str | 
             continue
         low, high = measure.range
         # A range that is open at one end is that of a ratio of means, which single samples may leave.
-        is_closed = -UNBOUNDED < low and high < UNBOUNDED
+        is_closed = low > -UNBOUNDED and high < UNBOUNDED
         if is_closed and (column.min() < low - TOLERANCE or column.max() > high + TOLERANCE):
             return f"{measure.column} is not within {low:g} to {high:g}"
         if abs(float(column.mean()) - float(value)) > 1e-9 * max(1.0, abs(float(value))):
