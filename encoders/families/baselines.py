@@ -169,17 +169,28 @@ def _twiddles(samples: int, count: int) -> NDArray[np.complex128]:
     return twiddles
 
 
-def _listing(encoder: type[WaveformEncoder], description: str) -> ModelListing:
+def _listing(encoder: type[WaveformEncoder], description: str, *, is_reference: bool = False) -> ModelListing:
     card = encoder.card
     assert card.paradigm is not None
     assert card.licence is not None
     return ModelListing(
-        card.id, card.output_dim, card.sample_rate, card.paradigm, card.licence, description, make=encoder
+        card.id,
+        card.output_dim,
+        card.sample_rate,
+        card.paradigm,
+        card.licence,
+        description,
+        make=encoder,
+        is_reference=is_reference,
     )
 
 
 MODELS = (
     _listing(Downsample, "the waveform resampled to 768 values; linear, so that sums of sounds are sums of embeddings"),
     _listing(RandomVector, "768 normal variates seeded by the clip's content; knows nothing"),
-    _listing(LogMelStatistics, "mean and standard deviation over time of a 128-band log-mel spectrogram"),
+    _listing(
+        LogMelStatistics,
+        "mean and standard deviation over time of a 128-band log-mel spectrogram",
+        is_reference=True,
+    ),
 )
