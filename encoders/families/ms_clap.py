@@ -83,12 +83,8 @@ class MsClapEncoder(ModelEncoder[MsClapFeatures]):
     def _extract_features(self, clips: FloatArray) -> MsClapFeatures:
         import torch
 
-        samples, trained_samples = clips.shape[1], TRAINED_SECONDS * self.card.sample_rate
-        repetitions = -(-trained_samples // samples)
-        waveforms = self._on_device(clips)
-        if repetitions > 1:
-            waveforms = waveforms.repeat(1, repetitions)[:, :trained_samples]
-        log_mel = self._model.log_mel(waveforms)
+        samples = clips.shape[1]
+        log_mel = self._model.log_mel(repeated_up_to(TRAINED_SECONDS * self.card.sample_rate, self._on_device(clips)))
         frames = log_mel.shape[1]
         if frames <= LONGEST_WINDOW:
             return MsClapFeatures(log_mel[:, None], samples)
@@ -114,6 +110,12 @@ class MsClapEncoder(ModelEncoder[MsClapFeatures]):
         is_repeated = features.samples < TRAINED_SECONDS * rate
         sounding = -(-features.samples // round(seconds * rate)) if is_repeated else None
         return Hidden(whole[:, :sounding], seconds, embedding=embedding)
+
+
+def repeated_up_to(samples: int, clips: torch.Tensor) -> torch.Tensor:
+    """Clips [n, any length] repeated up to so many samples; longer ones as they are."""
+    repetitions = -(-samples // clips.shape[1])
+    return clips.repeat(1, repetitions)[:, :samples] if repetitions > 1 else clips
 
 
 def convert_ms_clap(state: State) -> State:

@@ -68,10 +68,12 @@ def convert_cnn14(state: State) -> State:
     """
     from ..front_ends.torchlibrosa import convert_front_end
 
-    return {
-        re.sub(r"^conv_block(\d)\.", lambda match: f"blocks.{int(match[1]) - 1}.", name): tensor
-        for name, tensor in convert_front_end(state).items()
-    }
+    return {rename_block(name): tensor for name, tensor in convert_front_end(state).items()}
+
+
+def rename_block(name: str) -> str:
+    """The name of a tensor in `Cnn14`, of its official name: ``conv_block1.`` is ``blocks.0.``."""
+    return re.sub(r"^conv_block(\d)\.", lambda match: f"blocks.{int(match[1]) - 1}.", name)
 
 
 MODELS = (

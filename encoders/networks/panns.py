@@ -35,11 +35,14 @@ class ConvBlock(nn.Module):
 
 
 class Cnn14(nn.Module):
-    """Cnn14 up to its embedding, without the layer that classifies; fresh weights are Glorot's (uniform)."""
+    """Cnn14 up to its embedding, without the layer that classifies; fresh weights are Glorot's (uniform).
 
-    def __init__(self) -> None:
+    The paper's is for sound at 32 kHz; MS-CLAP trained one at 44.1 kHz, with the same window, hop and band edges.
+    """
+
+    def __init__(self, sample_rate: int = SAMPLE_RATE) -> None:
         super().__init__()
-        self.log_mel = DecibelSpectrogram(SAMPLE_RATE, BAND_EDGES)
+        self.log_mel = DecibelSpectrogram(sample_rate, BAND_EDGES)
         self.bn0 = nn.BatchNorm1d(MELS)
         self.blocks = nn.ModuleList(map(ConvBlock, (1, *CHANNELS), CHANNELS))
         self.fc1 = nn.Linear(CHANNELS[-1], CHANNELS[-1])
