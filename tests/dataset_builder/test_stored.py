@@ -119,6 +119,8 @@ def test_another_sample_rate_is_resampled_and_said_once(tmp_path):
         (b"", "holds no audio"),
         (None, "holds no audio"),
     ],
+    # Not the bytes: a file of floats states the time at which it was written.
+    ids=["stereo", "empty", "nan", "silent", "short", "cut off", "no audio", "no bytes", "none"],
 )
 def test_a_clip_that_cannot_be_used_is_named(tmp_path, clip, message):
     folder = write_a_tre(tmp_path / "x", [encoded(noise()), clip])
