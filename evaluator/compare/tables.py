@@ -96,7 +96,8 @@ def null_note(measure: Measure, values: Mapping[str, Number], info: TaskInfo, *,
     null = None if measure.null is None else info.measure(measure.null)
     if null is None or (null.shown and not shown_too) or values.get(null.name) is None:
         return ""
-    return f"{null.heading if shown_too else 'null'} {number_text(values[null.name], null.digits, minus='−')}"
+    name = null.heading.removeprefix(f"{measure.heading} ") if shown_too else "null"
+    return f"{name} {number_text(values[null.name], null.digits, minus='−')}"
 
 
 def result_remarks(result: Result, info: TaskInfo) -> list[str]:

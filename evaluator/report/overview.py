@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
@@ -94,8 +95,9 @@ def _overview(comparison: Comparison, view: View) -> Overview:
     low, high = min(0.0, *ends, *view.means.tolist()), max(0.0, *ends, *view.means.tolist())
     scale = _Scale(low, high if high > low else low + 1.0)
     lines = tuple(_line(comparison, view, place, scale) for place in places[:MOST_LINES])
-    steps = MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(scale.low, scale.high)
-    ticks = tuple((scale.at(t), f"{t:.4g}".replace("-", "−")) for t in steps.tolist() if scale.low <= t <= scale.high)
+    steps = np.asarray(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(scale.low, scale.high))
+    inside = [step for step in steps.tolist() if scale.low <= step <= scale.high]
+    ticks = tuple((scale.at(step), f"{step:.4g}".replace("-", "−")) for step in inside)
     title = view_title(comparison, view.measure.name)
     words = "; ".join(_words(line) for line in lines)
     return Overview(title, view.measure.meaning, lines, ticks, len(places) - len(lines), f"{title}. {words}.")

@@ -181,7 +181,7 @@ def test_a_measure_that_one_result_has_not_by_sample_is_no_view(tmp_path, write_
     write_results(tmp_path, ["one"], tasks=["a_coat"])
     write_results(tmp_path, ["two"], tasks=["a_coat"], without=["score_centred"])
     (coat,) = compare_results([tmp_path])
-    assert list(coat.views) == ["a_coat"]
+    assert list(coat.views) == ["adjusted", "a_coat", "top1"]
     with pytest.raises(ResultError, match="not all results of a_coat have centred by sample"):
         coat.view("centred")
     with pytest.raises(ResultError, match="has no measure 'centered' by sample; did you mean 'centred'"):

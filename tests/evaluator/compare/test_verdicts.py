@@ -1,0 +1,117 @@
+"""Verdicts: what a difference says, over measures, references and tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.compare.verdicts import (
+    MATTERS,
+    Answer,
+    combined,
+    leading_sentences,
+    model_verdicts,
+    verdicts,
+)
+
+YES, NO, UNKNOWN = Answer.YES, Answer.NO, Answer.UNKNOWN
+
+
+@pytest.fixture
+def compared(tmp_path, write_results):
+    """A comparison of A-COAT, of scores by model."""
+
+    def compare(**scores):
+        for label, values in scores.items():
+            write_results(tmp_path, [label.replace("untrained_", "untrained:")], tasks=["a_coat"], scores=values)
+        (comparison,) = compare_results([tmp_path])
+        return comparison
+
+    return compare
+
+
+def scores(mean, spread=0.1, seed=0):
+    noise = np.random.default_rng(seed).normal(size=64)
+    return mean + spread * (noise - noise.mean())
+
+
+def answer(comparison, question=0):
+    (verdict,) = verdicts(comparison)
+    return verdict.questions[question].answer
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "expected"),
+    [
+        (0.5, 0.1, YES),
+        (0.3 + MATTERS / 2, 0.01, NO),  # surely higher, by less than counts
+        (0.3, 0.01, NO),
+        (0.1, 0.1, NO),
+        (0.3, 0.8, UNKNOWN),
+    ],
+)
+def test_a_model_beside_its_twin(compared, mean, spread, expected):
+    comparison = compared(one=scores(mean, spread, seed=1), untrained_one=scores(0.3, spread, seed=2))
+    assert answer(comparison) is expected
+
+
+def test_the_twin_of_another_is_none(compared):
+    comparison = compared(one=scores(0.5), untrained_two=scores(0.1))
+    assert answer(comparison) is UNKNOWN
+    (verdict,) = verdicts(comparison)
+    assert verdict.questions[0].sentence.startswith("No untrained twin is among the results")
+
+
+def test_figures_are_signed_for_the_model(compared):
+    comparison = compared(one=scores(0.1, seed=1), untrained_one=scores(0.3, seed=2))
+    (verdict,) = verdicts(comparison)
+    (check,) = verdict.questions[0].checks
+    assert check.difference < 0
+    assert check.interval[0] < check.difference < check.interval[1] < 0
+    assert check.figure.startswith("−0.")
+    assert "-" not in check.figure
+    assert check.figure.endswith("p < 0.001")
+
+
+def test_energy_alone_is_what_the_task_says(compared):
+    comparison = compared(one=scores(0.0, 0.02))
+    (verdict,) = verdicts(comparison)
+    (adjusted, top1) = verdict.questions[2].checks
+    assert (adjusted.measure, top1.measure) == ("adjusted", "top-1")
+    assert adjusted.answer is NO
+    # Chance is that of an encoder that hears how many sources there are.
+    numbers = max(len(np.unique(values)) for values in comparison.samples.held_fixed.values())
+    mean = float(comparison.view("top1").means[0])
+    assert top1.difference == pytest.approx(mean - numbers / 64)
+
+
+def test_a_flag_is_no_evidence(tmp_path, write_results):
+    write_results(tmp_path, ["one"], tasks=["a_tre"], measures={"collapsed": True})
+    (model,) = model_verdicts(compare_results([tmp_path]))
+    assert model.conclusion == "No evidence of anything learnt: the predictions hardly vary."
+
+
+def test_too_few_samples_tell_nothing(tmp_path, write_results, small_data):
+    write_results(tmp_path, ["one", "untrained:one"], small_data, tasks=["a_tre"])
+    (model,) = model_verdicts(compare_results([tmp_path], data=small_data))
+    assert set(model.questions.values()) == {UNKNOWN}
+    assert not model.is_evidence
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [([YES, YES], YES), ([YES, NO], NO), ([UNKNOWN, NO], NO), ([YES, UNKNOWN], UNKNOWN), ([], UNKNOWN)],
+)
+def test_tasks_are_combined(answers, expected):
+    assert combined(answers) is expected
+
+
+def test_no_order_is_told_of_what_is_no_evidence(compared):
+    comparison = compared(one=scores(0.5, seed=1), two=scores(0.2, seed=2), three=scores(0.5, seed=3))
+    assert list(leading_sentences(comparison, set())) == []
+    assert list(leading_sentences(comparison, {"one"})) == []
+    (sentence,) = leading_sentences(comparison, {"one", "two"})
+    assert sentence.startswith("one is higher than two, +0.")
+    (sentence,) = leading_sentences(comparison, {"one", "three"})
+    assert "cannot be told from" in sentence
