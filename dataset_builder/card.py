@@ -43,6 +43,8 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
         "dataset_info": [_info(name, features[name], built) for name, built in recipes.items()],
     }
     columns = audio_columns(features[first])
+    # A list may be empty.
+    shown = next((column for column in columns if not column.is_list), columns[0])
     body = Template(files(__package__).joinpath("card.md").read_text("utf-8")).substitute(
         contents="\n".join(_contents(name, built) for name, built in recipes.items()),
         first=first,
@@ -51,6 +53,7 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
             f'rows = rows.cast_column("{column.name}", {"List(clip)" if column.is_list else "clip"})'
             for column in columns
         ),
+        clip=f'rows[0]["{shown.name}"]{"[0]" if shown.is_list else ""}',
         imports="Audio, List, load_dataset" if any(column.is_list for column in columns) else "Audio, load_dataset",
         sections="\n\n".join(f"## `{name}`\n\n{built.description.strip()}" for name, built in recipes.items()),
         fingerprints="\n".join(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -83,6 +84,13 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFact
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(folder))
     return folder
+
+
+@pytest.fixture
+def without_torchcodec(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`datasets` cannot decode sound, as in an installation without the extra `audio`."""
+    monkeypatch.setattr("datasets.config.TORCHCODEC_AVAILABLE", False)
+    monkeypatch.setitem(sys.modules, "torchcodec", None)
 
 
 @pytest.fixture(scope="session")

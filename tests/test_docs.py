@@ -7,10 +7,15 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from audio_compositionality.cli.main import argument_parser, load_commands
+
+if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.rendered import RenderedData
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
@@ -81,6 +86,52 @@ def test_the_readme_is_one_page():
 def test_the_model_of_the_readme_is_the_one_that_is_tested():
     (model, *_) = blocks(ROOT / "README.md", "python")
     assert model == (ROOT / "tests" / "examples" / "band_energies.py").read_text("utf-8")
+
+
+@pytest.fixture
+def built(
+    tiny_data: RenderedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_torchcodec: None
+) -> RenderedData:
+    """Data that lie in the working directory, built under the name that the pages use."""
+    from audio_compositionality.dataset_builder.build import build_dataset
+
+    build_dataset(tiny_data, tmp_path / PROGRAM, progress=False)
+    monkeypatch.chdir(tmp_path)
+    return tiny_data
+
+
+def test_the_page_of_data_runs_from_a_data_set_to_an_embedding(built: RenderedData):
+    names: dict[str, Any] = {}
+    first, *others = blocks(ROOT / "docs" / "data.md", "python")
+    exec(first, names)
+    clip = next(iter(built.configuration("a_coat").clips()))
+    assert names["sample_rate"] == clip.sample_rate
+    np.testing.assert_array_equal(names["waveform"], clip.waveform)
+    np.testing.assert_array_equal(names["embedding"], names["model"].embed(clip.waveform[None], clip.sample_rate)[0])
+    for block in others:
+        exec(block, names)
+    assert names["waveform"].shape == clip.waveform.shape
+    assert names["embedding"].shape == (256,)
+    # What the page says of a row whose columns are not all cast.
+    with pytest.raises(ImportError, match="torchcodec"):
+        names["quadruples"].cast_column("B", names["Audio"]())[0]["A"]
+
+
+def test_the_readme_embeds_a_clip():
+    (block,) = [block for block in blocks(ROOT / "README.md", "python") if ".clips()" in block]
+    names: dict[str, Any] = {}
+    exec(f"import audio_compositionality as ac\n{block}", names)
+    assert names["embedding"].shape == (256,)
+
+
+def test_the_quick_start_has_a_row_a_scene(built: RenderedData):
+    (block,) = [block for block in blocks(ROOT / "docs" / "quickstart.md", "python") if "load_dataset" in block]
+    names: dict[str, Any] = {}
+    # Without the last line, the metric.
+    exec(block[: block.index("evaluate.load")], names)
+    rows = list(built.configuration("a_tre").rows)
+    assert names["splits"] == [row["split"] for row in rows]
+    assert len(names["metadata"]) == len(rows)
 
 
 def test_pages_name_no_place_of_one_machine():

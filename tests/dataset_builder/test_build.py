@@ -3,6 +3,7 @@ import errno
 import hashlib
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -84,6 +85,17 @@ def test_the_manifest_says_what_each_configuration_was_made_from(folder, small_d
         assert built.settings == json.loads(json.dumps(small_data.settings[name].values()))
     assert set(manifest.shards) == {path.relative_to(folder).as_posix() for path in folder.rglob("*.parquet")}
     assert sum(shard.rows for shard in manifest.recipes["a_tre"].shards.values()) == 56
+
+
+def test_the_code_of_the_card_runs_as_written(tiny_data, tmp_path, monkeypatch, without_torchcodec):
+    card = build_dataset(tiny_data, tmp_path / "audio-compositionality", progress=False) / "README.md"
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"^```python\n(.*?)^```$", card.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    names = {}
+    exec(code, names)
+    clip = next(iter(tiny_data.configuration("a_coat").clips()))
+    assert names["sample_rate"] == clip.sample_rate
+    assert (names["waveform"] == clip.waveform).all()
 
 
 def test_the_card_says_what_is_there(folder, small_data):
