@@ -122,7 +122,7 @@ def draw_one(
         sample: place of the quadruple.
     """
     points = [np.concatenate([columns[f"ab_{axis}"], columns[f"cd_{axis}"]]) for axis in (1, 2)]
-    axes.plot(*points, ".", color="#BBBBBB", markersize=2, markeredgewidth=0, rasterized=True)
+    axes.plot(*points, ".", color="#AAAAAA", markersize=2, markeredgewidth=0, rasterized=True)
     # Blue and orange of Okabe and Ito 2008, "Color universal design".
     for name, colour, style, label in (("ab", "#0072B2", "-", "B − A"), ("cd", "#E69F00", "--", "D − C")):
         end = (columns[f"{name}_1"][sample], columns[f"{name}_2"][sample])

@@ -360,7 +360,10 @@ class ModelVerdict:
         if flags:
             return f"No evidence of anything learnt: {flags}."
         if self.is_evidence:
-            return "Above all three: what it reaches here is not had without training, nor by hearing energy alone."
+            return (
+                "Above all three: neither fresh weights, nor a plain description of the sound, nor energy alone "
+                "explains it."
+            )
         answers = self.questions
         words = {question.name: question.words for task in self.tasks for question in task.verdict.questions}
         failed = [words[name] for name, answer in answers.items() if answer is Answer.NO]

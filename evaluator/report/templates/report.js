@@ -52,8 +52,10 @@ document.getElementById("sortable").hidden = false;
 // Explanations of headings, when they are pointed at or focused; Escape closes them. Without script they are titles.
 
 const tip = document.getElementById("tip");
+let explained = null;
 
 function explain(header) {
+  explained = header;
   tip.textContent = header.dataset.meaning;
   tip.hidden = false;
   const box = header.getBoundingClientRect();
@@ -64,6 +66,7 @@ function explain(header) {
 }
 
 function stopExplaining() {
+  explained = null;
   tip.hidden = true;
 }
 
@@ -75,7 +78,7 @@ for (const header of document.querySelectorAll("th[title]")) {
   for (const kind of ["mouseleave", "focusout"]) header.addEventListener(kind, stopExplaining);
 }
 addEventListener("keydown", (event) => event.key === "Escape" && stopExplaining());
-addEventListener("scroll", stopExplaining, { capture: true, passive: true });
+addEventListener("scroll", () => explained && explain(explained), { capture: true, passive: true });
 
 // Tables as LaTeX and Markdown.
 

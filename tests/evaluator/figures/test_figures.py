@@ -37,6 +37,7 @@ from audio_compositionality.evaluator.figures.layout import (
     short_labels,
     title_lines,
 )
+from audio_compositionality.evaluator.figures.one_sample import sample_panels
 from audio_compositionality.evaluator.figures.pairs import dots_of, significance_map
 from audio_compositionality.evaluator.results.result import SampleTable
 from audio_compositionality.support.errors import AudioCompositionalityError
@@ -212,7 +213,7 @@ class TestScoreBoxes:
         assert {"0.9", "0.99", "0.999"} <= {tick.get_text() for tick in axes.get_xticklabels()}
 
     def test_a_measure_that_is_not_there(self, coat):
-        with pytest.raises(FigureError, match=r"a_coat has no measure 'mean' by sample; .*Valid: a_coat, centred"):
+        with pytest.raises(FigureError, match=r"a_coat has no measure 'mean' by sample; .*Valid: a_coat, adjusted"):
             score_boxes(coat, "mean")
         first, *others = coat.results
         without = with_results(coat, [with_columns(first, score_centred=None), *others])
@@ -307,7 +308,9 @@ class TestControlScatter:
         assert [pairs[str(k + 1)] for k in range(4)] == list(coat.labels)
 
     def test_no_other_measures(self, coat):
-        bare = [with_columns(result, score_centred=None) for result in coat.results]
+        bare = [
+            with_columns(result, score_centred=None, score_adjusted=None, score_top1=None) for result in coat.results
+        ]
         bare = [replace(r, result=r.result.model_copy(update={"measures": {"a_coat": 0.1}})) for r in bare]
         with pytest.raises(FigureError, match="the results of A-COAT have no measure beside the score"):
             control_scatter(with_results(coat, bare))
@@ -409,16 +412,21 @@ class TestTaskPanels:
 
 
 class TestCatalogue:
-    def test_every_measure_by_sample_of_a_new_task_is_drawn(self, toy):
+    def test_what_a_new_task_recommends_is_drawn(self, toy):
         figures = {figure.name: figure for figure in described_figures(toy)}
-        for measure in ("toy", "shine", "squeak"):
-            for kind in ("score_boxes", "significance_map", "diversity_panels"):
-                assert f"{kind}-{measure}" in figures
-        assert {"control_scatter", "shelf"} <= set(figures)
+        by_sample = {f"{kind}-squeak" for kind in ("score_boxes", "significance_map", "diversity_panels")}
+        assert set(figures) == by_sample | {"control_scatter", "shelf"}
         assert "Toy score, squeak" in figures["score_boxes-squeak"].caption
         assert "64 toys" in figures["score_boxes-squeak"].alternative
         controls = figures["control_scatter"].draw()
         assert [axes.get_xlabel() for axes in controls.axes] == ["shine", "squeak", "wheels"]
+
+    def test_hits_and_misses_have_neither_boxes_nor_lines(self, coat):
+        hits = [with_columns(result, score_top1=np.arange(64) % 2 * 1.0) for result in coat.results]
+        names = {figure.name for figure in described_figures(with_results(coat, hits))}
+        assert "significance_map-top1" in names
+        assert not {"score_boxes-top1", "diversity_panels-top1"} & names
+        assert {"score_boxes-adjusted", "diversity_panels-adjusted"} <= names
 
     def test_all_are_written_to_a_folder(self, toy, tmp_path, monkeypatch):
         described = list(described_figures(toy))
@@ -596,3 +604,22 @@ def test_kinds_differ_by_more_than_colour():
     assert list(LOOKS) == list(ModelKind)
     assert len({look.hatch for look in LOOKS.values()}) == len({look.marker for look in LOOKS.values()}) == 3
     assert len({look.colour for look in LOOKS.values()}) == 3
+
+
+class TestOneSample:
+    def test_its_steps_are_arrows(self, coat):
+        (drawing,) = coat.task.drawings
+        figure = sample_panels(coat, drawing, 5, [0, 1])
+        for place, axes in enumerate(figure.axes):
+            columns = coat.results[place].samples.columns
+            ends = [arrow.xy for arrow in axes.texts]
+            assert ends == [(columns[f"{step}_1"][5], columns[f"{step}_2"][5]) for step in ("ab", "cd")]
+            assert axes.get_title(loc="left").replace("\n", "") == coat.labels[place]
+        assert {text.get_text() for text in figure.legends[0].texts} == {"B − A", "D − C", "mean of all steps"}
+
+    def test_what_cannot_be_drawn(self, coat, toy):
+        with pytest.raises(FigureError, match="nothing of shelf can be drawn of one sample"):
+            sample_panels(toy, toy.task.drawings[0], 0, [0])
+        without = with_results(coat, [with_columns(result, ab_1=None) for result in coat.results])
+        with pytest.raises(FigureError, match="nothing of step_plane"):
+            sample_panels(without, coat.task.drawings[0], 0, [0])
