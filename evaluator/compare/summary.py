@@ -11,9 +11,10 @@ from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Measure
 
 from .comparison import Comparison
+from .conclusions import ModelVerdict, model_verdicts
 from .loading import ComparedResult
 from .tables import comparison_tables, interval_text, measure_cell, measure_column, null_note, versioned_title
-from .verdicts import QUESTIONS, ModelVerdict, model_verdicts
+from .verdicts import QUESTIONS
 
 MOST_COLUMNS = 5
 """Of the table of the scores to trust."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -235,18 +235,19 @@ def _against(comparison: Comparison, place: int, other: int, words: str) -> Chec
     if view is None:
         said = f"not all results have {first.heading} by sample, so nothing can be tested"
         return Check(Answer.UNKNOWN, first.heading, words, None, None, None, said)
-    check = _paired(view, place, other, words)
+    check = paired_check(view, place, other, words)
     if check.answer is not Answer.YES:
         return check
     for measure in more:
         beside = comparison.views.get(measure.name)
-        lower = None if beside is None else _paired(beside, place, other, words)
+        lower = None if beside is None else paired_check(beside, place, other, words)
         if lower is not None and lower.p is not None and lower.p <= SIGNIFICANT and (lower.difference or 0) < 0:
             return replace(lower, answer=Answer.NO, words=f"{check.words}, but {lower.words}")
     return check
 
 
-def _paired(view: View, place: int, other: int, words: str) -> Check:
+def paired_check(view: View, place: int, other: int, words: str) -> Check:
+    """One result against another by a measure; what is lower or higher is the first."""
     (test,) = (t for t in view.tests if {t.first, t.second} == {place, other})
     sign = 1 if test.first == place else -1
     interval = test.interval if sign == 1 or test.interval is None else (-test.interval[1], -test.interval[0])
@@ -314,94 +315,3 @@ def _check(
     else:
         answer, said = Answer.UNKNOWN, f"{heading} cannot be told apart"
     return Check(answer, heading, shortened(words, LONGEST_NAME), difference, interval, p, said)
-
-
-# ----- Over several tasks
-
-
-@dataclass(frozen=True)
-class TaskVerdict:
-    """A verdict with the comparison that it is of."""
-
-    comparison: Comparison
-    verdict: Verdict
-
-
-@dataclass(frozen=True)
-class ModelVerdict:
-    """What all tasks together say of one model.
-
-    Attributes:
-        label: of the model.
-        tasks: by task.
-        questions: for each of `QUESTIONS` its answer over all tasks.
-    """
-
-    label: str
-    tasks: tuple[TaskVerdict, ...]
-
-    @property
-    def questions(self) -> dict[str, Answer]:
-        """For each of `QUESTIONS` its answer over all tasks."""
-        return {
-            name: combined([task.verdict.questions[number].answer for task in self.tasks])
-            for number, name in enumerate(QUESTIONS)
-        }
-
-    @property
-    def is_evidence(self) -> bool:
-        """Whether no task's score is explained by what needs no learning."""
-        return all(task.verdict.is_evidence for task in self.tasks)
-
-    @property
-    def conclusion(self) -> str:
-        """One sentence."""
-        flags = listed(list(dict.fromkeys(flag for task in self.tasks for flag in task.verdict.flags)))
-        if flags:
-            return f"No evidence of anything learnt: {flags}."
-        if self.is_evidence:
-            return (
-                "Above all three: neither fresh weights, nor a plain description of the sound, nor energy alone "
-                "explains it."
-            )
-        answers = self.questions
-        words = {question.name: question.words for task in self.tasks for question in task.verdict.questions}
-        failed = [words[name] for name, answer in answers.items() if answer is Answer.NO]
-        if failed:
-            return f"No evidence of anything learnt: it is not above {' nor above '.join(failed)}."
-        open_ = [words[name] for name, answer in answers.items() if answer is Answer.UNKNOWN]
-        return f"Not shown to have learnt anything: whether it is above {' and above '.join(open_)} cannot be told."
-
-
-def model_verdicts(comparisons: Sequence[Comparison]) -> tuple[ModelVerdict, ...]:
-    """The verdicts of all models over all comparisons, in the order in which models first stand in them."""
-    by_label: dict[str, list[TaskVerdict]] = {}
-    for comparison in comparisons:
-        for verdict in verdicts(comparison):
-            by_label.setdefault(verdict.label, []).append(TaskVerdict(comparison, verdict))
-    return tuple(ModelVerdict(label, tuple(tasks)) for label, tasks in by_label.items())
-
-
-def leading_sentences(comparison: Comparison, evident: Collection[str]) -> Iterator[str]:
-    """Which model is the highest by the measure that the task ranks by, and which it can be told from.
-
-    Args:
-        comparison: of whose models.
-        evident: labels of the models whose scores are evidence of something learnt. No order is told of the others:
-            what needs no learning explains theirs.
-    """
-    view = comparison.views.get(comparison.info.ranks_by)
-    places = [place for place, label in enumerate(comparison.labels) if label in evident]
-    if view is None or len(places) < 2:
-        return
-    first, *rest = sorted(places, key=lambda place: -float(view.means[place]))
-    names = {place: shortened(comparison.labels[place], LONGEST_NAME) for place in places}
-    checks = {place: _paired(view, first, place, names[place]) for place in rest}
-    above = [place for place, check in checks.items() if check.p is not None and check.p <= SIGNIFICANT]
-    alike = [names[place] for place in rest if place not in above]
-    if alike:
-        yield f"{names[first]} cannot be told from {listed(alike)}."
-    if above:
-        nearest = above[0]
-        more = f", and than {len(above) - 1} more" if len(above) > 1 else ""
-        yield f"{names[first]} is higher than {names[nearest]}, {checks[nearest].figure}{more}."

@@ -25,11 +25,12 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
+from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, model_verdicts
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
 from audio_compositionality.evaluator.compare.lines import MIN_CLUSTERS
 from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, RESAMPLES
 from audio_compositionality.evaluator.compare.summary import summary_table, verdict_table
-from audio_compositionality.evaluator.compare.verdicts import MATTERS, QUESTIONS, ModelVerdict, model_verdicts
+from audio_compositionality.evaluator.compare.verdicts import MATTERS, QUESTIONS
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole

@@ -13,6 +13,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, leading_sentences
 from audio_compositionality.evaluator.compare.diversity import diversity
 from audio_compositionality.evaluator.compare.kinds import ModelKind
 from audio_compositionality.evaluator.compare.summary import short_table
@@ -24,7 +25,6 @@ from audio_compositionality.evaluator.compare.tables import (
     slope_table,
     versioned_title,
 )
-from audio_compositionality.evaluator.compare.verdicts import ModelVerdict, leading_sentences
 from audio_compositionality.evaluator.figures.catalogue import described_figures, file_prefix
 from audio_compositionality.evaluator.figures.files import figure_svg, save_figure
 from audio_compositionality.evaluator.figures.kinds import FigureError

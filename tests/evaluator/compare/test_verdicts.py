@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.compare.conclusions import leading_sentences, model_verdicts
 from audio_compositionality.evaluator.compare.verdicts import (
     MATTERS,
     Answer,
     combined,
-    leading_sentences,
-    model_verdicts,
     verdicts,
 )
 

@@ -10,7 +10,8 @@ import pytest
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.verdicts import Answer, model_verdicts
+from audio_compositionality.evaluator.compare.conclusions import model_verdicts
+from audio_compositionality.evaluator.compare.verdicts import Answer
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
