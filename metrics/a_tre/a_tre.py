@@ -177,24 +177,21 @@ def a_tre(
     every = VALIDATE_EVERY if validate_every is None else validate_every
     options = _options(seeds, max_steps, layer, layers, width, dropout, every)
     unit = _unit_rows(z)
-    mean = unit[rows["train"]].mean(axis=0)
+    mean, test = unit[rows["train"]].mean(axis=0), rows["test"]
     offsets = unit - mean
     directions = _unit_rows(np.where(_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
-    test = rows["test"]
     if directions[rows["train"]].any():
         inputs = Inputs.of(counts, torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")))
         raw, centred = _fit_all(inputs, {"A-TRE": unit, "A-TRE centred": directions}, rows, options, progress)
     else:
-        still = np.broadcast_to(mean, (len(seeds), len(test), len(mean)))
-        nothing = [Fit(0, Curve()) for _ in seeds]
-        raw, centred = _Predictions(still, nothing), _Predictions(0 * still, nothing)
+        raw, centred = _unfitted(mean, len(seeds), len(test))
 
     scores = np.stack([_cosines_with_unit(p, unit[test]) for p in raw.values])
     fits_centred = np.stack([_cosines_with_unit(p, directions[test]) for p in centred.values])
     scores_centred = fits_centred.mean(axis=0)
     score = float(scores.mean())
     constant = float(_cosines_with_unit(np.broadcast_to(mean, unit[test].shape), unit[test]).mean())
-    nearest, reciprocal_ranks = np.mean([_retrieval(_unit_rows(p), directions[test]) for p in centred.values], axis=0)
+    retrieval = np.mean([_retrieval(_unit_rows(p), directions[test]) for p in centred.values], axis=0)
     result: dict[str, Any] = {
         "a_tre": score,
         "std": _std(scores.mean(axis=0)),
@@ -208,18 +205,12 @@ def a_tre(
         "a_tre_centred_seed_std": _std(fits_centred.mean(axis=1)) if len(seeds) > 1 else None,
         "steps_centred": [fitted.step for fitted in centred.fits],
         **_ridge(features, offsets, directions, rows, counts.any(axis=2).sum(axis=1)),
-        "top1": float(nearest.mean()),
-        "mrr": float(reciprocal_ranks.mean()),
-        "top1_chance": 1 / len(test),
-        "mrr_chance": float((1 / np.arange(1, len(test) + 1)).sum() / len(test)),
+        **_retrieval_rates(*retrieval),
         "collapsed": _collapsed(raw.values, unit[test]),
     }
     if return_scores:
-        result["scores"] = scores.mean(axis=0).tolist()
-        result["scores_centred"] = scores_centred.tolist()
-        result["scores_top1"] = nearest.tolist()
-        result["curves"] = [asdict(fitted.curve) for fitted in raw.fits]
-        result["curves_centred"] = [asdict(fitted.curve) for fitted in centred.fits]
+        lists = {"scores": scores.mean(axis=0), "scores_centred": scores_centred, "scores_top1": retrieval[0]}
+        result |= {name: values.tolist() for name, values in lists.items()} | _curves(raw, centred)
     return result
 
 
@@ -694,6 +685,28 @@ def _cosines_with_unit(x: Floats, unit: Floats) -> Floats:
 
 def _std(scores: Floats) -> float:
     return float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
+
+
+def _curves(raw: "_Predictions", centred: "_Predictions") -> dict[str, Any]:
+    pairs = (("curves", raw), ("curves_centred", centred))
+    return {name: [asdict(fitted.curve) for fitted in predictions.fits] for name, predictions in pairs}
+
+
+def _unfitted(mean: Floats, seeds: int, scenes: int) -> tuple["_Predictions", "_Predictions"]:
+    """Return the predictions where there is nothing to fit: the training mean for every scene, and none beside it."""
+    still = np.broadcast_to(mean, (seeds, scenes, len(mean)))
+    nothing = [Fit(0, Curve()) for _ in range(seeds)]
+    return _Predictions(still, nothing), _Predictions(0 * still, nothing)
+
+
+def _retrieval_rates(nearest: Floats, reciprocal_ranks: Floats) -> dict[str, float]:
+    n = len(nearest)
+    return {
+        "top1": float(nearest.mean()),
+        "mrr": float(reciprocal_ranks.mean()),
+        "top1_chance": 1 / n,
+        "mrr_chance": float((1 / np.arange(1, n + 1)).sum() / n),
+    }
 
 
 def _retrieval(u: Floats, v: Floats) -> tuple[Floats, Floats]:

@@ -95,9 +95,8 @@ def test_adjusted_scores_are_each_against_the_null_of_their_own_step():
     z = rng.normal(size=(4, 12, 5)) + 1
     # The last quadruple is the only one of its size: it has no partner, and the mean null stands in.
     size, level = [1] * 6 + [2] * 5 + [3], rng.normal(size=12)
-    pairs = np.array(
-        [[cosine(b - a, d - c) for c, d in zip(z[2], z[3], strict=True)] for a, b in zip(*z[:2], strict=True)]
-    )
+    first, second = z[1] - z[0], z[3] - z[2]
+    pairs = np.array([[1 - cosine(one, other) for other in second] for one in first])
     nulls = [np.mean([pairs[i, j] for j in range(12) if j != i and size[j] == size[i]] or [np.nan]) for i in range(12)]
     mean = np.nanmean(nulls)
     expected = (np.diag(pairs) - np.where(np.isnan(nulls), mean, nulls)) / (1 - mean)

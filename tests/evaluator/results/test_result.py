@@ -161,7 +161,7 @@ def test_names_of_results_are_known(tmp_path):
         ({"intervals": {"toy": [0.6]}}, "intervals.toy"),
         ({"intervals": {"toy": [0, 1, 2]}}, "intervals.toy"),
         ({"intervals": {"praise": [0, 1]}}, "an interval of praise"),
-        ({"training": {"steps": [True]}}, "training.steps.0 is True"),
+        ({"training": {"steps": [True]}}, "training.steps.0.float is True"),
         ({"settings": {"a": {"b": 1}}}, "settings.a"),
         ({"settings": {"a": "x" * 501}}, "settings.a"),
         ({"model": None}, "model is None"),
