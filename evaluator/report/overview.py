@@ -121,10 +121,17 @@ def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Line
         for k, result in enumerate(comparison.results)
         if is_trained and result.kind is ModelKind.BASELINE and k not in descriptions
     ]
-    kinds = (("baseline", rest), ("description", descriptions), ("twin", twins), ("model", [place]))
+    kinds = (("baseline", rest), ("description", descriptions), ("twin", twins), (_kind(comparison, place), [place]))
     marks = tuple(_mark(view, k, kind, scale) for kind, members in kinds for k in members)
     reached = [mark.high for mark in marks if mark.kind in ("twin", "description")]
     return Line(short_label(view.labels[place], LONGEST_NAME), marks[-1].text, max(reached) if reached else None, marks)
+
+
+def _kind(comparison: Comparison, place: int) -> str:
+    kind = comparison.results[place].kind
+    if kind is ModelKind.BASELINE:
+        return "description" if place in descriptions_in(comparison) else "baseline"
+    return "model" if kind is ModelKind.TRAINED else "twin"
 
 
 def _mark(view: View, place: int, kind: str, scale: _Scale) -> Mark:
