@@ -123,7 +123,7 @@ def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Line
     ]
     kinds = (("baseline", rest), ("description", descriptions), ("twin", twins), (_kind(comparison, place), [place]))
     marks = tuple(_mark(view, k, kind, scale) for kind, members in kinds for k in members)
-    reached = [mark.high for mark in marks if mark.kind in ("twin", "description")]
+    reached = [mark.high for mark in marks[:-1] if mark.kind in ("twin", "description")]
     return Line(short_label(view.labels[place], LONGEST_NAME), marks[-1].text, max(reached) if reached else None, marks)
 
 

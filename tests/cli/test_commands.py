@@ -235,6 +235,8 @@ def test_results_are_compared_reported_and_verified(folder, tmp_path, run, capsy
     assert run("compare", results) == 0
     assert LOG_MEL in capsys.readouterr().out
     assert run("compare", results, "--format", "csv", "--out", tmp_path / "table.csv") == 0
+    assert run("compare", results, "--format", "latex", "--table", "summary", "--out", tmp_path / "table.tex") == 0
+    assert (tmp_path / "table.tex").read_text().count(r"\begin{table}") == 1
     assert (tmp_path / "table.csv").read_text("utf-8").startswith("task,")
     assert run("report", results, "--format", "markdown") == 0
     assert "| " in capsys.readouterr().out
