@@ -204,9 +204,9 @@ class ToyTask:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def registered_toy() -> Iterator[Task]:
-    """A task that was registered, which nothing in the project knows."""
+    """A task that was registered, which nothing in the project knows, nor other modules' tests."""
     task = ToyTask()
     registry.register_task(task)
     yield task

@@ -19,7 +19,8 @@ from .guess import Guess
 TASKS = ("a_coat", "guess")
 
 
-@pytest.fixture(scope="session")
+# Of a module, not of the session: the tests of other rooms are not to know the task.
+@pytest.fixture(scope="module")
 def guess() -> Iterator[Guess]:
     task = Guess()
     registry.register_task(task)
@@ -27,7 +28,7 @@ def guess() -> Iterator[Guess]:
     registry._TASKS._added.pop("guess", None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def evaluated(small_data, guess, tmp_path_factory) -> Path:
     """A folder with results of the short encoder, in ``results``, and what they were computed from, in ``store``."""
     folder = tmp_path_factory.mktemp("evaluated")
@@ -36,7 +37,7 @@ def evaluated(small_data, guess, tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def data(small_data, tmp_path_factory) -> Path:
     """The data as a built folder."""
     folder = tmp_path_factory.mktemp("data") / "small"
@@ -44,7 +45,7 @@ def data(small_data, tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def make(evaluated, small_data):
     """`make(task, data=small, **changes)`: a submission of a local result."""
 
@@ -55,7 +56,7 @@ def make(evaluated, small_data):
     return make
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def made(make):
     return {task: make(task) for task in TASKS}
 
