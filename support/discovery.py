@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import pkgutil
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import Generic, TypeVar, cast
@@ -50,7 +51,13 @@ class Registry(Generic[Thing]):
         things = []
         package = import_module(self._package)
         for module in pkgutil.iter_modules(package.__path__):
-            thing = getattr(import_module(f"{self._package}.{module.name}"), self._attribute, None)
+            name = f"{self._package}.{module.name}"
+            try:
+                thing = getattr(import_module(name), self._attribute, None)
+            except AudioCompositionalityError as error:
+                # One that is incomplete does not take the others with it.
+                warnings.warn(f"{name} is left out: {error}", stacklevel=2)
+                continue
             if thing is not None:
                 things.append(cast(Thing, thing))
         named = {self._name_of(thing): thing for thing in things}

@@ -38,9 +38,11 @@ def describe_metric(module: str | Path) -> MetricDescription:
         module: name of one of the project's metrics, or the path of a file.
 
     Raises:
-        TaskError: the module lacks one of the constants, or one is no literal.
+        TaskError: there is no such file; the module lacks one of the constants, or one is no literal.
     """
-    path = Path(_location(module)) if isinstance(module, str) else module
+    path = _location(module) if isinstance(module, str) else module
+    if not path.is_file():
+        raise TaskError(f"there is no metric {path.stem!r}: no file {path}")
     constants: dict[str, Any] = {}
     for node in ast.parse(path.read_text("utf-8")).body:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
@@ -57,11 +59,11 @@ def describe_metric(module: str | Path) -> MetricDescription:
     return MetricDescription(constants["VERSION"], measures_from(constants["MEASURES"]), constants["_CITATION"])
 
 
-def _location(name: str) -> str:
+def _location(name: str) -> Path:
     package = find_spec("audio_compositionality.metrics")
     if package is None or not package.submodule_search_locations:
         raise TaskError("the package has no folder of metrics: install it again")
-    return str(Path(package.submodule_search_locations[0]) / name / f"{name}.py")
+    return Path(package.submodule_search_locations[0]) / name / f"{name}.py"
 
 
 def measures_from(descriptions: Mapping[str, Mapping[str, Any]]) -> tuple[Measure, ...]:

@@ -27,6 +27,11 @@ def chosen(name, cache):
     return cache / "metrics" / f"evaluate-metric--{name}" / module.hash / f"{name}.py"
 
 
+def registered(name):
+    """The copy of a metric, where registration puts it."""
+    return dict(zip(list_metrics(), register(), strict=True))[name]
+
+
 def test_command_respects_the_modules_cache_and_says_where(tmp_path):
     environment = {"HF_HOME": str(tmp_path / "home"), "HF_MODULES_CACHE": str(tmp_path / "modules")}
     lines = run_python("-m", "audio_compositionality.metrics", cwd=tmp_path, **environment).splitlines()
@@ -53,7 +58,7 @@ def test_running_again_changes_nothing(cache):
 
 @pytest.mark.parametrize("age", [-1000, 0, 1000])
 def test_own_version_is_chosen_whatever_the_date_of_another(cache, age):
-    ours = register()[0]
+    ours = registered("a_coat")
     other = ours.parents[1] / ("0" * 64) / "a_coat.py"
     other.parent.mkdir()
     other.write_text("another version")
@@ -72,7 +77,7 @@ def test_upgrade_and_downgrade_take_effect(cache, tmp_path):
 
 
 def test_damaged_copy_is_repaired(cache):
-    path = register()[1]
+    path = registered("a_tre")
     path.write_text("half a fi")
     register()
     assert path.read_bytes() == metric_file("a_tre").read_bytes()
@@ -82,10 +87,12 @@ def test_damaged_copy_is_repaired(cache):
 def test_modules_import_only_what_their_requirements_name(name):
     """As `evaluate` reads imports: one a line, none of siblings."""
     file = metric_file(name)
-    required = {line.partition(">")[0] for line in file.with_name("requirements.txt").read_text().split()}
     imports = get_imports(str(file))
-    libraries = {library for kind, library, *_ in imports if kind == "library"}
-    assert libraries - set(sys.stdlib_module_names) == required
+    libraries = {library for kind, library, *_ in imports if kind == "library"} - set(sys.stdlib_module_names)
+    requirements = file.with_name("requirements.txt")
+    assert requirements.is_file(), f"{name} lacks requirements.txt beside {file}; it imports {sorted(libraries)}"
+    required = {line.partition(">")[0] for line in requirements.read_text().split()}
+    assert libraries == required, f"{requirements} and the imports of {file.name} differ"
     assert not [kind for kind, *_ in imports if kind != "library"]
 
 
@@ -129,5 +136,5 @@ def test_registering_is_quick_and_imports_nothing_heavy(tmp_path):
 
 
 def test_unknown_metric_is_refused():
-    with pytest.raises(LookupError, match="no metric 'a_cot'; there are a_coat, a_tre"):
+    with pytest.raises(LookupError, match=f"no metric 'a_cot'; there are {', '.join(list_metrics())}"):
         metric_file("a_cot")

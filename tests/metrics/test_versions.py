@@ -52,13 +52,20 @@ def digest_of(text: str) -> str:
 
 
 def test_every_metric_has_its_digest() -> None:
-    assert sorted(DIGESTS) == sorted((name, describe_metric(name).version) for name in list_metrics())
+    versions = {(name, describe_metric(name).version) for name in list_metrics()}
+    assert not {name for name, _ in DIGESTS} - set(list_metrics()), "DIGESTS has metrics that are there no longer"
+    lines = [f'    ("{name}", {n}): "{digest_of(metric_file(name).read_text("utf-8"))}",'
+             for name, n in sorted(versions - set(DIGESTS))]  # fmt: skip
+    assert not lines, "Let DIGESTS in this test hold, in place of older versions:\n" + "\n".join(lines)
+    assert set(DIGESTS) == versions, "DIGESTS has versions of metrics that are there no longer"
 
 
 @pytest.mark.parametrize("name", list_metrics())
 def test_code_is_that_of_its_version(name: str) -> None:
     version = describe_metric(name).version
     digest = digest_of(metric_file(name).read_text("utf-8"))
+    if not any(name == metric for metric, _ in DIGESTS):
+        pytest.fail(f'{name} is new: add this line to DIGESTS in this test:\n    ("{name}", {version}): "{digest}",')
     assert digest == DIGESTS.get((name, version)), (
         f"The code of {name} has changed. If any number that it gives can change, raise VERSION in {name}.py, and say "
         f'in the changelog what changes. Then let DIGESTS in this test hold ("{name}", VERSION): "{digest}".'
@@ -95,4 +102,7 @@ def test_what_modules_share_is_the_same() -> None:
                 definitions.setdefault(defined, {})[name] = ast.dump(node)
     shared = {defined: nodes for defined, nodes in definitions.items() if len(nodes) > 1}
     assert {"_matrix", "_retrieval", "_std", "_unit_rows", "TIE"} <= set(shared)
-    assert [defined for defined, nodes in shared.items() if len(set(nodes.values())) > 1] == []
+    different = {defined: sorted(nodes) for defined, nodes in shared.items() if len(set(nodes.values())) > 1}
+    assert not different, (
+        "Of one name, but not the same in these metrics; copy it word for word, or call it something else."
+    )

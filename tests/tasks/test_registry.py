@@ -68,6 +68,28 @@ def test_a_metric_that_does_not_describe_itself_is_refused(tmp_path):
         describe_metric(other)
 
 
+def test_a_metric_that_is_not_there_is_named_with_the_place_where_it_was_looked_for(tmp_path):
+    with pytest.raises(TaskError, match=r"there is no metric 'nothing': no file .*metrics.nothing.nothing\.py"):
+        describe_metric("nothing")
+    with pytest.raises(TaskError, match="there is no metric 'gone'"):
+        describe_metric(tmp_path / "gone.py")
+
+
+def test_a_task_without_its_metric_leaves_the_others(tmp_path, monkeypatch):
+    package = tmp_path / "some_tasks"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "sound.py").write_text("THING = 'sound'\n")
+    (package / "broken.py").write_text(
+        "from audio_compositionality.tasks.metric_files import describe_metric\nTHING = describe_metric('nothing')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    registry: Registry[str] = Registry("some_tasks", "THING", "absent", str)
+    with pytest.warns(UserWarning, match=r"some_tasks\.broken is left out: there is no metric 'nothing'"):
+        assert registry.all() == {"sound": "sound"}
+    assert registry.all() == {"sound": "sound"}
+
+
 def test_what_an_installed_package_brings_is_found_and_does_not_displace_ours(monkeypatch):
     points = [SimpleNamespace(name="x", load=lambda: ("mine", 1)), SimpleNamespace(name="y", load=lambda: ("a", 2))]
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points if group == "group" else [])
