@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.metrics import list_metrics, metric_file
+from audio_compositionality.metrics import metric_file
 from audio_compositionality.tasks.base import Measure
 from audio_compositionality.tasks.metric_files import describe_metric, measures_from
 
@@ -63,6 +63,11 @@ class MetricContract:
 
     # ----- what the tests use
 
+    @property
+    def path(self) -> Path:
+        """The metric's module; a metric of a third party says where it lies, and gives its `module`."""
+        return metric_file(self.name)
+
     @cached_property
     def module(self) -> ModuleType:
         return import_module(f"audio_compositionality.metrics.{self.name}.{self.name}")
@@ -101,9 +106,12 @@ class MetricContract:
 
     # ----- what the module says
 
-    def test_it_is_listed_and_its_description_is_read_without_importing_it(self) -> None:
-        assert self.name in list_metrics()
-        description = describe_metric(self.name)
+    def test_it_has_a_card_and_requirements(self) -> None:
+        missing = [name for name in ("README.md", "requirements.txt") if not self.path.with_name(name).is_file()]
+        assert not missing, f"beside {self.path}"
+
+    def test_its_description_is_read_without_importing_it(self) -> None:
+        description = describe_metric(self.path)
         assert description.version == self.module.VERSION >= 1
         assert description.measures == measures_from(self.module.MEASURES)
 
@@ -113,7 +121,7 @@ class MetricContract:
                 assert other is None or other in self.measures, f"{measure.name} names {other}"
             assert measure.range[0] < measure.range[1]
             assert measure.spread is None or measure.fitted
-        assert next(iter(self.measures.values())).column == "score"
+        assert next(iter(self.measures.values())).column == "score", "the first measure is the score of the samples"
         headings = [measure.heading for measure in self.measures.values()]
         assert len(set(headings)) == len(headings)
 
@@ -149,9 +157,12 @@ class MetricContract:
 
     def test_sampled_measures_are_means_of_their_columns(self) -> None:
         result = self.compute(return_scores=True)
-        sampled = [measure for measure in self.measures.values() if measure.column]
-        for measure in sampled:
-            column = result[measure.column.replace("score", "scores")]
+        for measure in self.measures.values():
+            if not measure.column:
+                continue
+            key = measure.column.replace("score", "scores")
+            assert key in result, f"return_scores gives no list {key!r} for the column {measure.column!r}"
+            column = result[key]
             assert result[measure.name] == pytest.approx(np.mean(column), abs=1e-12)
         assert "scores" not in self.compute()
 
@@ -247,11 +258,9 @@ class MetricContract:
         """In a process of its own, offline, from an empty folder, after registration."""
         empty = tmp_path / "empty"
         empty.mkdir()
-        run_python(
-            "-c", _LOADED, self.name, str(metric_file(self.name).parent), cwd=empty, HF_HOME=str(tmp_path / "hf")
-        )
+        run_python("-c", _LOADED, self.name, str(self.path.parent), cwd=empty, HF_HOME=str(tmp_path / "hf"))
         copies = list((tmp_path / "hf" / "modules").rglob(f"evaluate-metric--*/*/{self.name}.py"))
-        assert [copy.read_bytes() for copy in copies] == [metric_file(self.name).read_bytes()]
+        assert [copy.read_bytes() for copy in copies] == [self.path.read_bytes()]
 
 
 def run_python(*arguments: str, cwd: Path, **environment: str) -> str:

@@ -12,6 +12,8 @@ import evaluate
 import numpy as np
 from numpy.typing import ArrayLike
 
+_LARGEST = 1e150  # beyond this a float64 norm overflows
+
 VERSION = 1
 
 MEASURES = {
@@ -51,10 +53,10 @@ def toy_pairs(low: ArrayLike, high: ArrayLike, return_scores: bool = False) -> d
 
     Raises ValueError for other shapes.
     """
-    units = [np.asarray(x, np.float64) for x in (low, high)]
-    if units[0].ndim != 2 or units[0].shape != units[1].shape or len(units[0]) < 2:
-        raise ValueError(f"low and high are {units[0].shape} and {units[1].shape}; both must be [n, dim] with n >= 2")
-    cosines = np.array([[_cosine(a, b) for b in units[1]] for a in units[0]])
+    tones, octaves = _matrix("low", low), _matrix("high", high)
+    if tones.shape != octaves.shape or len(tones) < 2:
+        raise ValueError(f"low and high are {tones.shape} and {octaves.shape}; both must be [n, dim] with n >= 2")
+    cosines = np.array([[_cosine(a, b) for b in octaves] for a in tones])
     scores = cosines.diagonal()
     n = len(scores)
     null = float((cosines.sum() - scores.sum()) / (n * (n - 1)))
@@ -62,6 +64,26 @@ def toy_pairs(low: ArrayLike, high: ArrayLike, return_scores: bool = False) -> d
     adjusted = (score - null) / (1 - null) if null < 1 - 1e-6 else 0.0
     result: dict[str, Any] = {"toy_pairs": score, "null": null, "adjusted": adjusted, "n": n}
     return {**result, "scores": scores.tolist()} if return_scores else result
+
+
+def _matrix(name: str, x: Any) -> np.ndarray:
+    """Return embeddings as finite float64 [n, dim], or raise ValueError that says which are none, and why."""
+    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
+        x = x.detach().cpu().double()
+    try:
+        raw = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
+    if raw.dtype.kind not in "fiu" and raw.size:
+        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}")
+    if raw.ndim != 2 or 0 in raw.shape:
+        raise ValueError(f"{name} must be [n, dim] with n >= 1 and dim >= 1; got shape {raw.shape}")
+    array = raw.astype(np.float64)
+    bad = ~(np.abs(array) <= _LARGEST)  # so written that NaN is bad
+    if bad.any():
+        row = int(np.flatnonzero(bad.any(axis=1))[0])
+        raise ValueError(f"{name} must be finite; the first is row {row} with {array[row][bad[row]][0]}")
+    return array
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:
@@ -87,6 +109,14 @@ class ToyPairs(evaluate.Metric):
             inputs_description=_INPUTS,
             features=datasets.Features({"low": vector, "high": vector}),
         )
+
+    def compute(self, **inputs: Any) -> dict[str, Any] | None:
+        """Score the arrays given here, or those collected by `add` and `add_batch`."""
+        given = [name for name in ("low", "high") if inputs.get(name) is not None]
+        if len(given) == 1:
+            raise ValueError(f"compute() got {given[0]} without {'high' if given == ['low'] else 'low'}; it needs both")
+        result: dict[str, Any] | None = super().compute(**inputs)
+        return result
 
     def _compute(self, low: Any, high: Any, return_scores: bool = False) -> dict[str, Any]:
         return toy_pairs(low, high, return_scores)

@@ -1,0 +1,33 @@
+"""The metric of `tests/examples/toy_task`, which newcomers copy, keeps the contract."""
+
+from functools import cached_property
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import evaluate
+import pytest
+
+from .contract import MetricContract
+
+PATH = Path(__file__).parents[1] / "examples" / "toy_task" / "toy_pairs" / "toy_pairs.py"
+
+
+class TestContract(MetricContract):
+    name = "toy_pairs"
+    embeddings = ("low", "high")
+    path = PATH
+
+    @cached_property
+    def module(self) -> ModuleType:
+        spec = spec_from_file_location(self.name, self.path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    @pytest.mark.slow
+    def test_it_loads_by_name_and_by_folder(self, tmp_path: Path) -> None:
+        """By its folder: the names that are registered are those of the project's own metrics."""
+        assert evaluate.load(str(self.path.parent), cache_dir=str(tmp_path)).compute(**self.example()) == self.compute()
