@@ -3,6 +3,7 @@
 import math
 import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +23,9 @@ def test_what_a_function_returns_or_raises_arrives():
 @pytest.mark.parametrize(
     "error", [ResultError("it is bad"), HubError("gone", 404)], ids=lambda error: type(error).__name__
 )
-def test_our_errors_arrive_as_they_are(error):
+def test_our_errors_arrive_as_they_are(error, monkeypatch):
+    # The fresh process imports this module, from where it stands.
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
     with pytest.raises(type(error), match=str(error)) as caught:
         in_own_process(_raise, error, seconds=120)
     assert vars(caught.value) == vars(error)
