@@ -76,7 +76,7 @@ def _names(given: Sequence[str]) -> tuple[list[str], list[str]]:
     """Names of the baselines, and of the models beside their untrained twins."""
     from audio_compositionality.encoders.loading.registry import has_untrained_twin, list_models
 
-    baselines = [listing.name for listing in list_models() if listing.source is None]
+    baselines = [listing.name for listing in list_models() if listing.is_baseline]
     networks = []
     for name in given:
         networks.append(name)

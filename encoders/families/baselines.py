@@ -181,6 +181,7 @@ def _listing(encoder: type[WaveformEncoder], description: str, *, is_reference: 
         card.licence,
         description,
         make=encoder,
+        is_baseline=True,
         is_reference=is_reference,
     )
 

@@ -35,6 +35,7 @@ class ModelListing:
         source: a Hub repository in transformers' format, or a file of weights; None for a model without weights.
         make: makes the model; None of a Hub repository, whose architecture says what does. Of a file of weights it is
             called with `Weights`, the torch device and `EncoderOptions`; of a model without weights, without arguments.
+        is_baseline: whether `run` scores it beside whatever it is asked for.
         is_reference: whether it describes a sound so plainly that a model which adds nothing to it has learnt nothing.
     """
 
@@ -46,6 +47,7 @@ class ModelListing:
     description: str
     source: str | WeightsFile | None = None
     make: Callable[..., Model] | None = None
+    is_baseline: bool = False
     is_reference: bool = False
 
     @property

@@ -57,7 +57,7 @@ def test_a_family_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.syspath_prepend(str(tmp_path))
     registry = Registry("fake_families", "MODELS", "no.such.group", lambda models: models[0].name)
     monkeypatch.setattr(listing, "_models", registry)
-    assert [entry.name for entry in list_models()] == ["loudness"]
+    assert [(entry.name, entry.is_baseline) for entry in list_models()] == [("loudness", False)]
     model = load_model("loudness")
     np.testing.assert_allclose(model.embed([[0.5, -0.5]], 8_000), [[0.5]])
     assert not has_untrained_twin("loudness")
