@@ -27,9 +27,11 @@ def naming(name: str, read: Callable[[], Answer]) -> Answer:
     """What a function of pyarrow returns, whose errors do not say which file they are about.
 
     Raises:
-        DatasetError: the file's data are damaged.
+        DatasetError: the file's data are damaged; one that `read` raises says so itself.
     """
     try:
         return read()
+    except DatasetError:
+        raise
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise DatasetError(f"{name} cannot be read as Parquet, its data are damaged: {error}") from error

@@ -50,7 +50,9 @@ class ShardReader:
     @cached_property
     def features(self) -> Features:
         """The columns as they are declared."""
-        features: Features = naming(self.shard.name, lambda: Features.from_arrow_schema(pq.read_schema(self.path)))
+        # Taken here: that a shard is another than the manifest's is no damage of Parquet.
+        path = self.path
+        features: Features = naming(self.shard.name, lambda: Features.from_arrow_schema(pq.read_schema(path)))
         return features
 
     @cached_property
