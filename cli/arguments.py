@@ -285,16 +285,20 @@ def chosen_tasks(options: argparse.Namespace) -> list[Task] | None:
     return load_tasks(name for name in names if name)
 
 
-def opened_data(options: argparse.Namespace) -> Data:
-    """The data that are asked for.
+def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None) -> Data:
+    """The data that are asked for; of a preset those that the tasks need, where tasks are named.
 
     Raises:
+        InputError: an unknown preset, or one that a task's recipe lacks.
         DatasetError: there are no such data.
     """
     from audio_compositionality.dataset_builder.opening import open_data
     from audio_compositionality.dataset_builder.rendered import rendered_preset
 
-    return open_data(rendered_preset(preset_of(options.preset, options)) if options.data is None else options.data)
+    if options.data is not None:
+        return open_data(options.data)
+    recipes = None if tasks is None else list(dict.fromkeys(task.info.recipe for task in tasks))
+    return open_data(rendered_preset(preset_of(options.preset, options), recipes=recipes))
 
 
 def preset_of(preset: str, options: argparse.Namespace) -> str:
@@ -321,8 +325,8 @@ def protocol_settings(options: argparse.Namespace, data: Data, tasks: Sequence[T
     protocols = [task.info.protocols for task in scored_tasks(data, tasks)]
     names = sorted({name for of_task in protocols for name in of_task})
     if options.protocol not in names:
-        hint = nearest(options.protocol, names) if names else "they have none"
-        raise InputError(f"none of the tasks has the protocol {options.protocol!r}; {hint}")
+        hint = f"the protocol {options.protocol!r}; {nearest(options.protocol, names)}" if names else "a protocol"
+        raise InputError(f"none of the tasks has {hint}")
     return {name: value for of_task in protocols for name, value in of_task.get(options.protocol, {}).items()}
 
 

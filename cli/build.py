@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--preset", default="mini", metavar="NAME", help="mini or full (the paper's size); default mini"
     )
     add_protocol(parser)
+    parser.add_argument("--recipes", metavar="NAME,NAME", help="only these recipes; default all that have the preset")
     parser.add_argument("--out", type=Path, default=Path("audio-compositionality"), metavar="DIR", help="the folder")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of every random choice; default 0")
     parser.add_argument(
@@ -58,10 +59,11 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
     from audio_compositionality.dataset_builder.synthesis.dx7.bank import load_bank
 
     preset = preset_of(options.preset, options)
+    recipes = None if options.recipes is None else [name.strip() for name in options.recipes.split(",")]
     if options.bank is None:
         if options.voices is not None:
             raise InputError("--voices chooses from a bank: give --bank FILE too")
-        return rendered_preset(preset, seed=options.seed)
+        return rendered_preset(preset, recipes=recipes, seed=options.seed)
     bank = load_bank(options.bank)
     text = options.voices or "1,2,3,4,5,6,7,8"
     try:
@@ -72,7 +74,7 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
     if wrong:
         raise InputError(f"--voices has {wrong[0]}; the voices of a bank are numbered 1 to {len(bank)}")
     voices = tuple(bank[number - 1] for number in numbers)
-    return rendered_preset(preset, seed=options.seed, voices=voices)
+    return rendered_preset(preset, recipes=recipes, seed=options.seed, voices=voices)
 
 
 COMMAND = Command(

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> None:
     """Score the models, print each result as it is ready, and the tables at the end."""
     how = arguments.run_options(options, options.out)
     tasks = arguments.chosen_tasks(options)
-    data = arguments.opened_data(options)
+    data = arguments.opened_data(options, tasks)
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 

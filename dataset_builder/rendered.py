@@ -120,7 +120,10 @@ def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **change
         DatasetError: an unknown recipe.
     """
     if name not in preset_names():
-        raise InputError(f"unknown preset {name!r}; {nearest(name, preset_names())}")
+        valid = [
+            preset for preset in preset_names() if all(preset in load_recipe(one).presets for one in recipes or ())
+        ]
+        raise InputError(f"unknown preset {name!r}; {nearest(name, valid)}")
     settings: dict[str, Any] = {}
     for recipe in list_recipes() if recipes is None else recipes:
         presets = load_recipe(recipe).presets

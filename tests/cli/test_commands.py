@@ -197,6 +197,7 @@ def test_check_model_passes_a_sound_one_and_fails_a_broken_one(tmp_path, run, ca
         (["evaluate", "random", "--layer", "2"], "'random' is a baseline"),
         (["evaluate", "random", "--pooling", "men"], "pooling is 'men'"),
         (["run", "--precision", "fp16"], "precision is 'fp16'"),
+        (["build", "--recipes", "a_trex"], "did you mean 'a_tre'"),
         (["build", "--preset", "minny"], "did you mean 'mini'"),
         (["build", "--audio-format", "mp3"], "unknown audio format 'mp3'"),
         (["build", "--seed", "-1"], "seed is -1"),

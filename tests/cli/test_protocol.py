@@ -1,5 +1,8 @@
 """``--protocol``: which data and settings it becomes."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from audio_compositionality.dataset_builder import build, rendered
@@ -51,6 +54,14 @@ def test_a_protocol_that_no_task_has_is_refused_by_name(evaluated, run, folder, 
         assert run("evaluate", LOG_MEL, *arguments, "--protocol", "papr", "--out", tmp_path) == 2
         assert "paper" in capsys.readouterr().err
     assert evaluated == []
+
+
+def test_tasks_without_any_protocol_are_said_to_have_none(evaluated, run, tmp_path, capsys, monkeypatch):
+    task = load_task("a_coat")
+    bare = SimpleNamespace(info=replace(task.info, protocols={}))
+    monkeypatch.setattr("audio_compositionality.tasks.registry.load_tasks", lambda names: [bare])
+    assert run("evaluate", LOG_MEL, "--tasks", "a_coat", "--protocol", "paper", "--out", tmp_path) == 2
+    assert capsys.readouterr().err.strip().endswith("none of the tasks has a protocol")
 
 
 def test_build_writes_the_preset_of_the_protocol(run, tmp_path, monkeypatch):

@@ -1,8 +1,11 @@
 """Presets and data rendered as they are read."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from audio_compositionality.dataset_builder import rendered
 from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
@@ -81,3 +84,12 @@ def test_16_bit_samples_are_read_as_audio_readers_read_them():
     samples = np.array([-32_768, 0, 1, 32_767], np.int16)
     assert to_waveform(samples).tolist() == [-1, 0, 1 / 32_768, 32_767 / 32_768]
     assert to_waveform(samples).dtype == np.float32
+
+
+def test_a_wrong_preset_of_some_recipes_offers_those_that_they_have(monkeypatch):
+    made = {"a_coat": ("mini", "full"), "a_tre": ("mini", "tiny")}
+    monkeypatch.setattr(rendered, "list_recipes", lambda: tuple(made))
+    monkeypatch.setattr(rendered, "load_recipe", lambda name: SimpleNamespace(presets=dict.fromkeys(made[name])))
+    for recipes, valid in ((None, "mini, full, tiny"), (["a_coat"], "mini, full"), (["a_coat", "a_tre"], "mini")):
+        with pytest.raises(InputError, match=f"unknown preset 'huge'; Valid: {valid}$"):
+            rendered_preset("huge", recipes=recipes)
