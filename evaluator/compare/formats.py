@@ -49,10 +49,8 @@ TIDY_COLUMNS = (
     "group",
 )
 
-REST = (
-    "Slopes by attribute and means by group are in the other formats (--format markdown, latex, csv, json) and in "
-    "`audio-compositionality report`."
-)
+REST = "{} are in the other formats (--format markdown, latex, csv, json) and in `audio-compositionality report`."
+"""What the terminal leaves out, where there is any."""
 
 
 def check_format(format: str) -> None:
@@ -96,7 +94,15 @@ def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int
     if not brief:
         return "\n".join(map(to_markdown if format == "markdown" else to_latex, tables))
     warnings = dict.fromkeys(comparison.info.warning for comparison in comparisons)
-    return "\n".join(["".join(to_text(table, width) for table in tables), *warnings, REST, ""])
+    return "\n".join(["".join(to_text(table, width) for table in tables), *warnings, *_rest(comparisons), ""])
+
+
+def _rest(comparisons: Sequence[Comparison]) -> list[str]:
+    """The sentence about what `comparison_tables` leaves out where it is brief; none where that is nothing."""
+    known = [one.samples for one in comparisons if one.recommended and one.samples is not None]
+    names = ["slopes by attribute"] if any(len(samples.diversity) > 1 for samples in known) else []
+    names += ["means by group"] if any(samples.groups for samples in known) else []
+    return [REST.format(" and ".join(names).capitalize())] if names else []
 
 
 def tidy_frame(comparisons: Sequence[Comparison]) -> pandas.DataFrame:

@@ -45,8 +45,7 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
         cells = []
         for measure in measures:
             interval = result.intervals.get(measure.name)
-            bounds = "" if interval is None else "…".join(number_text(bound, 2, minus="−") for bound in interval)
-            notes = filter(None, (bounds, null_note(measure, result.measures, info)))
+            notes = filter(None, (interval_text(interval, measure.digits), null_note(measure, result.measures, info)))
             cells.append(measure_cell(result.measures.get(measure.name), measure, "\n".join(notes)))
         rows.append(Row((Cell(result.model.id), *cells)))
     legend = [measure_legend(measures)]

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pandas
 import pytest
@@ -14,7 +15,13 @@ from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.diversity import diversity
 from audio_compositionality.evaluator.compare.formats import TIDY_COLUMNS, write_comparisons, write_table
 from audio_compositionality.evaluator.compare.summary import short_table
-from audio_compositionality.evaluator.compare.tables import comparison_tables, pair_table, results_tables, score_table
+from audio_compositionality.evaluator.compare.tables import (
+    comparison_tables,
+    interval_text,
+    pair_table,
+    results_tables,
+    score_table,
+)
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import to_text
@@ -45,7 +52,7 @@ def test_results_have_a_table_a_task_with_what_its_columns_mean(comparisons):
     result = results[0]
     low, high = result.intervals["a_coat"]
     assert row["A-COAT"].value == result.measures["a_coat"]
-    assert row["A-COAT"].note == f"{low:.2f}…{high:.2f}".replace("-", "−")
+    assert row["A-COAT"].note == interval_text((low, high), comparisons[0].info.measure("a_coat").digits)
     assert row["top-1"].note.endswith("\nnull 0.016")
     assert all(f"{measure.heading}: {measure.meaning}" in coat.legend[0] for measure in comparisons[0].info.shown)
     assert coat.legend[-1] == comparisons[0].info.warning
@@ -99,6 +106,8 @@ def test_a_new_task_is_everywhere(tmp_path, write_results, registered_toy):
         text = write_comparisons([toy], format)
         for expected in ("Toy score on mini", "Toy score, squeak: paired differences", "how it shines", "wheels"):
             assert expected in words(text), (format, expected)
+    assert "Means by group are in the other formats" in words(write_comparisons([toy], "text"))
+    assert "other formats" not in words(write_comparisons([replace(toy, samples=None)], "text"))
     tidy = pandas.read_csv(io.StringIO(write_comparisons([toy], "csv")))
     for quantity in ("mean", "difference", "slope", "group mean"):
         assert set(tidy[tidy.quantity == quantity].measure) == {"toy", "shine", "squeak"}
