@@ -206,8 +206,8 @@ _TESTS: Sequence[_Test] = (
         _STEADY,
         check_alike,
         "Embeddings of different sounds are nearly one vector, as an untrained network's are. Scores that compare "
-        "whole embeddings will be high whatever the model hears: read the centred ones, and the "
-        "untrained twin's.",
+        "whole embeddings will be high whatever the model hears: read the centred ones, and "
+        "those of untrained:MODEL where the model has an untrained twin.",
     ),
     _Test(
         "batch",
