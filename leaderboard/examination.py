@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -51,17 +52,23 @@ class Examined:
         folder: its path in the repository.
         files: its content by name.
         verification: what recomputing it found.
+        date: of the check, UTC, as in the record: what a submission says of its own date is its submitter's word.
     """
 
     folder: str
     files: Mapping[str, bytes]
     verification: Verification
+    date: datetime
 
     @property
     def earlier(self) -> Earlier | None:
         """What later entries are compared with."""
         sketch, result = self.verification.sketch, self.verification.result
-        return None if sketch is None else Earlier(self.folder, result.model.id, result.date, sketch)
+        return (
+            None
+            if sketch is None
+            else Earlier(self.folder, result.model.id, self.date.isoformat(timespec="seconds"), sketch)
+        )
 
 
 class Examiner:
@@ -106,7 +113,8 @@ class Examiner:
             if EMBEDDINGS not in files:
                 _check_claim(files, entry.path, data)
                 raise LeftError("it has no embeddings, so that it can only be shown as *reported*")
-            return Examined(entry.path, files, self._recomputed(files, entry.path, data))
+            verification = self._recomputed(files, entry.path, data)
+            return Examined(entry.path, files, verification, datetime.now(UTC))
         except DatasetError as error:
             # No fault of the submission's: it is checked again in the next round.
             raise HubError(f"the data {data or result.dataset} cannot be opened: {error}") from error

@@ -279,7 +279,8 @@ class Checks:
     ) -> Commit:
         """Commit what was found, with the files of the entry where main does not have them."""
         submitter = None if request is None else request.author
-        signed = verification_files(verification, secret=self._secret, submitter=submitter)
+        date = None if examined is None else examined.date
+        signed = verification_files(verification, secret=self._secret, submitter=submitter, date=date)
         folders = {verification_folder(verification): signed}
         if examined is not None:
             folders[examined.folder] = dict(examined.files)

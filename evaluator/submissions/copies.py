@@ -88,7 +88,7 @@ class Earlier:
     Attributes:
         name: of its folder, or who submitted it: what a maintainer is shown.
         model: id of the model that it names.
-        date: of the checker's record, ISO 8601: who came first is known by it.
+        date: of the check, as in the checker's record, ISO 8601: who came first is known by it.
         sketch: from the record.
     """
 

@@ -1,13 +1,15 @@
 """What a pull request may change, seen from the names, sizes and hashes of its files alone."""
 
 import hashlib
+from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from board_entries import below, entry, folder, made_up
 
 from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES
 from audio_compositionality.hub.content import RemoteFile
-from audio_compositionality.leaderboard.examination import quoted
+from audio_compositionality.leaderboard.examination import Examined, quoted
 from audio_compositionality.leaderboard.pull_requests import new_entries
 
 README = {"README.md": b"card", ".gitattributes": b"*.safetensors"}
@@ -125,3 +127,9 @@ def test_nothing():
 def test_quoted_text_neither_formats_nor_calls():
     assert quoted("a`b @everyone\n<!-- x -->") == "`a‘b @everyone <!-- x -->`"
     assert len(quoted("x" * 10_000)) < 400
+
+
+def test_who_came_first_is_told_by_the_check_and_not_by_the_claim():
+    claim = SimpleNamespace(model=SimpleNamespace(id="org/copy"), date="1999-01-01T00:00:00+00:00")
+    one = Examined("results/x", {}, SimpleNamespace(sketch=object(), result=claim), datetime(2026, 1, 2, tzinfo=UTC))
+    assert one.earlier.date == "2026-01-02T00:00:00+00:00"
