@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -135,12 +136,14 @@ def refuse_skipped(store: EmbeddingStore, content: EmbeddingShard, first: int = 
     """
     if content.errors:
         place = min(content.errors)
-        raise ClipError(
-            f"{content.errors[place]} (as recorded in {store.folder}). --skip-invalid leaves it out, --force computes "
-            "it again",
-            place,
-            store.ids[first + place],
-        )
+        raise recorded_error(content.errors[place], store.folder, place, store.ids[first + place])
+
+
+def recorded_error(reason: str, folder: Path | None, place: int, clip_id: str) -> ClipError:
+    """The error about a clip that a store has nothing of, and why."""
+    return ClipError(
+        f"{reason} (as recorded in {folder}). --skip-invalid leaves it out, --force computes it again", place, clip_id
+    )
 
 
 def precision_deviation(

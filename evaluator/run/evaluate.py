@@ -38,7 +38,7 @@ from audio_compositionality.tasks.registry import list_tasks, load_tasks
 from .embed import precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
-from .outputs import ModelOutputs, check_model_kind, compute_outputs
+from .outputs import Filled, ModelOutputs, check_model_kind, compute_outputs
 from .processes import Processes, join_processes
 from .store import store_root
 
@@ -125,10 +125,12 @@ def evaluate_models(
     hidden = None if options.progress and len(models) * len(opened) > 1 else True
     with tqdm(total=len(models) * len(opened), desc="scores", unit="score", disable=hidden) as bar:
         for number, model in enumerate(models):
+            # Tasks of one recipe share what the model makes of its clips.
+            filled: Filled = {}
             for one in opened:
                 result = earlier.get((number, one.task.info.name))
                 if result is None:
-                    result = _evaluate(model, one, options, processes)
+                    result = _evaluate(model, one, options, processes, filled)
                 if result is not None:
                     results.append(result)
                     if on_result is not None and processes.is_main:
@@ -138,10 +140,12 @@ def evaluate_models(
     return [Result.loads(text) for text in json.loads(processes.tell(json.dumps([r.dumps() for r in results])))]
 
 
-def _evaluate(model: Model, opened: OpenedTask, options: RunOptions, processes: Processes) -> Result | None:
+def _evaluate(
+    model: Model, opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
+) -> Result | None:
     """Embed, score and write one result; None in a process that is not the main one."""
     started = time.perf_counter()
-    computed = compute_outputs(model, opened, options, processes)
+    computed = compute_outputs(model, opened, options, processes, filled)
     if computed is None:
         return None
     result, samples = _score(model, computed, options, processes, time.perf_counter() - started)
@@ -169,8 +173,8 @@ def _check_settings(opened: Iterable[OpenedTask], requested: Mapping[str, Any]) 
     valid = {name for one in opened for name in one.settings}
     for name in requested:
         if name not in valid:
-            hint = nearest(name, sorted(valid)) if valid else "they have none"
-            raise InputError(f"none of the tasks has the setting {name!r}; {hint}")
+            hint = f"the setting {name!r}; {nearest(name, sorted(valid))}" if valid else f"a setting, such as {name!r}"
+            raise InputError(f"none of the tasks has {hint}")
 
 
 def _earlier_results(

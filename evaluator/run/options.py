@@ -22,7 +22,7 @@ class RunOptions:
         store: folder of the embeddings and answers that are kept; None keeps them in memory. What is there is not
             computed again, and a run that was stopped goes on from there.
         settings: settings of tasks that are not to be the defaults, by name: ``seeds``, ``max_steps``.
-        skip_invalid: leave out clips that cannot be embedded, and with them their rows, instead of raising an error.
+        skip_invalid: leave out clips that cannot be used, and with them their rows, instead of raising an error.
         force: compute and replace what is there.
         progress: show progress bars.
     """

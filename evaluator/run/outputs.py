@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,14 +11,21 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Clip
+from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder, Model
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 
-from .embed import batch_size_of, fill_store, open_store, refuse_skipped
+from .embed import batch_size_of, fill_store, open_store, recorded_error, refuse_skipped
 from .opened import OpenedTask
 from .options import RunOptions
 from .processes import Processes
-from .store import AnswerStore, EmbeddingShard, EmbeddingStore, StoreKey
+from .store import AnswerShard, AnswerStore, EmbeddingShard, EmbeddingStore, StoreKey
+
+NEAR = 8
+"""Clips between two that are wanted, up to which they are read in one go: opening stored rows takes longer."""
+
+Filled = dict[StoreKey, EmbeddingStore]
+"""Stores in which all clips are."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +60,19 @@ def _missing(protocol: type, model: Model) -> list[str]:
     return [name for name in ("embed", "embed_text", "answer") if hasattr(protocol, name) and not hasattr(model, name)]
 
 
-def compute_outputs(model: Model, opened: OpenedTask, options: RunOptions, processes: Processes) -> ModelOutputs | None:
+def compute_outputs(
+    model: Model, opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled | None = None
+) -> ModelOutputs | None:
     """What a model makes of the inputs of a task; what is in the store is not computed again.
 
     Several processes share the embedding of clips; texts and answers are the main process's.
+
+    Args:
+        model: a model.
+        opened: the task and its data.
+        options: how models are run.
+        processes: those that share the work.
+        filled: stores that were filled before by the same call; the one that is filled here is added.
 
     Returns:
         the outputs in the main process, None in others.
@@ -68,13 +84,10 @@ def compute_outputs(model: Model, opened: OpenedTask, options: RunOptions, proce
         ProcessError: another process has failed.
     """
     if opened.prompts and isinstance(model, AudioLanguageModel):
-        return (
-            ModelOutputs(opened, Outputs(answers=_answers(model, opened, options)), {}) if processes.is_main else None
-        )
+        return _answers(model, opened, options) if processes.is_main else None
     store = None
     if opened.clip_ids and isinstance(model, AudioEncoder):
-        store = open_store(model, opened.configuration, options)
-        fill_store(store, model, opened.configuration, options, processes)
+        store = _filled_store(model, opened, options, processes, {} if filled is None else filled)
     if not processes.is_main:
         return None
     skipped: dict[str, str] = {}
@@ -85,6 +98,17 @@ def compute_outputs(model: Model, opened: OpenedTask, options: RunOptions, proce
     if opened.texts and isinstance(model, AudioTextEncoder):
         texts = _texts(model, opened, options)
     return ModelOutputs(opened, Outputs(clips=clips, texts=texts), skipped)
+
+
+def _filled_store(
+    model: AudioEncoder, opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
+) -> EmbeddingStore:
+    """The store with all clips of a task's configuration: that of an earlier task of the same recipe, where one is."""
+    store = open_store(model, opened.configuration, options)
+    if store.key not in filled:
+        fill_store(store, model, opened.configuration, options, processes)
+        filled[store.key] = store
+    return filled[store.key]
 
 
 def embedded_rows(
@@ -120,10 +144,14 @@ def _texts(model: AudioTextEncoder, opened: OpenedTask, options: RunOptions) -> 
     return embeddings[[places[text] for text in opened.texts]]
 
 
-def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions) -> list[str]:
-    """The answers to the prompts of all rows, a batch after the other."""
-    prompts = opened.prompts
-    ids = opened.clip_ids
+def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions) -> ModelOutputs:
+    """The answers to the prompts of all rows, a batch after the other; without the rows of clips that are invalid.
+
+    Raises:
+        ClipError: there are such clips, and they are not to be left out.
+        TaskError: what is left cannot be scored.
+    """
+    prompts, ids = opened.prompts, opened.clip_ids
     fingerprint = _digest([opened.configuration.fingerprint, *prompts])
     store = AnswerStore(
         options.store,
@@ -137,25 +165,64 @@ def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions)
     ) as bar:
         for shard in range(store.num_shards):
             items = store.items(shard)
+            asked = slice(items.start, items.stop)
             if options.force or not store.has(shard):
-                clips = _clips_by_id(opened, ids[items.start : items.stop])
-                answers: list[str] = []
-                for start in range(0, len(items), size):
-                    batch = range(items.start + start, min(items.start + start + size, items.stop))
-                    answers += model.answer([clips[ids[k]] for k in batch], [prompts[k] for k in batch])
-                store.write(shard, tuple(answers))
+                clips = _clips_of(opened, ids[asked], options.skip_invalid)
+                store.write(shard, _answered(model, clips, prompts[asked], size))
+            elif not options.skip_invalid:
+                for place, why in store.read(shard).errors.items():
+                    raise recorded_error(why, store.folder, place, ids[items.start + place])
             bar.update(len(items))
-    return store.load()
+    content = store.load()
+    skipped = {ids[place]: why for place, why in content.errors.items()}
+    left = opened.without(list(skipped)) if skipped else opened
+    kept = {row["id"] for row in left.rows}
+    asked_of = [row["id"] for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
+    answers = [answer for answer, row in zip(content.answers, asked_of, strict=True) if row in kept]
+    return ModelOutputs(left, Outputs(answers=answers), skipped)
 
 
-def _clips_by_id(opened: OpenedTask, ids: Sequence[str]) -> dict[str, Clip]:
+def _answered(model: AudioLanguageModel, clips: Sequence[Clip], prompts: Sequence[str], size: int) -> AnswerShard:
+    """The answers to prompts about clips, so many at a time; none about clips that cannot be used."""
+    errors = {place: clip.problem for place, clip in enumerate(clips) if clip.problem is not None}
+    usable = [place for place in range(len(clips)) if place not in errors]
+    answers = [""] * len(clips)
+    for start in range(0, len(usable), size):
+        batch = usable[start : start + size]
+        given = model.answer([clips[place] for place in batch], [prompts[place] for place in batch])
+        for place, answer in zip(batch, given, strict=True):
+            answers[place] = answer
+    return AnswerShard(tuple(answers), errors)
+
+
+def _clips_of(opened: OpenedTask, ids: Sequence[str], keep_invalid: bool) -> list[Clip]:
+    """Clips by their ids; each is read once.
+
+    Raises:
+        ClipError: one cannot be used, and ``keep_invalid`` is not given.
+    """
     places = {id: place for place, id in enumerate(opened.configuration.clip_ids)}
-    wanted = sorted({places[id] for id in ids})
+    wanted = {places[id] for id in ids}
     clips: dict[str, Clip] = {}
-    for place in wanted:
-        for clip in opened.configuration.clips(range(place, place + 1)):
-            clips[clip.id] = clip
-    return clips
+    for run in _runs(sorted(wanted)):
+        # What is wrong with a clip between those that are wanted is nobody's concern.
+        for place, clip in zip(run, opened.configuration.clips(run, keep_invalid=True), strict=True):
+            if place in wanted:
+                clips[clip.id] = clip
+    for place, id in enumerate(ids):
+        problem = clips[id].problem
+        if problem is not None and not keep_invalid:
+            raise ClipError(f"{problem}; --skip-invalid leaves it out", place, id)
+    return [clips[id] for id in ids]
+
+
+def _runs(places: Sequence[int]) -> Iterator[range]:
+    """Ranges that hold all of some ascending numbers, and no more than `NEAR` others between two of them."""
+    start = 0
+    for end in range(1, len(places) + 1):
+        if end == len(places) or places[end] - places[end - 1] > NEAR + 1:
+            yield range(places[start], places[end - 1] + 1)
+            start = end
 
 
 def _digest(texts: Sequence[str]) -> str:

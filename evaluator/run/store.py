@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -27,7 +28,7 @@ from audio_compositionality.support.cache import cache_folder
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import remove_partial_files, safe_file_name, write_whole
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Of the layout of a store; it is a part of every key."""
 
 ITEMS_PER_SHARD = 64
@@ -37,6 +38,11 @@ KEY_NAME = "key.json"
 Kind = Literal["clips", "texts", "answers"]
 
 Content = TypeVar("Content")
+
+_NO_SEAL = "0" * 64
+"""Stands in the bytes of a shard where the SHA-256 of these bytes goes."""
+
+_SEAL = re.compile(rb"digest\W{1,8}([0-9a-f]{64})")
 
 _REMEDY = "delete it, or compute all shards again with --force"
 
@@ -166,7 +172,7 @@ class ShardStore(ABC, Generic[Content]):
         key = path.parent / KEY_NAME
         if not key.exists():
             write_whole(key, self.key.dumps())
-        write_whole(path, self._serialise(shard, content))
+        write_whole(path, _sealed(self._serialise(shard, content)))
 
     def discard(self, shard: int) -> None:
         """Forget a shard, so that it is computed anew."""
@@ -191,23 +197,20 @@ class ShardStore(ABC, Generic[Content]):
             raise StoreError(f"{path} is not there") from error
         except OSError as error:
             raise StoreError(f"{path} cannot be read: {error.strerror}; {_REMEDY}") from error
+        if not _is_sealed(content):
+            raise StoreError(f"{path} is damaged: it is not what was written; {_REMEDY}")
         try:
-            parsed = self._parse(shard, content)
-            # The same content has the same bytes: a bit that changed anywhere is noticed here.
-            intact = self._serialise(shard, parsed) == content
+            return self._parse(shard, content)
         except (SafetensorError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise StoreError(f"{path} is damaged or of other data: {error}; {_REMEDY}") from error
-        if not intact:
-            raise StoreError(f"{path} is damaged: it is not what was written; {_REMEDY}")
-        return parsed
 
     @abstractmethod
     def _serialise(self, shard: int, content: Content) -> bytes:
-        """The bytes of a shard, which its content alone decides."""
+        """The bytes of a shard, which its content alone decides, with `_NO_SEAL` as the first value: ``digest``."""
 
     @abstractmethod
     def _parse(self, shard: int, content: bytes) -> Content:
-        """The content of a shard's bytes; an error where they are not those of this store."""
+        """The content of a shard's bytes, which are as they were written; an error where they are of another store."""
 
     def _ids_digest(self, shard: int) -> str:
         ids = [self.ids[item] for item in self.items(shard)]
@@ -260,7 +263,7 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
         values = np.array(content.embeddings, np.float32, order="C")
         values[sorted(content.errors)] = 0
         errors = {str(place): content.errors[place] for place in sorted(content.errors)}
-        facts = {"ids": self._ids_digest(shard), "errors": errors, "digest": _content_digest(values, errors)}
+        facts = {"digest": _NO_SEAL, "ids": self._ids_digest(shard), "errors": errors}
         # A single entry: safetensors writes several in any order.
         return bytes(save({"embeddings": values}, metadata={"shard": json.dumps(facts)}))
 
@@ -272,20 +275,12 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
         expected = (len(self.items(shard)), self.dim)
         if values.shape != expected or values.dtype != np.float32:
             raise StoreError(f"it holds {values.dtype} {values.shape}, not float32 {expected}")
-        if _content_digest(values, facts["errors"]) != facts["digest"]:
-            raise StoreError("its content is not what was written")
         if not np.isfinite(values).all():
             raise StoreError("it has values that are NaN or infinite")
         errors = {int(place): str(error) for place, error in facts["errors"].items()}
         embeddings = np.array(values)
         embeddings[sorted(errors)] = np.nan
         return EmbeddingShard(embeddings, errors)
-
-
-def _content_digest(values: NDArray[np.float32], errors: Mapping[str, str]) -> str:
-    digest = hashlib.sha256(np.ascontiguousarray(values).tobytes())
-    digest.update(json.dumps(errors, sort_keys=True).encode())
-    return digest.hexdigest()
 
 
 def _metadata(content: bytes) -> dict[str, str]:
@@ -295,27 +290,69 @@ def _metadata(content: bytes) -> dict[str, str]:
     return metadata
 
 
-class AnswerStore(ShardStore[tuple[str, ...]]):
+@dataclass(frozen=True)
+class AnswerShard:
+    """The answers to consecutive prompts.
+
+    Attributes:
+        answers: one a prompt, empty where there is none.
+        errors: by place in the shard, why there is none.
+    """
+
+    answers: tuple[str, ...]
+    errors: Mapping[int, str]
+
+
+class AnswerStore(ShardStore[AnswerShard]):
     """The answers that one model gives to prompts, as JSON with a digest."""
 
     suffix = ".json"
 
-    def load(self) -> list[str]:
-        """All answers in the order of the prompts."""
-        return [answer for shard in range(self.num_shards) for answer in self.read(shard)]
+    def load(self) -> AnswerShard:
+        """All answers, merged in the order of the prompts.
 
-    def _serialise(self, shard: int, content: tuple[str, ...]) -> bytes:
-        text = json.dumps({"ids": self._ids_digest(shard), "answers": list(content)})
-        return json.dumps({"content": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}).encode() + b"\n"
+        Raises:
+            StoreError: as `read`.
+        """
+        answers: list[str] = []
+        errors: dict[int, str] = {}
+        for shard in range(self.num_shards):
+            content = self.read(shard)
+            errors |= {len(answers) + place: error for place, error in content.errors.items()}
+            answers += content.answers
+        return AnswerShard(tuple(answers), errors)
 
-    def _parse(self, shard: int, content: bytes) -> tuple[str, ...]:
-        values = json.loads(content)
-        if hashlib.sha256(values["content"].encode()).hexdigest() != values["sha256"]:
-            raise StoreError("its answers are not those that were written")
-        answers: Any = json.loads(values["content"])
-        if answers["ids"] != self._ids_digest(shard):
+    def _serialise(self, shard: int, content: AnswerShard) -> bytes:
+        errors = {str(place): content.errors[place] for place in sorted(content.errors)}
+        facts = {"digest": _NO_SEAL, "ids": self._ids_digest(shard), "errors": errors}
+        return json.dumps({**facts, "answers": list(content.answers)}).encode() + b"\n"
+
+    def _parse(self, shard: int, content: bytes) -> AnswerShard:
+        facts: Any = json.loads(content)
+        if facts["ids"] != self._ids_digest(shard):
             raise StoreError("it holds answers of another key or to other prompts")
-        return tuple(map(str, answers["answers"]))
+        errors = {int(place): str(error) for place, error in facts["errors"].items()}
+        return AnswerShard(tuple(map(str, facts["answers"])), errors)
+
+
+def _sealed(content: bytes) -> bytes:
+    """Bytes of a shard with their SHA-256 in the place that is kept for it.
+
+    It is of the bytes and not of what they mean, so that how a release of safetensors formats a header plays no part.
+    """
+    start, stop = _place_of_seal(content)
+    return content[:start] + hashlib.sha256(content).hexdigest().encode() + content[stop:]
+
+
+def _is_sealed(content: bytes) -> bool:
+    """Whether bytes are those that `_sealed` gave, to the last bit."""
+    start, stop = _place_of_seal(content)
+    return _sealed(content[:start] + _NO_SEAL.encode() + content[stop:]) == content if stop else False
+
+
+def _place_of_seal(content: bytes) -> tuple[int, int]:
+    found = _SEAL.search(content)
+    return (0, 0) if found is None else found.span(1)
 
 
 def _check_key(path: Path, key: StoreKey) -> None:

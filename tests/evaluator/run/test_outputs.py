@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import Clip, check_range
+from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.protocols import AudioLanguageModel, AudioTextEncoder, ModelCard
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -146,6 +147,66 @@ def test_answers_are_kept_and_come_in_the_order_of_the_rows(tmp_path, batch_size
     evaluate_models([model], data, [task], options)
     assert list(task.seen.answers) == expected
     assert len(model.batches) == asked
+
+
+class Damaged(Ragged):
+    """One clip cannot be used; keeps which clips were read."""
+
+    damaged = "r5/clip/0"
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.read: list[range] = []
+
+    def clips(self, wanted=None, *, keep_invalid=False):
+        self.read.append(wanted)
+        for clip in super().clips(wanted):
+            yield replace(clip, problem="is silent") if clip.id == self.damaged else clip
+
+
+def test_a_row_with_a_clip_that_cannot_be_used_is_not_asked_about(tmp_path):
+    data, model = Damaged(8), Talker()
+    task = Captions(replace(INFO, model=AudioLanguageModel), asks=True)
+    options = RunOptions(store=tmp_path, progress=False)
+    with pytest.raises(ClipError, match=r"r5/clip/0.*is silent; --skip-invalid leaves it out"):
+        evaluate_models([model], data, [task], options)
+    assert model.batches == []
+    for _ in range(2):
+        (result,) = evaluate_models([model], data, [task], replace(options, skip_invalid=True))
+        assert [(clip.id, clip.reason) for clip in result.skipped] == [("r5/clip/0", "is silent")]
+        assert result.n == 7
+        assert [answer.rpartition(" ")[2] for answer in task.seen.answers] == [f"r{n}?" for n in range(8) if n != 5]
+        assert model.batches == [4, 3]
+    with pytest.raises(ClipError, match="--skip-invalid leaves it out, --force computes it again"):
+        evaluate_models([model], data, [task], options)
+
+
+def test_clips_that_lie_near_each_other_are_read_in_one_go():
+    data = Damaged(20)
+    data.damaged = "r5/clip/1"
+    task = Captions(replace(INFO, model=AudioLanguageModel), asks=True)
+    (result,) = evaluate_models([Talker()], data, [task], RunOptions(progress=False))
+    assert result.skipped == []
+    firsts = [data.clip_ids.index(f"r{n}/clip/0") for n in range(20)]
+    assert data.read == [range(firsts[9] + 1), *(range(first, first + 1) for first in firsts[10:])]
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_tasks_that_share_a_recipe_share_its_embeddings(tmp_path, stored):
+    class Counting(TextEncoder):
+        clips = 0
+
+        def embed(self, waveforms, sample_rate):
+            self.clips += len(waveforms)
+            return super().embed(waveforms, sample_rate)
+
+    data, model = Ragged(5), Counting()
+    tasks = [Captions(INFO), Captions(replace(INFO, name="toy_2"))]
+    options = RunOptions(store=tmp_path if stored else None, force=True, progress=False)
+    for times in (1, 2):
+        assert len(evaluate_models([model], data, tasks, options)) == 2
+        assert model.clips == times * len(data.clip_ids)
+        assert (tasks[0].seen.clips == tasks[1].seen.clips).all()
 
 
 def test_a_batch_size_below_one_is_refused_for_answers_too():

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save
 
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.evaluator.run.store import (
+    AnswerShard,
     AnswerStore,
     EmbeddingShard,
     EmbeddingStore,
@@ -59,7 +60,7 @@ def test_the_digest_is_sha256_of_sorted_json_without_spaces() -> None:
     text = (
         '{"fingerprint":"' + "f" * 64 + '","front_end_version":1,"kind":"clips","layer":3,'
         '"model_id":"org/model@layer=3","output_dim":5,"pooling":null,"precision":"float32","recipe":"a_tre",'
-        '"revision":"abc","schema_version":2,"weights_sha256":"' + "e" * 64 + '"}'
+        '"revision":"abc","schema_version":3,"weights_sha256":"' + "e" * 64 + '"}'
     )
     assert KEY.digest == hashlib.sha256(text.encode()).hexdigest()
 
@@ -171,6 +172,21 @@ class TestDamage:
             path.write_bytes(bytes(flipped))
             self.refused(store, "", shard=2)
 
+    def test_a_header_that_another_release_formats_otherwise_is_none(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def save_spaced(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> bytes:
+            content = save(tensors, metadata)
+            length = int.from_bytes(content[:8], "little")
+            header = json.dumps(json.loads(content[8 : 8 + length]), indent=1, sort_keys=True).encode()
+            header += b" " * (-len(header) % 8)
+            return len(header).to_bytes(8, "little") + header + content[8 + length :]
+
+        monkeypatch.setattr("audio_compositionality.evaluator.run.store.save", save_spaced)
+        spaced = filled(tmp_path, {3: "is silent"})
+        monkeypatch.undo()
+        assert spaced.load().errors == {131: "is silent"}
+
     def test_values_that_are_not_finite(self, store: EmbeddingStore) -> None:
         vectors = embeddings(64)
         vectors[3, 2] = np.inf
@@ -207,16 +223,21 @@ class TestAnswers:
         for root in (tmp_path, None):
             store = AnswerStore(root, replace(KEY, kind="answers", output_dim=None), IDS)
             for shard in range(store.num_shards):
-                store.write(shard, tuple(f"(A) ü {item}" for item in store.items(shard)))
-            assert store.load() == [f"(A) ü {item}" for item in range(150)]
+                answers = tuple(f"(A) ü {item}" for item in store.items(shard))
+                store.write(shard, AnswerShard(answers, {3: "is silent"} if shard == 2 else {}))
+            assert store.load() == AnswerShard(tuple(f"(A) ü {item}" for item in range(150)), {131: "is silent"})
 
     def test_a_changed_answer_is_noticed(self, tmp_path: Path) -> None:
         store = AnswerStore(tmp_path, replace(KEY, kind="answers"), IDS[:2])
-        store.write(0, ("A", "B"))
+        store.write(0, AnswerShard(("A", "ü"), {}))
         path = store.path(0)
-        path.write_bytes(path.read_bytes().replace(b"B", b"C"))
-        with pytest.raises(StoreError, match=r"00000-of-00001\.json is damaged"):
-            store.load()
+        content = path.read_bytes()
+        for bit in range(8 * len(content)):
+            flipped = bytearray(content)
+            flipped[bit // 8] ^= 1 << (bit % 8)
+            path.write_bytes(bytes(flipped))
+            with pytest.raises(StoreError, match=r"00000-of-00001\.json is damaged"):
+                store.load()
 
 
 def test_another_shape_is_not_written(tmp_path: Path) -> None:
