@@ -99,9 +99,9 @@ def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int
 
 def _rest(comparisons: Sequence[Comparison]) -> list[str]:
     """The sentence about what `comparison_tables` leaves out where it is brief; none where that is nothing."""
-    known = [one.samples for one in comparisons if one.recommended and one.samples is not None]
-    names = ["slopes by attribute"] if any(len(samples.diversity) > 1 for samples in known) else []
-    names += ["means by group"] if any(samples.groups for samples in known) else []
+    described = [one.samples for one in comparisons if one.recommended and one.samples is not None]
+    names = ["slopes by attribute"] if any(len(samples.diversity) > 1 for samples in described) else []
+    names += ["means by group"] if any(samples.groups for samples in described) else []
     return [REST.format(" and ".join(names).capitalize())] if names else []
 
 

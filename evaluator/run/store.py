@@ -351,8 +351,8 @@ def _is_sealed(content: bytes) -> bool:
 
 
 def _place_of_seal(content: bytes) -> tuple[int, int]:
-    found = _SEAL.search(content)
-    return (0, 0) if found is None else found.span(1)
+    seal = _SEAL.search(content)
+    return (0, 0) if seal is None else seal.span(1)
 
 
 def _check_key(path: Path, key: StoreKey) -> None:
