@@ -49,10 +49,8 @@ class ModelVerdict:
     @property
     def conclusion(self) -> str:
         """One sentence."""
-        flags = listed(list(dict.fromkeys(flag for task in self.tasks for flag in task.verdict.flags)))
-        if flags:
-            return f"No evidence of anything learnt: {flags}."
-        if self.is_evidence:
+        flags = list(dict.fromkeys(flag for task in self.tasks for flag in task.verdict.flags))
+        if self.is_evidence and not flags:
             return (
                 "Above all three: neither fresh weights, nor a plain description of the sound, nor energy alone "
                 "explains it."
@@ -60,8 +58,9 @@ class ModelVerdict:
         answers = self.questions
         words = {question.name: question.words for task in self.tasks for question in task.verdict.questions}
         failed = [words[name] for name, answer in answers.items() if answer is Answer.NO]
-        if failed:
-            return f"No evidence of anything learnt: it is not above {' nor above '.join(failed)}."
+        reasons = [f"it is not above {' nor above '.join(failed)}"] if failed else []
+        if reasons or flags:
+            return f"No evidence of anything learnt: {'; '.join((*reasons, *flags))}."
         open_ = [words[name] for name, answer in answers.items() if answer is Answer.UNKNOWN]
         return f"Not shown to have learnt anything: whether it is above {' and above '.join(open_)} cannot be told."
 
