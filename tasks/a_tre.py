@@ -53,7 +53,8 @@ class ATre:
         trusted={"a_tre_centred": None, "top1": "top1_chance"},
         warning=(
             "Most of a raw score is what all embeddings share: a constant added to all of them brings it as near to 1 "
-            "as one likes. Compare each encoder with its constant, and rank by the centred score; an untrained network "
+            "as one likes. Compare each encoder with its constant, and rank by the centred score, which loudness alone "
+            "raises too: top-1 shows that. An untrained network "
             "and log-mel statistics stand beside every encoder."
         ),
         citation=_METRIC.citation,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from audio_compositionality.support.text import listed, shortened
 
-from .comparison import Comparison
+from .comparison import Comparison, View
+from .kinds import ModelKind
 from .statistics import SIGNIFICANT
 from .verdicts import LONGEST_NAME, QUESTIONS, Answer, Verdict, combined, paired_check, verdicts
 
@@ -42,6 +43,14 @@ class ModelVerdict:
         }
 
     @property
+    def below(self) -> dict[str, bool]:
+        """For each of `QUESTIONS` whether a task says that the model is surely below it."""
+        return {
+            name: any(task.verdict.questions[number].is_below for task in self.tasks)
+            for number, name in enumerate(QUESTIONS)
+        }
+
+    @property
     def is_evidence(self) -> bool:
         """Whether no task's score is explained by what needs no learning."""
         return all(task.verdict.is_evidence for task in self.tasks)
@@ -60,7 +69,7 @@ class ModelVerdict:
         failed = [words[name] for name, answer in answers.items() if answer is Answer.NO]
         reasons = [f"it is not above {' nor above '.join(failed)}"] if failed else []
         if reasons or flags:
-            return f"No evidence of anything learnt: {'; '.join((*reasons, *flags))}."
+            return f"No evidence of learning in these scores: {'; '.join((*reasons, *flags))}."
         open_ = [words[name] for name, answer in answers.items() if answer is Answer.UNKNOWN]
         return f"Not shown to have learnt anything: whether it is above {' and above '.join(open_)} cannot be told."
 
@@ -83,8 +92,11 @@ def leading_sentences(comparison: Comparison, evident: Collection[str]) -> Itera
             what needs no learning explains theirs.
     """
     view = comparison.views.get(comparison.info.ranks_by)
+    if view is None:
+        return
     places = [place for place, label in enumerate(comparison.labels) if label in evident]
-    if view is None or len(places) < 2:
+    if len(places) < 2:
+        yield from _two_alike(comparison, view)
         return
     first, *rest = sorted(places, key=lambda place: -float(view.means[place]))
     names = {place: shortened(comparison.labels[place], LONGEST_NAME) for place in places}
@@ -97,3 +109,13 @@ def leading_sentences(comparison: Comparison, evident: Collection[str]) -> Itera
         nearest = above[0]
         more = f", and than {len(above) - 1} more" if len(above) > 1 else ""
         yield f"{names[first]} is higher than {names[nearest]}, {checks[nearest].figure}{more}."
+
+
+def _two_alike(comparison: Comparison, view: View) -> Iterator[str]:
+    """That two models, the only ones that were trained, cannot be told apart; nothing where they can be."""
+    trained = [place for place, result in enumerate(comparison.results) if result.kind is ModelKind.TRAINED]
+    if len(trained) == 2:
+        names = [shortened(comparison.labels[place], LONGEST_NAME) for place in trained]
+        check = paired_check(view, trained[0], trained[1], names[1])
+        if check.p is not None and check.p > SIGNIFICANT:
+            yield f"{names[0]} and {names[1]} cannot be told apart, {check.figure}."

@@ -89,7 +89,10 @@ def verdict_table(judged: Sequence[ModelVerdict]) -> Table:
             ]
             cells.append(Cell(answer.value, note="\n".join(figures)))
         rows.append(Row((*cells, Cell(model.conclusion))))
-    note = "Behind an answer: the difference, its 95 % interval, and p of the paired test, corrected over all pairs."
+    note = (
+        "Behind an answer: the difference, its 95 % interval, and p of the paired test, corrected over all pairs; of "
+        "energy alone, p of the test against what it reaches, corrected over all models."
+    )
     return Table("Is each model above what needs no learning?", columns, tuple(rows), (note,), "verdicts")
 
 

@@ -102,7 +102,7 @@ def null_note(measure: Measure, values: Mapping[str, Number], info: TaskInfo, *,
 def result_remarks(result: Result, info: TaskInfo) -> list[str]:
     """What has to be said of a result beside its numbers: flags that are set, a lower precision, clips left out."""
     remarks = [
-        f"{measure.heading}: {measure.meaning}"
+        f"{measure.heading}: {measure.meaning.removeprefix('whether ')}"
         for measure in info.measures
         if result.measures.get(measure.name) is True
     ]

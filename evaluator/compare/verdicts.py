@@ -49,6 +49,7 @@ class Check:
         interval: 95 %, of the difference; None where there are too few samples.
         p: of the paired test, corrected.
         words: all that, without figures.
+        decides: whether the answer to its question depends on it; another trusted measure is shown beside.
     """
 
     answer: Answer
@@ -58,6 +59,12 @@ class Check:
     interval: Interval | None
     p: float | None
     words: str
+    decides: bool = True
+
+    @property
+    def is_lower(self) -> bool:
+        """Whether the model is surely below the reference."""
+        return self.answer is Answer.NO and (self.difference or 0) < 0 and (self.p or 1) <= SIGNIFICANT
 
     @property
     def sentence(self) -> str:
@@ -111,6 +118,11 @@ class Question:
     answer: Answer
     sentence: str
     checks: tuple[Check, ...]
+
+    @property
+    def is_below(self) -> bool:
+        """Whether the model is surely below the reference."""
+        return self.answer is Answer.NO and any(check.is_lower for check in self.checks if check.decides)
 
 
 @dataclass(frozen=True)
@@ -200,7 +212,9 @@ def _twin_question(comparison: Comparison, place: int) -> Question:
         sentence = "No untrained twin is among the results: an untrained network may score as high."
         return Question("twin", QUESTIONS["twin"], Answer.UNKNOWN, sentence, ())
     return _of_checks(
-        "twin", QUESTIONS["twin"], [_against(comparison, place, twin, "its untrained twin") for twin in twins]
+        "twin",
+        QUESTIONS["twin"],
+        [check for twin in twins for check in _against(comparison, place, twin, "its untrained twin")],
     )
 
 
@@ -210,7 +224,7 @@ def _description_question(comparison: Comparison, place: int) -> Question:
         sentence = "No plain description of the sound is among the results: it may score as high."
         return Question("description", QUESTIONS["description"], Answer.UNKNOWN, sentence, ())
     words = listed([comparison.labels[k] for k in references])
-    checks = [_against(comparison, place, k, comparison.labels[k]) for k in references]
+    checks = [check for k in references for check in _against(comparison, place, k, comparison.labels[k])]
     return _of_checks("description", words, checks)
 
 
@@ -222,28 +236,27 @@ def _energy_question(checks: Sequence[Check]) -> Question:
 
 
 def _of_checks(name: str, words: str, checks: Sequence[Check]) -> Question:
-    answer = combined([check.answer for check in checks])
-    telling = [check for check in checks if check.answer is answer]
+    answer = combined([check.answer for check in checks if check.decides])
+    telling = [check for check in checks if check.decides and check.answer is answer]
     return Question(name, words, answer, " ".join(check.sentence for check in telling), tuple(checks))
 
 
-def _against(comparison: Comparison, place: int, other: int, words: str) -> Check:
-    """A model against another one, by the measure that the task ranks by, and the other trusted ones."""
+def _against(comparison: Comparison, place: int, other: int, words: str) -> list[Check]:
+    """A model against another one: by the measure that the task ranks by, which decides, and by the other trusted ones,
+    which can take a yes back."""
     info = comparison.info
     first, *more = info.recommended
     view = comparison.views.get(first.name)
     if view is None:
         said = f"not all results have {first.heading} by sample, so nothing can be tested"
-        return Check(Answer.UNKNOWN, first.heading, words, None, None, None, said)
+        return [Check(Answer.UNKNOWN, first.heading, words, None, None, None, said)]
     check = paired_check(view, place, other, words)
-    if check.answer is not Answer.YES:
-        return check
-    for measure in more:
-        beside = comparison.views.get(measure.name)
-        lower = None if beside is None else paired_check(beside, place, other, words)
-        if lower is not None and lower.p is not None and lower.p <= SIGNIFICANT and (lower.difference or 0) < 0:
-            return replace(lower, answer=Answer.NO, words=f"{check.words}, but {lower.words}")
-    return check
+    views = [comparison.views[measure.name] for measure in more if measure.name in comparison.views]
+    beside = [paired_check(another, place, other, words) for another in views]
+    lower = next((one for one in beside if one.is_lower), None)
+    if check.answer is Answer.YES and lower is not None:
+        return [replace(lower, words=f"{check.words}, but {lower.words}")]
+    return [check, *(replace(one, decides=False) for one in beside)]
 
 
 def paired_check(view: View, place: int, other: int, words: str) -> Check:
@@ -256,7 +269,7 @@ def paired_check(view: View, place: int, other: int, words: str) -> Check:
 
 def _energy_checks(comparison: Comparison) -> list[list[Check]]:
     """For each result its checks against energy alone; all p are corrected together."""
-    drawn: list[tuple[int, Measure, float, Interval | None, float | None, float]] = []
+    drawn: list[tuple[int, Measure, float, Interval | None, float | None, float, float]] = []
     for name, value in comparison.info.trusted.items():
         view = comparison.views.get(name)
         if value is None or view is None:
@@ -266,13 +279,15 @@ def _energy_checks(comparison: Comparison) -> list[list[Check]]:
             if least is not None:
                 margin = 0.0 if isinstance(value, str) else MATTERS
                 interval, p = _above(view, place, least)
-                drawn.append((place, view.measure, float(view.means[place]) - least, interval, p, margin))
-    p_values = [p for *_, p, _ in drawn if p is not None]
+                drawn.append((place, view.measure, float(view.means[place]) - least, interval, p, margin, least))
+    p_values = [p for *_, p, _, _ in drawn if p is not None]
     corrected = iter(stats.false_discovery_control(p_values).tolist() if p_values else [])
     checks: list[list[Check]] = [[] for _ in comparison.results]
-    for place, measure, difference, interval, p, margin in drawn:
+    for place, measure, difference, interval, p, margin, least in drawn:
         adjusted = None if p is None else next(corrected)
-        checks[place].append(_check(measure, "what energy alone reaches", difference, interval, adjusted, margin))
+        check = _check(measure, "what energy alone reaches", difference, interval, adjusted, margin)
+        reached = number_text(least, minus="−")
+        checks[place].append(replace(check, words=f"{check.words} (energy alone reaches {reached})"))
     return checks
 
 

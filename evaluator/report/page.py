@@ -111,6 +111,7 @@ def _page(
         "verdict_table": verdict_table(judged),
         "summary_table": summary_table(comparisons),
         "evident": [verdict.label for verdict in judged if verdict.is_evidence],
+        "below": sum(verdict.below["twin"] or verdict.below["description"] for verdict in judged),
         "questions": QUESTIONS,
         "summary": _summary(comparisons),
         "tasks": list(tasks.values()),

@@ -980,7 +980,7 @@ MEASURES = {
     },
     "collapsed": {
         "heading": "collapsed",
-        "meaning": "whether the predictions hardly vary",
+        "meaning": "whether the predictions of the raw score hardly vary",
         "digits": 0,
         "range": (0.0, 1.0),
         "fitted": True,

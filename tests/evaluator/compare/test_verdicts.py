@@ -65,7 +65,9 @@ def test_the_twin_of_another_is_none(compared):
 def test_figures_are_signed_for_the_model(compared):
     comparison = compared(one=scores(0.1, seed=1), untrained_one=scores(0.3, seed=2))
     (verdict,) = verdicts(comparison)
-    (check,) = verdict.questions[0].checks
+    check, *beside = verdict.questions[0].checks
+    assert check.decides
+    assert not any(one.decides for one in beside)
     assert check.difference < 0
     assert check.interval[0] < check.difference < check.interval[1] < 0
     assert check.figure.startswith("−0.")
@@ -88,8 +90,8 @@ def test_energy_alone_is_what_the_task_says(compared):
 def test_a_flag_is_no_evidence(tmp_path, write_results):
     write_results(tmp_path, ["one"], tasks=["a_tre"], measures={"collapsed": True})
     (model,) = model_verdicts(compare_results([tmp_path]))
-    reasons = "it is not above energy alone; the predictions hardly vary"
-    assert model.conclusion == f"No evidence of anything learnt: {reasons}."
+    reasons = "it is not above energy alone; the predictions of the raw score hardly vary"
+    assert model.conclusion == f"No evidence of learning in these scores: {reasons}."
 
 
 def test_too_few_samples_tell_nothing(tmp_path, write_results, small_data):
@@ -115,3 +117,12 @@ def test_no_order_is_told_of_what_is_no_evidence(compared):
     assert sentence.startswith("one is higher than two, +0.")
     (sentence,) = leading_sentences(comparison, {"one", "three"})
     assert "cannot be told from" in sentence
+
+
+def test_what_is_surely_lower_is_below_and_two_models_alike_are_told_so(compared):
+    comparison = compared(one=scores(0.1, seed=1), other=scores(0.1, seed=3), untrained_one=scores(0.3, seed=2))
+    one, other = model_verdicts([comparison])
+    assert one.below["twin"]
+    assert not other.below["twin"]
+    (sentence,) = leading_sentences(comparison, [])
+    assert "cannot be told apart" in sentence

@@ -60,7 +60,7 @@ def test_only_models_are_judged(judged):
 def test_none_is_evidence(judged, name):
     model = judged[name]
     assert not model.is_evidence
-    assert model.conclusion.startswith(("No evidence of anything learnt", "Not shown to have learnt anything"))
+    assert model.conclusion.startswith(("No evidence of learning in these scores", "Not shown to have learnt anything"))
     assert not PRAISE.search(model.conclusion)
 
 

@@ -211,7 +211,7 @@ class TestThePage:
             assert info.warning in page.text
         # The later models were made to score higher, and the twin stands between the two: org/two has none.
         assert "None of the 2 models is shown to be above what needs no learning" in page.text
-        assert "No evidence of anything learnt: it is not above" in page.text
+        assert "No evidence of learning in these scores: it is not above" in page.text
         assert "No untrained twin is among the results" in page.text
 
     def test_has_the_scores_of_the_results(self, page, comparisons):
@@ -267,7 +267,7 @@ def test_a_new_task_is_on_the_page(write_results, registered_toy, tmp_path, monk
     assert (tmp_path / "figures" / "toy-score_boxes-squeak.svg").is_file()
     assert (tmp_path / "figures" / "toy-shelf.png").is_file()
     assert any(attributes["alt"] == "A shelf, a panel a model." for attributes, _ in page.find("img"))
-    assert "No evidence of anything learnt: it is broken." in page.text
+    assert "No evidence of learning in these scores: it is broken." in page.text
     assert "A toy is no instrument." in page.text
     assert "Is it a toy?" in page.text
     assert len(page.find("audio")) == 4
