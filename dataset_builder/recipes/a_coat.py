@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..data import DatasetError, Pcm16, Row
 from ..synthesis.description import CITATION, describe_sources
+from ..synthesis.rendering import SceneRendering
 from ..synthesis.rows import (
     check_sources,
     codes_of,
@@ -26,8 +27,6 @@ from ..synthesis.settings import SceneSettings
 
 if TYPE_CHECKING:
     from datasets import Features
-
-    from ..synthesis.sound import ToneBank
 
 Level = Literal["shared", "clip"]
 
@@ -61,12 +60,8 @@ class QuadrupleSettings(SceneSettings):
         self._check_choice("level", Level)
 
 
-class RenderedQuadruples:
+class RenderedQuadruples(SceneRendering[QuadrupleSettings]):
     """The quadruples of some settings and their sound; see `Rendering`."""
-
-    def __init__(self, settings: QuadrupleSettings) -> None:
-        self.settings = settings
-        self.sample_rate = settings.sample_rate
 
     @cached_property
     def quadruples(self) -> tuple[Quadruple, ...]:
@@ -77,13 +72,6 @@ class RenderedQuadruples:
     def rows(self) -> tuple[Row, ...]:
         """Rows without their audio."""
         return tuple(_row(quadruple, self.settings) for quadruple in self.quadruples)
-
-    @cached_property
-    def tone_bank(self) -> ToneBank:
-        """The tones that every clip is mixed from."""
-        from ..synthesis.sound import render_tone_bank
-
-        return render_tone_bank(self.settings)
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clips A, B, C, D of a quadruple, each int16 [samples]."""

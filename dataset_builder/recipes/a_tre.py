@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data import Pcm16, Row
 from ..synthesis.description import CITATION, describe_sources
+from ..synthesis.rendering import SceneRendering
 from ..synthesis.rows import (
     check_sources,
     codes_of,
@@ -26,8 +27,6 @@ from ..synthesis.settings import SceneSettings
 
 if TYPE_CHECKING:
     from datasets import Features
-
-    from ..synthesis.sound import ToneBank
 
 SPLITS = ("train", "validation", "test")
 
@@ -69,12 +68,8 @@ class SplitSceneSettings(SceneSettings):
         return {split: getattr(self, f"{split}_scenes") for split in SPLITS}
 
 
-class RenderedScenes:
+class RenderedScenes(SceneRendering[SplitSceneSettings]):
     """The scenes of some settings and their sound; see `Rendering`."""
-
-    def __init__(self, settings: SplitSceneSettings) -> None:
-        self.settings = settings
-        self.sample_rate = settings.sample_rate
 
     @cached_property
     def scenes(self) -> tuple[Scene, ...]:
@@ -85,13 +80,6 @@ class RenderedScenes:
     def rows(self) -> tuple[Row, ...]:
         """Rows without their audio, split by split."""
         return tuple(_row(scene, self.settings) for scene in self.scenes)
-
-    @cached_property
-    def tone_bank(self) -> ToneBank:
-        """The tones that every clip is mixed from."""
-        from ..synthesis.sound import render_tone_bank
-
-        return render_tone_bank(self.settings)
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clip of a scene, int16 [samples]."""
