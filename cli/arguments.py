@@ -133,7 +133,7 @@ def add_embedding_options(parser: argparse.ArgumentParser, *, store: bool = True
         "--batch-size",
         type=int,
         metavar="N",
-        help="clips embedded at a time; default 4, on a GPU 32. Halved where memory does not suffice",
+        help="clips embedded at a time, at most 64; default 4, on a GPU 32. Halved where memory does not suffice",
     )
     if store:
         add_store(group)
@@ -245,17 +245,19 @@ def run_options(options: argparse.Namespace, out: Path | None = None) -> RunOpti
         out: folder for results.
 
     Raises:
-        InputError: a number is below 1.
+        InputError: a number is below 1, or a batch is too large.
     """
     from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.evaluator.run.store import store_root
+    from audio_compositionality.evaluator.run.store import check_batch_size, store_root
 
+    if options.batch_size is not None:
+        check_batch_size(options.batch_size, "--batch-size")
     settings: dict[str, Any] = {}
-    for name in ("batch_size", "seeds", "max_steps"):
+    for name in ("seeds", "max_steps"):
         value = getattr(options, name, None)
         if value is not None and value < 1:
             raise InputError(f"--{name.replace('_', '-')} is {value}; it must be 1 or more")
-        if value is not None and name != "batch_size":
+        if value is not None:
             settings[name] = list(range(value)) if name == "seeds" else value
     return RunOptions(
         batch_size=options.batch_size,
@@ -328,6 +330,18 @@ def protocol_settings(options: argparse.Namespace, data: Data, tasks: Sequence[T
         hint = f"the protocol {options.protocol!r}; {nearest(options.protocol, names)}" if names else "a protocol"
         raise InputError(f"none of the tasks has {hint}")
     return {name: value for of_task in protocols for name, value in of_task.get(options.protocol, {}).items()}
+
+
+def check_models(names: Sequence[str]) -> None:
+    """Refuse names of models that there are not, before what runs models is imported, which takes seconds.
+
+    Raises:
+        ModelError: there is no such model, file or folder.
+    """
+    from audio_compositionality.encoders.loading.registry import check_name
+
+    for name in names:
+        check_name(name)
 
 
 def loaded_models(names: Sequence[str], options: argparse.Namespace, processes: Processes) -> list[Model]:

@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Check the models, and print what changes."""
+    arguments.check_models(options.models)
     from audio_compositionality.studies.coral import coral_check
     from audio_compositionality.studies.coral_table import coral_table
     from audio_compositionality.studies.recordings import MAX_CLIPS

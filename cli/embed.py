@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Embed every configuration of the data with every model."""
+    arguments.check_models(options.models)
     from audio_compositionality.evaluator.run.embed import embed_configuration
 
     how = replace(arguments.run_options(options), store=options.out)

@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Score the models, print each result as it is ready, and the tables at the end."""
+    arguments.check_models(options.models)
     how = arguments.run_options(options, options.out)
     tasks = arguments.chosen_tasks(options)
     data = arguments.opened_data(options, tasks)

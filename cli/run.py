@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Score the baselines, and the models beside their untrained twins, and write the report."""
+    arguments.check_models(options.models)
     how = arguments.run_options(options, options.out)
     arguments.encoder_options(options)
     tasks = arguments.chosen_tasks(options)

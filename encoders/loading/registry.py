@@ -15,7 +15,7 @@ from ..protocols import Model
 from .cards import UNTRAINED
 from .downloads import WeightsFile, check_digest
 from .listing import ANY_OTHER, ModelListing, adapters, architectures, named_models
-from .user_classes import describe_installed, installed_classes, is_file_spec
+from .user_classes import describe_installed, installed_classes, is_file_spec, split_file_spec
 
 if TYPE_CHECKING:
     import torch
@@ -56,6 +56,26 @@ def hub_id_of(name: str) -> str | None:
     if listing is not None:
         return listing.source if isinstance(listing.source, str) else None
     return name if HUB_ID.fullmatch(name) and not name.startswith(UNTRAINED) else None
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that `load_model` would refuse whatever it holds, without importing what runs models.
+
+    Raises:
+        ModelError: nothing has that name: no listed model, file, folder, installed class or Hub id.
+    """
+    plain_name = name.removeprefix(UNTRAINED)
+    prefix = plain_name.partition(":")[0]
+    if is_file_spec(prefix):
+        split_file_spec(plain_name)
+        return
+    names = (named_models(), _adapter_prefixes(plain_name), installed_classes())
+    if plain_name.partition("=")[0] in names[0] or prefix in names[1] or plain_name in names[2]:
+        return
+    if is_file_spec(plain_name):
+        split_file_spec(plain_name)
+    elif _locate(plain_name) is None:
+        raise ModelError(_unknown(name, plain_name))
 
 
 def load_model(

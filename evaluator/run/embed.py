@@ -16,12 +16,11 @@ from audio_compositionality.dataset_builder.data import ClipBatch, Configuration
 from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches
 from audio_compositionality.encoders.protocols import AudioEncoder, Model
-from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import first_line
 
 from .options import RunOptions
 from .processes import Processes, join_processes
-from .store import EmbeddingShard, EmbeddingStore, StoreError, StoreKey
+from .store import EmbeddingShard, EmbeddingStore, StoreError, StoreKey, check_batch_size
 
 CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 32
 """Clips embedded at a time. On two cores Whisper tiny.en and base embed a clip fastest in batches of 2 to 4."""
@@ -116,14 +115,12 @@ def batch_size_of(model: Model, options: RunOptions) -> int:
     """Clips that a model is given at a time.
 
     Raises:
-        InputError: less than 1 is asked for.
+        InputError: less than 1 is asked for, or more than a file of the store holds.
     """
-    size = options.batch_size
-    if size is None:
-        size = CPU_BATCH_SIZE if model.device == "cpu" else GPU_BATCH_SIZE
-    if size < 1:
-        raise InputError(f"batch_size is {size}; it must be 1 or more")
-    return size
+    if options.batch_size is None:
+        return CPU_BATCH_SIZE if model.device == "cpu" else GPU_BATCH_SIZE
+    check_batch_size(options.batch_size, "batch_size")
+    return options.batch_size
 
 
 def refuse_skipped(store: EmbeddingStore, content: EmbeddingShard, first: int = 0) -> None:

@@ -13,8 +13,8 @@ class RunOptions:
     """How models are run and scored.
 
     Attributes:
-        batch_size: clips embedded at a time; None for 4 on a CPU and 32 on a GPU. It is halved whenever memory does not
-            suffice, and does not change scores beyond rounding.
+        batch_size: clips embedded at a time, 1 to 64; None for 4 on a CPU and 32 on a GPU. It is halved whenever memory
+            does not suffice, and does not change scores beyond rounding.
         device: torch device of models that are given by name, and of fits; None for CUDA where there is one, else the
             CPU. Of several processes each takes the GPU of its local rank.
         out: folder for result files; None writes none. A task is written as soon as it is done, and one that is there

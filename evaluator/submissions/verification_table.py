@@ -116,7 +116,7 @@ def verify_paths(
             else:
                 verification = verify_local(path, data=data, store=store, device=device, progress=progress)
         except (OSError, AudioCompositionalityError) as error:
-            yield Outcome(path, error=f"{where}: {shortened(str(error), 600)}")
+            yield Outcome(path, error=f"{where}: {shortened(str(error).removeprefix(f'{path}: '), 600)}")
             continue
         yield Outcome(path, verification_table(verification, where), verification.verified)
 

@@ -61,14 +61,14 @@ def test_layer_pooling_and_precision_reach_the_model(command, folder, tmp_path, 
 
     def load(name, *, device, options, seed=0):
         asked[name] = options
-        if name == "x":
+        if name == "whisper-tiny":
             raise InputError("enough")
         return load_model(name, device=device, options=options)
 
     monkeypatch.setattr("audio_compositionality.encoders.loading.registry.load_model", load)
     chosen = ["--layer", 2, "--pooling", "max", "--precision", "bfloat16", "--compile"]
-    assert run(command[0], "x", *chosen, command[1], tmp_path) == 2
-    assert asked.pop("x") == EncoderOptions(layer=2, pooling="max", precision="bfloat16", compile=True)
+    assert run(command[0], "whisper-tiny", *chosen, command[1], tmp_path) == 2
+    assert asked.pop("whisper-tiny") == EncoderOptions(layer=2, pooling="max", precision="bfloat16", compile=True)
     # Of `run`, the baselines are loaded before: they have no model that could be run in another way.
     assert set(asked.values()) <= {EncoderOptions()}
 
@@ -110,10 +110,10 @@ def test_run_fits_once_unless_asked(evaluated, run, tmp_path):
 
 
 def test_the_arguments_become_the_options_of_a_run(evaluated, run, tmp_path):
-    arguments = ["--batch-size", 1_000, "--store", tmp_path / "kept", "--skip-invalid", "--force", "--device", "cpu"]
+    arguments = ["--batch-size", 64, "--store", tmp_path / "kept", "--skip-invalid", "--force", "--device", "cpu"]
     assert run("run", *arguments, "--max-steps", 5, "--out", tmp_path) == 0
     options = evaluated[0][3]
-    assert (options.batch_size, options.store, options.out) == (1_000, tmp_path / "kept", tmp_path)
+    assert (options.batch_size, options.store, options.out) == (64, tmp_path / "kept", tmp_path)
     assert (options.skip_invalid, options.force, options.device) == (True, True, "cpu")
     assert options.settings["max_steps"] == 5
     assert not options.progress
@@ -190,6 +190,7 @@ def test_check_model_passes_a_sound_one_and_fails_a_broken_one(tmp_path, run, ca
         (["evaluate", "random", "--preset", "ful"], "unknown preset 'ful'; did you mean 'full'"),
         (["evaluate", "random", "--data", "nowhere"], "no data 'nowhere'"),
         (["evaluate", "random", "--batch-size", "0"], "--batch-size is 0; it must be 1 or more"),
+        (["run", "--batch-size", "1000"], "--batch-size is 1,000; it must be 64 or less"),
         (["evaluate", "random", "--seeds", "0"], "--seeds is 0; it must be 1 or more"),
         (["evaluate", "random", "--max-steps", "-1"], "--max-steps is -1; it must be 1 or more"),
         (["evaluate", "random", "--tasks", "a_coad"], "unknown task 'a_coad'; did you mean 'a_coat'"),
@@ -227,7 +228,7 @@ def test_verify_prints_no_legend_below_an_error_alone(tmp_path, run, capsys):
     assert run("verify", path) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("error: ")
+    assert captured.err.startswith(f"error: {path}: not JSON")
 
 
 def test_results_are_compared_reported_and_verified(folder, tmp_path, run, capsys):

@@ -209,7 +209,10 @@ def test_tasks_that_share_a_recipe_share_its_embeddings(tmp_path, stored):
         assert (tasks[0].seen.clips == tasks[1].seen.clips).all()
 
 
-def test_a_batch_size_below_one_is_refused_for_answers_too():
+@pytest.mark.parametrize(
+    ("size", "rule"), [(0, "0; it must be 1 or more"), (65, "65; it must be 64 or less: so many make a file")]
+)
+def test_a_batch_size_that_no_batch_can_have_is_refused_for_answers_too(size, rule):
     task = Captions(replace(INFO, model=AudioLanguageModel), asks=True)
-    with pytest.raises(InputError, match="batch_size is 0; it must be 1 or more"):
-        evaluate_models([Talker()], Ragged(4), [task], RunOptions(batch_size=0, progress=False))
+    with pytest.raises(InputError, match=f"batch_size is {rule}"):
+        evaluate_models([Talker()], Ragged(4), [task], RunOptions(batch_size=size, progress=False))
