@@ -17,9 +17,15 @@ if TYPE_CHECKING:
 LABELS = tuple(f"{attribute}_label" for attribute in ATTRIBUTES)
 
 
-def random_generator(seed: int, stream: int) -> np.random.Generator:
-    """The random numbers of one use of a seed: a change in one use leaves those of the others alone."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, stream])))
+def random_generator(seed: int, stream: int, *place: int) -> np.random.Generator:
+    """The random numbers of one use of a seed: a change in one use leaves those of the others alone.
+
+    Args:
+        seed: of the settings.
+        stream: number of the use; no two recipes have one in common.
+        place: of an item within the use that has random numbers of its own; whole numbers from 0.
+    """
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, stream], spawn_key=place)))
 
 
 def sources_of(codes: Codes, settings: SceneSettings) -> tuple[Source, ...]:

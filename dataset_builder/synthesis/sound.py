@@ -34,6 +34,10 @@ FULL_SCALE = 32_766
 """The 16-bit value of a sample of 1.0: one below the largest, since A and T are rounded before they are added."""
 
 
+Layer = tuple[Sequence[Source], Sequence[int]]
+"""Sources and the onset of each."""
+
+
 class Tones(dict[tuple[int, int, int], Waveform]):
     """Tones by their classes of timbre, pitch and rate, each float32 [period] with a peak of 1."""
 
@@ -55,6 +59,23 @@ class ToneBank:
                 part = clip[start : start + len(tone)]
                 part += tone[: len(part)]
         return clip
+
+    def peak(self, sources: Sequence[Source], onsets: Sequence[int]) -> float:
+        """Largest magnitude of the sum of sources, before any common gain."""
+        return _peak(self.mix(sources, onsets))
+
+    def layered_clip(self, layers: Sequence[Layer], gain: float) -> Pcm16:
+        """The sum of two layers, each mixed with the gain and rounded to 16 bits before they are added.
+
+        Args:
+            layers: sources and their onsets, of each.
+            gain: of both; it brings the peak of their sum within 1.
+
+        Returns:
+            int16 [num_samples]; two clips that have a layer in common differ by the samples of the others alone.
+        """
+        first, second = (_quantise(self.mix(*layer), gain) for layer in layers)
+        return np.asarray(first + second)
 
     def scene_clip(self, scene: Scene) -> Pcm16:
         """The clip of a scene, int16 [num_samples]; a gain below 1 only where its peak would pass full scale."""
@@ -124,8 +145,11 @@ def _render_tone(settings: SceneSettings, timbre: int, pitch: int, rate: int) ->
 
 def _gain(*clips: Waveform) -> float:
     """The common gain that brings the largest peak of some clips within full scale; at most 1."""
-    peak = max(max(float(clip.max()), -float(clip.min())) for clip in clips)
-    return 1 / max(1.0, peak)
+    return 1 / max(1.0, *map(_peak, clips))
+
+
+def _peak(clip: Waveform) -> float:
+    return max(float(clip.max()), -float(clip.min()))
 
 
 def _quantise(clip: Waveform, gain: float) -> Pcm16:
