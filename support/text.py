@@ -34,6 +34,8 @@ def listed(names: Sequence[str], most: int = 6) -> str:
 
 def plain(text: str) -> str:
     """Text in one line, without characters that are not seen or that move others, such as a change of direction."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

@@ -44,6 +44,12 @@ from .sections import STEPS, Section, page_sections
 MOST_BYTES = 4_900_000
 """Of a page, which has to stay below 5 MB."""
 
+MOST_COPIED = 100
+"""Rows of a table that can be copied as LaTeX and Markdown: no paper prints a longer one."""
+
+LONGEST_CAPTION = 300
+"""Characters of a table's caption, which takes as many lines as it needs; the data's name in it is a stranger's."""
+
 LONGEST_CELL = 120
 """Characters of a cell: those of a pair of models have two names."""
 
@@ -172,6 +178,8 @@ def _environment() -> jinja2.Environment:
         playback_gain=PLAYBACK_GAIN,
         resamples=RESAMPLES,
         matters=MATTERS,
+        most_copied=MOST_COPIED,
+        longest_caption=LONGEST_CAPTION,
     )
     environment.filters.update(
         base64=_base64,
@@ -182,6 +190,7 @@ def _environment() -> jinja2.Environment:
         breakable=_breakable,
         unbroken=_unbroken,
         formula=_formula,
+        intervals=_intervals,
         with_minus=_with_minus,
         latex=lambda table: _lines(to_latex(table)),
         markdown=lambda table: _lines(to_markdown(table)),
@@ -224,8 +233,8 @@ def _number(value: float | None, digits: int = 3) -> str:
     return number_text(value, digits, minus="−")
 
 
-def _shortened(text: str) -> str:
-    return short_label(text, LONGEST_TEXT)
+def _shortened(text: str, limit: int = LONGEST_TEXT) -> str:
+    return short_label(text, limit)
 
 
 def _lines(text: str) -> Markup:
@@ -247,7 +256,17 @@ def _unbroken(text: str) -> Markup:
 
 def _formula(text: str) -> Markup:
     """Text in which no sum and no difference of single letters is broken."""
-    pieces = re.split(r"\b(\w [−+=] \w)\b", plain(text))
+    return _unbroken_in(text, r"\b(\w [−+=] \w)\b")
+
+
+def _intervals(text: str) -> Markup:
+    """Text in which no interval and no p value is broken."""
+    return _unbroken_in(text, r"(\[[^\]]*\]|\bp [=<] \S+)")
+
+
+def _unbroken_in(text: str, pattern: str) -> Markup:
+    """Text with spaces that do not break in what a pattern of one group finds."""
+    pieces = re.split(pattern, plain(text))
     space = Markup("&nbsp;")
     return Markup("").join(space.join(piece.split(" ")) if k % 2 else piece for k, piece in enumerate(pieces))
 

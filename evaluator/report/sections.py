@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
 from matplotlib.figure import Figure
 from tqdm.auto import tqdm
 
@@ -26,6 +26,7 @@ from audio_compositionality.evaluator.compare.tables import (
     versioned_title,
 )
 from audio_compositionality.evaluator.figures.catalogue import described_figures, file_prefix
+from audio_compositionality.evaluator.figures.compact import compact_svg, data_url
 from audio_compositionality.evaluator.figures.files import figure_svg, save_figure
 from audio_compositionality.evaluator.figures.kinds import FigureError
 from audio_compositionality.evaluator.figures.layout import COLUMN
@@ -47,9 +48,10 @@ STEPS = 3
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: its address in the page, what it shows in words, its caption, whether it is as wide as a page."""
+    """A figure: its address as `data_url` gives it, what it shows in words, its caption, whether it is as wide as a
+    page."""
 
-    source: str
+    source: Markup
     alternative: str
     caption: str
     is_wide: bool
@@ -205,8 +207,8 @@ def _pictures(comparison: Comparison, prefix: str, folder: Path | None) -> Itera
 
 
 def _picture(figure: Figure, alternative: str, caption: str) -> Picture:
-    encoded = base64.b64encode(figure_svg(figure).encode()).decode()
-    return Picture(f"data:image/svg+xml;base64,{encoded}", alternative, caption, figure.get_figwidth() > COLUMN)
+    source = Markup(data_url(compact_svg(figure_svg(figure))))
+    return Picture(source, alternative, caption, figure.get_figwidth() > COLUMN)
 
 
 def _marked(sample: ChosenSample, places: Sequence[int]) -> Iterator[Picture]:

@@ -12,6 +12,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -100,8 +102,10 @@ class Page(HTMLParser):
         """What data URLs of <audio> or <img> hold, with their type."""
         found = []
         for attributes, _ in self.find(tag):
-            kind, data = attributes["src"].removeprefix("data:").split(";base64,")
-            found.append((kind, base64.b64decode(data, validate=True)))
+            kind, data = attributes["src"].removeprefix("data:").split(",", 1)
+            is_base64 = kind.endswith(";base64")
+            content = base64.b64decode(data, validate=True) if is_base64 else unquote_to_bytes(data)
+            found.append((kind.split(";")[0], content))
         return found
 
 
@@ -280,6 +284,7 @@ class TestFigures:
         for _, picture in pictures:
             assert b"<svg" in picture
             assert b"<script" not in picture
+            assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
         assert any("Box plots of A-COAT, adjusted over 12 quadruples" in a["alt"] for a, _ in page.find("img"))
 
 
