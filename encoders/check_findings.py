@@ -165,11 +165,12 @@ def check_seconds(session: Session) -> Finding:
     # A few at a time, which every machine has the memory for that has it for the check of clips of this length.
     embeddings = np.concatenate([session.embed(bursts[start : start + 4]) for start in range(0, len(bursts), 4)])
     effect = distances(embeddings[1:], embeddings[:1])[:, 0]
-    deaf = [f"{second}" for second, size in enumerate(effect) if size <= HEARD * effect.max()]
+    # Counted from 1, as people count: the last second of ten is the tenth.
+    deaf = [f"{second}" for second, size in enumerate(effect, 1) if size <= HEARD * effect.max()]
     if effect.max() <= DIFFERENT * np.linalg.norm(embeddings[0]):
-        deaf = [f"{second}" for second in range(len(effect))]
+        deaf = [f"{second}" for second in range(1, len(effect) + 1)]
     if deaf:
-        return "fail", f"sound in these seconds of {CLIP_SECONDS} changes nothing: {', '.join(deaf)}"
+        return "fail", f"sound in these seconds, 1 to {CLIP_SECONDS}, changes nothing: {', '.join(deaf)}"
     return "pass", f"sound in each changes the embedding, at least {effect.min() / effect.max():.2g} of the most"
 
 

@@ -235,6 +235,8 @@ def test_messages_hold_what_was_measured() -> None:
     assert by_name(check_model(ReturnsDouble()))["dtype"].value == "float64"
     assert by_name(check_model(RefusesTenSeconds()))["embeds"].value == "ValueError: clips may last 5 s"
     assert by_name(check_model(LogOfZero()))["finite"].value.startswith("silence: 16 values")
+    deaf = by_name(check_model(CropsToSevenSeconds()))["seconds"].value
+    assert deaf == "sound in these seconds, 1 to 10, changes nothing: 8, 9, 10"
     assert "clips [3, 0, 1, 2] gave" in by_name(check_model(ReversesRows()))["order"].value
     assert "Hz in a clip at 16,000 Hz is closest to" in by_name(check_model(IgnoresTheRate()))["rate"].value
 
