@@ -229,33 +229,28 @@ def within_memory(work: Callable[[int], Value], size: int, model: AudioEncoder) 
     Raises:
         MemoryError: a size of 1 is too large.
     """
-    from accelerate.utils import find_executable_batch_size
-
-    reason = ""
-
-    def attempt(size: int) -> Value:
-        nonlocal reason
+    while True:
         try:
             return work(size)
         except Exception as error:
             if not _is_out_of_memory(error):
                 raise
             reason = first_line(error)
-        # Raised here, where the caught error is gone: its traceback would keep the tensors that have to go.
-        raise RuntimeError(f"batches of {size} are out of memory.")
-
-    def half() -> int:
-        nonlocal size
+        # Here the caught error is gone, whose traceback would keep the tensors that have to go.
         if size == 1:
             raise MemoryError(
                 f"'{model.card.id}' runs out of memory with a single clip on device '{model.device}': {reason}"
             )
         size //= 2
         warnings.warn(f"out of memory; '{model.card.id}' goes on with batches of {size} ({reason})", stacklevel=2)
-        return size
+        _free_memory()
 
-    run: Callable[[], Value] = find_executable_batch_size(attempt, size, half)
-    return run()
+
+def _free_memory() -> None:
+    """Give back what nobody holds, on a GPU as well."""
+    from accelerate.utils.memory import clear_device_cache
+
+    clear_device_cache(garbage_collection=True)
 
 
 def _is_out_of_memory(error: Exception) -> bool:
