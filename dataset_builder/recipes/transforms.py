@@ -1,0 +1,351 @@
+"""Clips and what signal processing makes of them, by one number each (after arXiv 2505.06224)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.support.text import listed
+
+from ..data import DatasetError, Pcm16, Row
+from ..recordings.selection import folds_of, select_recordings
+from ..synthesis.bases import FOLDS, draw_bases
+from ..synthesis.description import CITATION, describe_sources
+from ..synthesis.rendering import SceneRendering
+from ..synthesis.rows import check_sources, labels_of, random_generator, source_features
+from ..synthesis.scenes import ATTRIBUTES, Source
+from ..synthesis.settings import SceneSettings
+from ..synthesis.transform_settings import PAPER_RANGES, QUARTERS, TransformSettings
+from ..synthesis.transforms.base import ParameterRange, Transform
+
+if TYPE_CHECKING:
+    from datasets import Features
+
+    from ..synthesis.orbits import RecentOrbits
+
+VALUED = ("pitch", "rate", "amplitude")
+"""The factors of a source whose classes are numbers."""
+
+_COPIES = 13
+"""The random stream."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """A clip that is transformed.
+
+    Attributes:
+        name: ``transforms-00012``.
+        key: what its random numbers depend on.
+        fold: 0 to 4.
+        sources: of a scene; none for a recording.
+        onsets: first sample of each source.
+        recording: its number; None for a scene.
+    """
+
+    name: str
+    key: int
+    fold: int
+    sources: tuple[Source, ...] = ()
+    onsets: tuple[int, ...] = ()
+    recording: int | None = None
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw of a parameter.
+
+    Attributes:
+        transform: what it is a parameter of.
+        number: of the draw, quarter by quarter.
+        scaled: its place in the range, from 0 to 1.
+        parameter: in the unit of the transform.
+    """
+
+    transform: Transform
+    number: int
+    scaled: float
+    parameter: float
+
+
+class RenderedTransforms(SceneRendering[TransformSettings]):
+    """The bases of some settings, their copies and the sound of both; see `Rendering`."""
+
+    def __init__(self, settings: TransformSettings) -> None:
+        """Nothing is drawn before it is asked for.
+
+        Raises:
+            InputError: a transform needs a package that is not there.
+        """
+        super().__init__(settings)
+        self.sample_rate = settings.clip_rate
+        self._spans = settings.spans
+        for transform, _ in self._spans:
+            transform.check_available()
+
+    @cached_property
+    def bases(self) -> tuple[Base, ...]:
+        """What is transformed."""
+        settings = self.settings
+        if settings.recordings is None:
+            scenes = enumerate(draw_bases(settings, settings.bases))
+            return tuple(Base(_name(n), n, scene.fold, scene.sources, scene.onsets) for n, scene in scenes)
+        entries = settings.recordings.entries
+        selected = select_recordings(entries, settings.bases, settings.seed)
+        folds = folds_of([entries[index] for index in selected], settings.seed)
+        return tuple(
+            Base(_name(n), _key(entries[index].sha256), fold, recording=index)
+            for n, (index, fold) in enumerate(zip(selected, folds, strict=True))
+        )
+
+    @cached_property
+    def draws(self) -> tuple[tuple[Draw, ...], ...]:
+        """The parameters of each base, in the order of its rows."""
+        return tuple(tuple(self._draws_of(base)) for base in self.bases)
+
+    def _draws_of(self, base: Base) -> Iterator[Draw]:
+        count = self.settings.per_quarter
+        for transform, span in self._spans:
+            for number in range(QUARTERS * count):
+                share = self._rng(base, transform, number).random()
+                scaled = (number // count + share) / QUARTERS
+                yield Draw(transform, number, scaled, span.value(scaled))
+
+    def _rng(self, base: Base, transform: Transform, number: int) -> np.random.Generator:
+        """The random numbers of one copy: they depend on nothing but the seed, its base, transform and number."""
+        return random_generator(self.settings.seed, _COPIES, base.key, _key_of_name(transform.name), number)
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows without their audio: each base, then its copies."""
+        return tuple(
+            row
+            for base, draws in zip(self.bases, self.draws, strict=True)
+            for row in (self._row(base), *(self._row(base, draw) for draw in draws))
+        )
+
+    def _row(self, base: Base, draw: Draw | None = None) -> Row:
+        settings = self.settings
+        entry = None
+        if base.recording is not None and settings.recordings is not None:
+            entry = settings.recordings.entries[base.recording]
+        single = base.sources[0] if len(base.sources) == 1 else None
+        return {
+            "id": f"{base.name}-base" if draw is None else f"{base.name}-{draw.transform.name}-{draw.number}",
+            "split": "test",
+            "base": base.name,
+            "transform": "" if draw is None else draw.transform.name,
+            "parameter": None if draw is None else draw.parameter,
+            "unit": "" if draw is None else draw.transform.unit,
+            "scaled": None if draw is None else draw.scaled,
+            "quarter": -1 if draw is None else draw.number // settings.per_quarter,
+            "fold": base.fold,
+            "recording": "" if entry is None else entry.id,
+            "label": "" if entry is None else entry.label,
+            "group": "" if entry is None else entry.group,
+            "metadata": labels_of(base.sources, settings),
+            "levels": None if single is None else {name: getattr(single, name) for name in ATTRIBUTES},
+            "values": None if single is None else _values(single, settings),
+        }
+
+    @cached_property
+    def _orbits(self) -> RecentOrbits:
+        from ..synthesis.orbits import RecentOrbits
+
+        return RecentOrbits(self._render_orbit)
+
+    def clips(self, index: int) -> Sequence[Pcm16]:
+        """The clip, int16 [samples]."""
+        number, place = divmod(index, 1 + len(self._spans) * QUARTERS * self.settings.per_quarter)
+        return (self._orbits[number][place],)
+
+    def _render_orbit(self, number: int) -> list[Pcm16]:
+        from ..synthesis.orbits import Copy, base_length, reach_of, render_orbit
+
+        base = self.bases[number]
+        copies = [
+            Copy(draw.transform, draw.parameter, partial(self._rng_of, base, draw)) for draw in self.draws[number]
+        ]
+        try:
+            source = self._source(base)
+            length = base_length(source, self.sample_rate, self.settings.duration, reach_of(self._spans))
+            return render_orbit(source, length, self.sample_rate, copies, self.settings.headroom)
+        except DatasetError as error:
+            raise DatasetError(f"{self._title(base)} {error}") from error
+
+    def _rng_of(self, base: Base, draw: Draw) -> np.random.Generator:
+        """The random numbers of a copy that come after its parameter."""
+        rng = self._rng(base, draw.transform, draw.number)
+        rng.random()
+        return rng
+
+    def _title(self, base: Base) -> str:
+        recordings = self.settings.recordings
+        if base.recording is None or recordings is None:
+            return f"base {base.name}"
+        return f"{recordings.source}: recording {recordings.entries[base.recording].id}"
+
+    def _source(self, base: Base) -> NDArray[np.float64]:
+        """The sound that a base is taken from, at the rate of the clips."""
+        recordings = self.settings.recordings
+        if base.recording is None or recordings is None:
+            return self.tone_bank.mix(base.sources, base.onsets).astype(np.float64)
+        waveform, rate = recordings.waveform(base.recording)
+        if rate == self.sample_rate:
+            return waveform
+        import soxr
+
+        return np.asarray(soxr.resample(waveform, rate, self.sample_rate), np.float64)
+
+
+def _name(number: int) -> str:
+    return f"{RECIPE.name}-{number:05d}"
+
+
+def _key(sha256: str) -> int:
+    return int(sha256[:8], 16)
+
+
+def _key_of_name(name: str) -> int:
+    return _key(hashlib.sha256(name.encode()).hexdigest())
+
+
+def _values(source: Source, settings: SceneSettings) -> dict[str, float]:
+    return {
+        "pitch": float(settings.pitches[source.pitch]),
+        "rate": settings.rates[source.rate],
+        "amplitude": settings.decibels[source.amplitude],
+    }
+
+
+class _Transforms:
+    """The recipe; see `Recipe`."""
+
+    name = "transforms"
+    version = 1
+    splits = ("test",)
+    one_length = False
+
+    @cached_property
+    def presets(self) -> Mapping[str, TransformSettings]:
+        """Settings by the name of a preset; those of ``paper-`` have the paper's ranges and transforms."""
+        paper: dict[str, Any] = {"transforms": ("noise", "reverb"), "ranges": PAPER_RANGES}
+        return {
+            "mini": TransformSettings(bases=48),
+            "full": TransformSettings(),
+            "paper-mini": TransformSettings(bases=48, **paper),
+            "paper-full": TransformSettings(**paper),
+        }
+
+    def features(self, settings: TransformSettings) -> Features:
+        """``metadata`` as of the other recipes of scenes; null where there is nothing to say."""
+        from datasets import Audio, Features, Value
+
+        text, number = Value("string"), Value("float64")
+        return Features(
+            {
+                "id": text,
+                "audio": Audio(sampling_rate=settings.clip_rate),
+                "base": text,
+                "transform": text,
+                "parameter": number,
+                "unit": text,
+                "scaled": number,
+                "quarter": Value("int32"),
+                "fold": Value("int32"),
+                **dict.fromkeys(("recording", "label", "group"), text),
+                "metadata": source_features()["metadata"],
+                "levels": {name: Value("int32") for name in ATTRIBUTES},
+                "values": {name: number for name in VALUED},
+            }
+        )
+
+    def clip_names(self, row: Row) -> Sequence[str]:
+        """The one clip, ``audio``."""
+        return ("audio",)
+
+    def render(self, settings: TransformSettings) -> RenderedTransforms:
+        """Draw the rows; nothing is written."""
+        return RenderedTransforms(settings)
+
+    def check_row(self, row: Row) -> None:
+        """Refuse a row that does not say what was done to which clip."""
+        name = row["id"]
+        for column in ("base", "transform", "unit", "recording", "label", "group"):
+            if not isinstance(row.get(column), str):
+                raise DatasetError(f"row {name}: {column} is {row.get(column)!r}; it is a text")
+        copy = bool(row["transform"])
+        for column in ("parameter", "scaled"):
+            if isinstance(row.get(column), float) != copy:
+                raise DatasetError(f"row {name}: {column} is {row.get(column)!r}; a copy has a number, a base none")
+        if row.get("quarter") not in (range(QUARTERS) if copy else (-1,)):
+            raise DatasetError(f"row {name}: quarter is {row.get('quarter')!r}; it is 0 to 3, and -1 for a base")
+        if row.get("fold") not in range(FOLDS):
+            raise DatasetError(f"row {name}: fold is {row.get('fold')!r}; it is 0 to {FOLDS - 1}")
+        if row.get("metadata") != []:
+            check_sources(name, row.get("metadata"))
+
+    def describe(self, settings: TransformSettings) -> str:
+        """Markdown of the card."""
+        draws = QUARTERS * settings.per_quarter
+        transforms = "\n".join(
+            f"| `{transform.name}` | {_range_text(transform, span)} | {transform.meaning} |"
+            for transform, span in settings.spans
+        )
+        levelled = [f"`{transform.name}`" for transform, _ in settings.spans if transform.keeps_level]
+        level = f" Copies by {listed(levelled)} have the root mean square of their base." if levelled else ""
+        return f"""\
+{_describe_bases(settings)} Each is there as it is and, {draws} times, after each of {len(settings.spans)} transforms,
+after *Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks*
+([arXiv 2505.06224](https://arxiv.org/abs/2505.06224), IJCNN 2025): what does a representation do when one property of a
+sound changes by a known amount?
+
+| transform | parameter | what it does |
+|---|---|---|
+{transforms}
+
+Parameters are drawn uniformly in each quarter of a range, on its scale ({settings.per_quarter} a quarter, seed
+{settings.seed}), by random numbers of their own for each base, transform and quarter.{level} All clips are lowered by
+{settings.headroom:g} dB; a base and its copies by more, and then alike, where one of them would pass full scale.
+
+| column | content |
+|---|---|
+| `id` | name of the row |
+| `audio` | the clip: at most {settings.duration:g} s, mono, {settings.clip_rate} Hz, 16-bit |
+| `base` | name of the clip that was transformed; its copies have its length |
+| `transform` | what was done; empty for the base itself |
+| `parameter`, `unit` | by how much; null for the base |
+| `scaled` | place of the parameter in its range, from 0 to 1; null for the base |
+| `quarter` | of the range, 0 to 3; -1 for the base |
+| `fold` | 0 to {FOLDS - 1}: a base and its copies are in one, and so are the recordings of a group |
+| `recording`, `label`, `group` | of a recording; empty for scenes |
+| `metadata` | the sources: `timbre_label`, `pitch_label`, `rate_label`, `amplitude_label`; empty for recordings |
+| `levels` | class of each factor, from 0, where the base is a single source; else null |
+| `values` | `pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB, where the base is a single source; else null |
+{_describe_scenes(settings)}"""
+
+
+def _range_text(transform: Transform, span: ParameterRange) -> str:
+    ends = " to ".join(f"{end:,.10g}".replace("-", "−") for end in (span.low, span.high))
+    return f"{ends} {transform.unit}".strip() + (", logarithmic" if span.scale == "log" else "")
+
+
+def _describe_bases(settings: TransformSettings) -> str:
+    if settings.recordings is not None:
+        return f"At most {settings.bases:,} recordings, as evenly over their labels as these allow."
+    return (
+        f"{settings.bases:,} sound scenes: by turns a single source, and 2 to {settings.max_sources} sources together."
+    )
+
+
+def _describe_scenes(settings: TransformSettings) -> str:
+    return "" if settings.recordings is not None else f"\n{describe_sources(settings)}\n\n{CITATION}"
+
+
+RECIPE = _Transforms()

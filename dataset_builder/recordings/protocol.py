@@ -1,0 +1,58 @@
+"""What the recipes know of recordings that a user brings, whatever they are read from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+LONGEST_RECORDING = 20
+"""Seconds of a recording that are read at most: twice the longest clip, since a stretch by 2 reads that much."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What is said of one recording.
+
+    Attributes:
+        id: of its own among its `Recordings`: a path within the folder, a number within the data set.
+        label: what it is a recording of; empty where nobody says.
+        group: recordings of one group (a speaker, a session) are never on both sides of a fold; empty where it is a
+            group of its own.
+        sha256: hexadecimal, of its samples.
+    """
+
+    id: str
+    label: str
+    group: str
+    sha256: str
+
+
+class Recordings(Protocol):
+    """Recordings of one source.
+
+    Attributes:
+        source: what they were opened from, for messages; a folder, a Hub id.
+        sample_rate: Hz, where all have one; None where they differ.
+        entries: what is said of each, in a fixed order.
+        fingerprint: names their samples, labels and groups, whatever they are called and wherever they lie.
+    """
+
+    @property
+    def source(self) -> str: ...  # noqa: D102
+
+    @property
+    def sample_rate(self) -> int | None: ...  # noqa: D102
+
+    @property
+    def entries(self) -> Sequence[Recording]: ...  # noqa: D102
+
+    @property
+    def fingerprint(self) -> str: ...  # noqa: D102
+
+    def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
+        """Samples [samples] in [-1, 1], mono, of at most `LONGEST_RECORDING` seconds, and their rate in Hz."""
+        ...
