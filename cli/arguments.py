@@ -40,7 +40,9 @@ def add_tasks(parser: argparse.ArgumentParser) -> None:
     """Add what is measured: `chosen_tasks` reads it."""
     tasks = parser.add_mutually_exclusive_group()
     tasks.add_argument(
-        "--tasks", metavar="TASK,TASK", help="names that `tasks` lists; default, all that the data and the models allow"
+        "--tasks",
+        metavar="TASK,TASK",
+        help="names that `tasks` lists; default, all that the data and the models allow, less those on request",
     )
     tasks.add_argument("--benchmark", metavar="NAME", help="all tasks of a benchmark that `tasks` lists")
 
@@ -272,7 +274,7 @@ def run_options(options: argparse.Namespace, out: Path | None = None) -> RunOpti
 
 
 def chosen_tasks(options: argparse.Namespace) -> list[Task] | None:
-    """The tasks that are asked for; None for all.
+    """The tasks that are asked for; None for all but those on request.
 
     Raises:
         TaskError: there is no such task or benchmark.
@@ -288,7 +290,9 @@ def chosen_tasks(options: argparse.Namespace) -> list[Task] | None:
 
 
 def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None) -> Data:
-    """The data that are asked for; of a preset those that the tasks need, where tasks are named.
+    """The data that are asked for; of a preset those that the tasks need.
+
+    Where no tasks are named, these are all recipes of the preset but those that only tasks on request need.
 
     Raises:
         InputError: an unknown preset, or one that a task's recipe lacks.
@@ -296,11 +300,17 @@ def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None
     """
     from audio_compositionality.dataset_builder.opening import open_data
     from audio_compositionality.dataset_builder.rendered import rendered_preset
+    from audio_compositionality.tasks.registry import recipes_on_request
 
     if options.data is not None:
         return open_data(options.data)
-    recipes = None if tasks is None else list(dict.fromkeys(task.info.recipe for task in tasks))
-    return open_data(rendered_preset(preset_of(options.preset, options), recipes=recipes))
+    preset = preset_of(options.preset, options)
+    if tasks is None:
+        every = rendered_preset(preset).recipes
+        recipes = [recipe for recipe in every if recipe not in recipes_on_request()] or list(every)
+    else:
+        recipes = list(dict.fromkeys(task.info.recipe for task in tasks))
+    return open_data(rendered_preset(preset, recipes=recipes))
 
 
 def preset_of(preset: str, options: argparse.Namespace) -> str:
@@ -310,10 +320,10 @@ def preset_of(preset: str, options: argparse.Namespace) -> str:
 
 
 def scored_tasks(data: Data, tasks: Sequence[Task] | None) -> list[Task]:
-    """The tasks that are asked for; where none are, all that the data allow."""
-    from audio_compositionality.tasks.registry import list_tasks
+    """The tasks that are asked for; where none are, all that the data allow, less those on request."""
+    from audio_compositionality.tasks.registry import default_tasks
 
-    return [task for task in list_tasks() if task.info.recipe in data.recipes] if tasks is None else list(tasks)
+    return default_tasks(data.recipes) if tasks is None else list(tasks)
 
 
 def protocol_settings(options: argparse.Namespace, data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from .command import GO_ON, Command
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_models(parser)
+    arguments.add_tasks(parser)
     arguments.add_data(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the embeddings")
     arguments.add_model_options(parser)
@@ -21,15 +22,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Embed every configuration of the data with every model."""
+    """Embed the configurations that the tasks need with every model; of a folder all, where no tasks are named."""
     arguments.check_models(options.models)
     from audio_compositionality.evaluator.run.embed import embed_configuration
 
     how = replace(arguments.run_options(options), store=options.out)
-    data = arguments.opened_data(options)
+    tasks = arguments.chosen_tasks(options)
+    data = arguments.opened_data(options, tasks)
+    recipes = data.recipes if tasks is None else tuple(dict.fromkeys(task.info.recipe for task in tasks))
     processes = arguments.processes_of_run()
     for model in arguments.loaded_encoders(options.models, options, processes):
-        for recipe in data.recipes:
+        for recipe in recipes:
             store = embed_configuration(model, data.configuration(recipe), how)
             if not processes.is_main:
                 continue

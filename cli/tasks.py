@@ -22,15 +22,17 @@ def run(options: argparse.Namespace) -> None:
         Column("title", numeric=False),
         Column("version", "of the score: another version is another number", digits=None),
         Column("of", "kind of model", numeric=False),
+        Column("scored", "where neither tasks nor a benchmark are named, or only on request", numeric=False),
         Column("question", numeric=False),
     )
     rows = []
     for task in list_tasks():
         info = task.info
-        words = (info.model.__name__, info.question)
+        words = (info.model.__name__, "on request" if info.on_request else "by default", info.question)
         rows.append(Row((*map(Cell, (info.name, info.benchmark, info.title)), Cell(info.version), *map(Cell, words))))
     legend = (
-        "--tasks takes names of tasks with commas between them, --benchmark all tasks of one benchmark.",
+        "--tasks takes names of tasks with commas between them, --benchmark all tasks of one benchmark. Without "
+        "either, those on request are left out.",
         *(f"{task.info.title}: {task.info.warning}" for task in list_tasks()),
     )
     print_table(Table("Tasks", columns, tuple(rows), legend))

@@ -21,10 +21,17 @@ def tasks() -> str:
     from audio_compositionality.tasks.registry import list_tasks
 
     rows = [
-        (f"`{task.info.name}`", task.info.title, f"`{task.info.benchmark}`", str(task.info.version), task.info.question)
+        (
+            f"`{task.info.name}`",
+            task.info.title,
+            f"`{task.info.benchmark}`",
+            "on request" if task.info.on_request else "by default",
+            str(task.info.version),
+            task.info.question,
+        )
         for task in list_tasks()
     ]
-    return markdown(("name", "title", "benchmark", "version", "question"), rows)
+    return markdown(("name", "title", "benchmark", "scored", "version", "question"), rows)
 
 
 def measures() -> str:

@@ -103,7 +103,7 @@ class Answers:
 
     @property
     def tasks(self) -> list[TaskInfo]:
-        """All tasks that are installed."""
+        """All tasks that are installed, those on request last."""
         return list(self._tasks.values())
 
     def read_again(self) -> None:
@@ -125,7 +125,7 @@ class Answers:
         return next((task for task in filled if task.name == name), filled[0])
 
     def _filled(self) -> list[TaskInfo]:
-        """The tasks with entries; all where there are none yet."""
+        """The tasks with entries; where there are none yet all, those on request last."""
         return [task for name, task in self._tasks.items() if name in self.board.data] or list(self._tasks.values())
 
     def refreshed(self, selection: Selection) -> list[Any]:

@@ -155,8 +155,11 @@ def results_card(org: str) -> str:
 
 
 def task_lines(tasks: Sequence[TaskInfo]) -> str:
-    """A list in Markdown: what each task asks."""
-    return "\n".join(f"- **{task.title}** (`{task.name}`): {task.question}" for task in tasks)
+    """A list in Markdown: what each task asks, and whether it is scored only where it is named."""
+    return "\n".join(
+        f"- **{task.title}** (`{task.name}`{', on request' if task.on_request else ''}): {task.question}"
+        for task in tasks
+    )
 
 
 def _push(

@@ -30,7 +30,7 @@ from audio_compositionality.evaluator.run.outputs import check_model_kind, embed
 from audio_compositionality.evaluator.run.processes import join_processes
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Measure, Outputs, Scores, Task, TaskError, TaskInfo
-from audio_compositionality.tasks.registry import list_tasks
+from audio_compositionality.tasks.registry import default_tasks
 
 from .recordings import MAX_CLIPS, MIN_CLIPS, RecordingError, Recordings
 
@@ -187,7 +187,8 @@ def coral_check(
         model: an audio encoder.
         recordings: folder of sound files; see `Recordings`.
         data: opened data, or anything that `open_data` takes.
-        tasks: which; default, all that the data hold and that need nothing but embeddings of clips.
+        tasks: which; default, all that the data hold and that need nothing but embeddings of clips, less those on
+            request.
         max_clips: most clips of the recordings.
         options: how the model is run, where embeddings are kept, settings of the tasks; no results are written.
 
@@ -232,7 +233,7 @@ def coral_check(
 
 
 def _default_tasks(data: Data) -> list[Task]:
-    return [task for task in list_tasks() if task.info.recipe in data.recipes and task.info.model is AudioEncoder]
+    return [task for task in default_tasks(data.recipes) if task.info.model is AudioEncoder]
 
 
 def _check_task(opened: OpenedTask, model: AudioEncoder) -> None:

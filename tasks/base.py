@@ -77,6 +77,7 @@ class TaskInfo:
         citation: BibTeX.
         protocols: settings with which the task follows somebody's text to the letter, to be requested, by a name:
             ``paper``. Their data are presets of the recipe with that name before them: ``paper-mini``.
+        on_request: whether the task is left out where neither tasks nor a benchmark are named.
     """
 
     name: str
@@ -95,6 +96,7 @@ class TaskInfo:
     trusted: Mapping[str, float | str | None] = field(default_factory=dict)
     captions: Mapping[str, str] = field(default_factory=dict)
     derived: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    on_request: bool = False
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""

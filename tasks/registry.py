@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.text import nearest
@@ -19,8 +19,19 @@ def register_task(task: Task) -> None:
 
 
 def list_tasks() -> list[Task]:
-    """All tasks, ordered by benchmark and name."""
-    return sorted(_TASKS.all().values(), key=lambda task: (task.info.benchmark, task.info.name))
+    """All tasks, ordered by benchmark and name; those on request (`TaskInfo.on_request`) come last."""
+    return sorted(_TASKS.all().values(), key=lambda task: (task.info.on_request, task.info.benchmark, task.info.name))
+
+
+def default_tasks(recipes: Collection[str]) -> list[Task]:
+    """What is scored where neither tasks nor a benchmark are named: the tasks of recipes, less those on request."""
+    return [task for task in list_tasks() if task.info.recipe in recipes and not task.info.on_request]
+
+
+def recipes_on_request() -> set[str]:
+    """The recipes that no task needs but those on request."""
+    tasks = [task.info for task in list_tasks()]
+    return {task.recipe for task in tasks} - {task.recipe for task in tasks if not task.on_request}
 
 
 def load_task(name: str) -> Task:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from .checkpoints import checkpoints_folder, make_checkpoints
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.tasks.base import Task
 
 # How long an example takes says something about the machine, not about the code.
 hypothesis.settings.register_profile("house", deadline=None, print_blob=True)
@@ -139,6 +141,23 @@ def tiny_data(small_data: RenderedData) -> RenderedData:
     quadruples, scenes = (small_data.settings[recipe] for recipe in ("a_coat", "a_tre"))
     few_scenes = {"train_scenes": 20, "validation_scenes": 2, "test_scenes": 2}
     return RenderedData("tiny", {"a_coat": replace(quadruples, quadruples=2), "a_tre": replace(scenes, **few_scenes)})
+
+
+@pytest.fixture
+def toy_on_request(monkeypatch: pytest.MonkeyPatch) -> Task:
+    """The task of `tests/examples/toy_task`, known with its recipe for the time of a test, and only scored if named."""
+    from audio_compositionality.dataset_builder import recipes
+    from audio_compositionality.tasks import registry
+
+    monkeypatch.syspath_prepend(Path(__file__).parent / "examples" / "toy_task")
+    toy_task, toy_recipe = import_module("toy_task"), import_module("toy_recipe")
+    task: Task = toy_task.ToyTask()
+    task.info = replace(task.info, on_request=True)
+    monkeypatch.setattr(registry._TASKS, "_added", {**registry._TASKS._added, task.info.name: task})
+    monkeypatch.setattr(
+        recipes._registry, "_added", {**recipes._registry._added, toy_recipe.RECIPE.name: toy_recipe.RECIPE}
+    )
+    return task
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
-from audio_compositionality.tasks.registry import list_tasks, load_tasks
+from audio_compositionality.tasks.registry import default_tasks, list_tasks, load_tasks
 
 from .embed import precision_deviation
 from .opened import OpenedTask, open_task
@@ -59,7 +59,7 @@ def evaluate(
     Args:
         model: a model, or anything that `load_model` takes.
         data: opened data, or anything that `open_data` takes: a preset, a built folder, a Hub id.
-        tasks: names of tasks; by default all that the data and the model allow.
+        tasks: names of tasks; by default all that the data and the model allow, less those on request.
         options: how it is run.
 
     Returns:
@@ -101,7 +101,7 @@ def evaluate_models(
     Args:
         models: loaded models.
         data: opened data.
-        tasks: default, all whose recipe the data hold and that all of the models can do.
+        tasks: default, all whose recipe the data hold and that all of the models can do, less those on request.
         options: how models are run.
         on_result: called in the main process with each result as soon as it is there.
 
@@ -155,14 +155,20 @@ def _evaluate(
 
 
 def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:
-    """The tasks whose recipe the data hold and that every model can do.
+    """The tasks whose recipe the data hold and that every model can do, less those on request.
 
     Raises:
         InputError: there is none.
     """
-    possible = [task for task in list_tasks() if task.info.recipe in data.recipes]
+    possible = default_tasks(data.recipes)
     usable = [task for task in possible if all(isinstance(model, task.info.model) for model in models)]
     if not usable:
+        on_request = [task.info.name for task in list_tasks() if task.info.recipe in data.recipes]
+        if on_request and not possible:
+            raise InputError(
+                f"the data {data.source!r} have {', '.join(on_request)}, which are scored on request only: name tasks "
+                "or their benchmark"
+            )
         names = ", ".join(task.info.name for task in possible) or "no task"
         raise InputError(f"the data {data.source!r} have {names}, which these models cannot all do")
     return usable

@@ -23,6 +23,11 @@ FROZEN = {
         "34c833a9b4d960ef9bccb84fc7c06f0a6a81e67e52934dbfe5ecfb11a1346e77",
         "d22a67ce9eec19fd606a4ea244730fa3485545bde6460d14b906d28e52bce4ea",
     ),
+    "factors": (
+        1,
+        "13e92ecdb3de5164cefa36e04d56b49e45c53b914cdf2d875542c38977014290",
+        "76359338739d6214060de7ec121eb1eef7d55819cb3b3e66447ab571058e6778",
+    ),
 }
 
 

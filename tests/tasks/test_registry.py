@@ -12,7 +12,15 @@ from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.tasks.base import TaskError
 from audio_compositionality.tasks.metric_files import describe_metric
-from audio_compositionality.tasks.registry import list_benchmarks, list_tasks, load_benchmark, load_task, load_tasks
+from audio_compositionality.tasks.registry import (
+    default_tasks,
+    list_benchmarks,
+    list_tasks,
+    load_benchmark,
+    load_task,
+    load_tasks,
+    recipes_on_request,
+)
 
 
 def test_a_task_by_its_name_and_the_nearest_of_an_unknown_one():
@@ -27,6 +35,19 @@ def test_benchmarks_are_groups_of_tasks():
     assert {task.info.benchmark for task in load_benchmark("coat")} == {"coat"}
     with pytest.raises(TaskError, match="unknown benchmark 'coats'; did you mean 'coat'"):
         load_benchmark("coats")
+
+
+def test_a_task_on_request_is_listed_last_and_left_out_where_it_is_not_named(toy_on_request):
+    everything = ("toy_pairs", "a_coat", "a_tre", "nothing")
+    assert "toy_pairs" in [task.info.name for task in list_tasks()]
+    on_request = [task.info.on_request for task in list_tasks()]
+    assert on_request == sorted(on_request)
+    assert {task.info.name for task in default_tasks(everything)} == {"a_coat", "a_tre"}
+    assert default_tasks(["toy_pairs"]) == []
+    assert [task.info.name for task in load_benchmark("toy")] == ["toy_pairs"]
+    assert load_tasks(["toy_pairs"]) == [toy_on_request]
+    assert "toy_pairs" in recipes_on_request()
+    assert not {"a_coat", "a_tre"} & recipes_on_request()
 
 
 @pytest.mark.parametrize("task", list_tasks(), ids=lambda task: task.info.name)

@@ -10,6 +10,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.encoders.base import ClipError, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
@@ -93,6 +94,16 @@ def test_the_paper_s_linear_and_random_baselines_on_the_mini_preset():
     assert downsample.measures["matched_null"] < 0.2
     low, high = random.intervals["a_coat"]
     assert low < 0 < high
+
+
+def test_a_task_on_request_is_scored_where_it_is_named_and_not_by_default(tiny_data, toy_on_request):
+    pairs = rendered_preset("mini", recipes=["toy_pairs"], pairs=3)
+    both = RenderedData("both", {**tiny_data.settings, **pairs.settings})
+    model = load_model("log-mel-statistics")
+    assert [result.task for result in run(model, both)] == ["a_coat", "a_tre"]
+    assert [result.task for result in run(model, both, "toy_pairs")] == ["toy_pairs"]
+    with pytest.raises(InputError, match="the data 'mini with changes' have toy_pairs, which are scored on request"):
+        run(model, pairs)
 
 
 def test_a_constant_encoder_is_exposed_by_its_controls(small_data):

@@ -1,0 +1,72 @@
+"""Tasks on request are left out where neither tasks nor a benchmark are named."""
+
+import argparse
+
+import pytest
+
+from audio_compositionality.cli import arguments
+
+LOG_MEL = "log-mel-statistics"
+
+
+def typed(*words):
+    parser = argparse.ArgumentParser()
+    arguments.add_tasks(parser)
+    arguments.add_data(parser)
+    return parser.parse_args(words)
+
+
+@pytest.fixture
+def evaluated(monkeypatch):
+    """The recipes of the data and the tasks that a command hands to the evaluator, which does nothing."""
+    calls = []
+
+    def evaluate_models(models, data, tasks, options, *, on_result=None):
+        calls.append((data.recipes, None if tasks is None else [task.info.name for task in tasks]))
+        return []
+
+    monkeypatch.setattr("audio_compositionality.evaluator.run.evaluate.evaluate_models", evaluate_models)
+    monkeypatch.setattr(
+        "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options: name
+    )
+    return calls
+
+
+@pytest.mark.parametrize("words", [("--tasks", "toy_pairs"), ("--benchmark", "toy")])
+def test_the_data_are_those_of_the_tasks_that_are_named(toy_on_request, words):
+    options = typed(*words)
+    tasks = arguments.chosen_tasks(options)
+    assert tasks == [toy_on_request]
+    data = arguments.opened_data(options, tasks)
+    assert data.recipes == ("toy_pairs",)
+    assert arguments.scored_tasks(data, tasks) == tasks
+
+
+def test_by_default_neither_the_task_nor_its_data_are_taken(toy_on_request):
+    options = typed()
+    assert arguments.chosen_tasks(options) is None
+    data = arguments.opened_data(options)
+    assert {"a_coat", "a_tre"} <= set(data.recipes)
+    assert "toy_pairs" not in data.recipes
+    assert [task.info.name for task in arguments.scored_tasks(data, None)] == ["a_coat", "a_tre"]
+
+
+def test_run_and_evaluate_score_it_where_it_is_named(toy_on_request, evaluated, run, tmp_path):
+    for command in (("run",), ("evaluate", LOG_MEL)):
+        assert run(*command, "--out", tmp_path) == 0
+        assert run(*command, "--benchmark", "toy", "--out", tmp_path) == 0
+    assert [tasks for _, tasks in evaluated] == [None, ["toy_pairs"]] * 2
+
+
+def test_embed_embeds_its_clips_where_it_is_named(toy_on_request, run, tmp_path, capsys):
+    assert run("embed", LOG_MEL, "--tasks", "toy_pairs", "--out", tmp_path) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "toy_pairs" in line
+
+
+def test_tasks_says_which_are_scored_by_default(toy_on_request, run, capsys):
+    assert run("tasks") == 0
+    printed = capsys.readouterr().out
+    assert "Octave-Similarity" in printed
+    assert "on request" in printed
+    assert "by default" in printed

@@ -1,0 +1,308 @@
+"""The clips of stars and of the crossed part: they differ in what the row says and in nothing else."""
+
+import math
+from collections import Counter
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.recipes.factors import RECIPE, FactorSettings, RenderedFactors
+from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
+from audio_compositionality.dataset_builder.synthesis.scenes import ATTRIBUTES, Source
+from audio_compositionality.dataset_builder.synthesis.sound import FULL_SCALE
+from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
+from audio_compositionality.support.errors import InputError
+
+FEW = {"num_classes": 3, "voices": default_voices()[:3], "stars": 9, "crossed_levels": (3, 2, 2, 2)}
+
+
+@pytest.fixture(scope="module")
+def few():
+    """Nine stars of 10 clips and 24 crossed clips."""
+    return RECIPE.render(FactorSettings(**FEW))
+
+
+@pytest.fixture(scope="module")
+def stars(few):
+    """The clips of each star: drawn, row and int32 samples by what the id says after the star's name."""
+    every = {}
+    for index, (drawn, row) in enumerate(zip(few.drawn, few.rows, strict=True)):
+        if row["kind"] == "star":
+            version = row["id"].removeprefix(f"factors-{row['block']}-")
+            every.setdefault(row["block"], {})[version] = (drawn, row, few.clips(index)[0].astype(np.int32))
+    return every
+
+
+def test_the_presets_have_the_sizes_that_are_documented():
+    sizes = {name: (settings.stars, settings.crossed_levels) for name, settings in RECIPE.presets.items()}
+    assert sizes == {"mini": (32, (8, 4, 4, 4)), "full": (300, (8, 8, 8, 8))}
+    assert {settings.max_sources for settings in RECIPE.presets.values()} == {3}
+    counts = [Counter(row["kind"] for row in RECIPE.render(settings).rows) for settings in RECIPE.presets.values()]
+    assert counts == [{"star": 960, "crossed": 512}, {"star": 9_000, "crossed": 4_096}]
+
+
+def test_every_orbit_is_whole(stars, few):
+    classes = range(few.settings.num_classes)
+    assert list(stars) == [f"star-{number:05d}" for number in range(9)]
+    for of_star in stars.values():
+        assert len(of_star) == 2 + 4 * (len(classes) - 1)
+        assert next(iter(of_star)) == "base"
+        assert list(of_star)[-1] == "onset"
+        base = of_star["base"][1]
+        for factor in ATTRIBUTES:
+            versions = [row for _, row, _ in of_star.values() if row["factor"] == factor]
+            assert sorted([base["levels"][factor], *(row["levels"][factor] for row in versions)]) == list(classes)
+            for row in versions:
+                assert row["id"] == f"factors-{row['block']}-{factor}-{row['levels'][factor]}"
+                assert {**row["levels"], factor: base["levels"][factor]} == base["levels"]
+
+
+def test_the_rows_of_a_star_differ_in_the_factor_alone(stars):
+    for of_star in stars.values():
+        base = of_star["base"][1]
+        assert base["factor"] == ""
+        for _, row, _ in of_star.values():
+            others = set(base["levels"]) - {row["factor"]}
+            for factor in others:
+                assert row["levels"][factor] == base["levels"][factor]
+                assert row["values"].get(factor) == base["values"].get(factor)
+                assert row["metadata"][0][f"{factor}_label"] == base["metadata"][0][f"{factor}_label"]
+            assert row["metadata"][1:] == base["metadata"][1:]
+            assert row["gains"][1:] == base["gains"][1:]
+            assert row["gain"] == base["gain"]
+            assert (row["onsets"] == base["onsets"]) is (row["factor"] != "onset")
+
+
+def test_what_is_behind_the_target_is_the_same_samples_in_every_clip_of_a_star(stars, few):
+    bank = few.tone_bank
+    behind = 0
+    for of_star in stars.values():
+        backgrounds = []
+        for drawn, row, clip in of_star.values():
+            if row["factor"] == "onset":
+                continue
+            onset = int(row["onsets"][0] * few.settings.periods[row["levels"]["rate"]])
+            target = bank.mix(drawn.sources[:1], [onset]) * np.float32(row["gain"] * FULL_SCALE)
+            backgrounds.append(clip - np.rint(target).astype(np.int32))
+        assert all((background == backgrounds[0]).all() for background in backgrounds)
+        assert backgrounds[0].any() == (len(row["metadata"]) > 1)
+        behind += bool(backgrounds[0].any())
+    assert 0 < behind < len(stars)
+
+
+def test_steps_of_level_are_exact_to_the_rounding(stars):
+    """Two clips that differ in amplitude alone differ by the target's waveform, whatever else sounds."""
+    for of_star in stars.values():
+        (low, quiet), (middle, medium), (high, loud) = sorted(
+            ((row["gains"][0], clip) for _, row, clip in of_star.values() if row["factor"] in ("", "amplitude")),
+            key=lambda level: level[0],
+        )
+        # Each of the rounded targets is within half a step of 16 bits of the unrounded one.
+        ratio = (high - low) / (middle - low)
+        assert np.abs((loud - quiet) - ratio * (medium - quiet)).max() <= 1 + ratio + 0.01
+        assert np.abs(loud - quiet).max() > 1_000
+
+
+def test_the_target_alone_is_scaled_where_nothing_is_behind_it(stars):
+    single = [of_star for of_star in stars.values() if len(of_star["base"][1]["metadata"]) == 1]
+    assert single
+    for of_star in single:
+        _, base, clip = of_star["base"]
+        for _, row, other in of_star.values():
+            if row["factor"] == "amplitude":
+                ratio = row["gains"][0] / base["gains"][0]
+                assert np.abs(other - ratio * clip).max() <= 0.5 + 0.5 * ratio + 0.01
+                step = row["values"]["amplitude"] - base["values"]["amplitude"]
+                assert 20 * math.log10(ratio) == pytest.approx(step)
+
+
+def test_shares_of_the_period_survive_a_change_of_rate(stars, few):
+    for of_star in stars.values():
+        if len(of_star["base"][1]["metadata"]) > 1:
+            continue
+        for _, row, clip in of_star.values():
+            period = few.settings.periods[row["levels"]["rate"]]
+            onset = int(row["onsets"][0] * period)
+            assert row["values"]["rate"] == pytest.approx(few.settings.sample_rate / period, abs=1e-3)
+            assert not clip[:onset].any()
+            assert clip[onset : onset + 400].any()
+            rest = (len(clip) - onset) // period * period
+            repeats = clip[onset : onset + rest].reshape(-1, period)
+            assert (repeats == repeats[0]).all()
+
+
+def test_a_star_has_one_gain_that_brings_its_loudest_clip_to_full_scale(stars):
+    gains = set()
+    for of_star in stars.values():
+        (gain,) = {row["gain"] for _, row, _ in of_star.values()}
+        peak = max(np.abs(clip).max() for *_, clip in of_star.values())
+        assert peak <= FULL_SCALE + 1
+        if gain < 1:
+            assert peak >= FULL_SCALE - 1
+        gains.add(gain < 1)
+    assert gains == {True, False}
+
+
+def test_the_onset_clip_draws_onsets_again_and_nothing_else(stars, few):
+    for of_star in stars.values():
+        (base_drawn, base, clip), (drawn, row, other) = of_star["base"], of_star["onset"]
+        assert drawn.sources == base_drawn.sources
+        assert set(row["onsets"]).isdisjoint(base["onsets"])
+        changed = {"id", "factor", "onsets"}
+        assert {key: row[key] for key in row.keys() - changed} == {key: base[key] for key in base.keys() - changed}
+        mixed = few.tone_bank.mix(drawn.sources, drawn.onsets(few.settings)) * np.float32(row["gain"])
+        assert np.abs(other - FULL_SCALE * mixed).max() <= 1.01
+        assert (other != clip).any()
+
+
+def test_other_sources_are_none_of_the_targets_versions(stars):
+    for of_star in stars.values():
+        targets = {drawn.sources[0] for drawn, *_ in of_star.values()}
+        assert len(targets) == 9
+        behind = of_star["base"][0].sources[1:]
+        assert targets.isdisjoint(behind)
+        assert len(set(behind)) == len(behind)
+
+
+def test_targets_and_numbers_of_sources_cover_what_there_is():
+    rows = RECIPE.render(RECIPE.presets["full"]).drawn
+    bases = [clip for clip in rows if clip.id.endswith("-base")]
+    assert len({clip.sources[0] for clip in bases}) == len(bases) == 300
+    sources = Counter(len(clip.sources) for clip in bases)
+    assert all(70 <= sources[count] <= 130 for count in (1, 2, 3))
+    for factor in ATTRIBUTES:
+        levels = Counter(getattr(clip.sources[0], factor) for clip in bases)
+        assert all(20 <= levels[level] <= 58 for level in range(8))
+    shares = [share for clip in rows for share in clip.shares]
+    assert 0 <= min(shares) < 0.001
+    assert 0.999 < max(shares) < 1
+
+
+def test_the_crossed_part_is_every_combination_of_the_classes_that_are_kept(few):
+    rows = [row for row in few.rows if row["kind"] == "crossed"]
+    levels = [tuple(row["levels"].values()) for row in rows]
+    assert levels == list(product((0, 1, 2), (0, 2), (0, 2), (0, 2)))
+    assert [row["id"] for row in rows] == [f"factors-crossed-{number:05d}" for number in range(24)]
+    assert {(row["block"], row["factor"], row["gain"], len(row["metadata"])) for row in rows} == {("", "", 1.0, 1)}
+    assert len({row["onsets"][0] for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("count", "kept"),
+    [(2, (0, 7)), (3, (0, 4, 7)), (4, (0, 2, 5, 7)), (5, (0, 2, 4, 5, 7)), (8, tuple(range(8))), (49, tuple(range(8)))],
+)
+def test_classes_are_kept_as_evenly_as_they_can_be_with_both_ends(count, kept):
+    classes = FactorSettings(crossed_levels=(count, 2, 2, 2)).crossed_classes
+    assert classes == {"timbre": kept, "pitch": (0, 7), "rate": (0, 7), "amplitude": (0, 7)}
+    steps = [second - first for first, second in pairwise(kept)]
+    assert max(steps) - min(steps) <= 1
+
+
+def test_a_clip_is_the_same_whatever_other_clips_there_are():
+    mini, full = (RECIPE.render(RECIPE.presets[name]) for name in ("mini", "full"))
+    stars = [[clip for clip in rendering.drawn if clip.block] for rendering in (mini, full)]
+    assert stars[1][: len(stars[0])] == stars[0]
+    crossed = [{clip.sources: clip.shares for clip in rendering.drawn if not clip.block} for rendering in (mini, full)]
+    assert crossed[0].items() <= crossed[1].items()
+
+
+def test_locked_onsets_are_zero_but_in_the_clip_that_has_them_redrawn():
+    for clip in RECIPE.render(FactorSettings(**FEW, onset="locked")).drawn:
+        assert any(clip.shares) is (clip.factor == "onset")
+
+
+def test_labels_and_values_say_the_same(few):
+    for row in few.rows:
+        target = row["metadata"][0]
+        assert target["pitch_label"] == f"MIDI {row['values']['pitch']:.0f}"
+        assert target["rate_label"] == f"{row['values']['rate']:.3f} Hz"
+        assert target["amplitude_label"] == f"{row['values']['amplitude']:.3f} dB"
+        assert row["gains"][0] == pytest.approx(10 ** (row["values"]["amplitude"] / 20))
+        assert len(row["metadata"]) == len(row["onsets"]) == len(row["gains"])
+
+
+def test_an_amplitude_above_full_scale_gets_a_gain():
+    loud = RECIPE.render(FactorSettings(**FEW, amplitude_range=(-10, 20)))
+    index, row = next((i, row) for i, row in enumerate(loud.rows) if row["kind"] == "crossed" and row["gains"][0] > 1)
+    assert row["gain"] == pytest.approx(1 / row["gains"][0], rel=1e-6)
+    assert np.abs(loud.clips(index)[0].astype(np.int32)).max() in (FULL_SCALE - 1, FULL_SCALE, FULL_SCALE + 1)
+
+
+def test_the_same_bits_twice(few):
+    again = RenderedFactors(FactorSettings(**FEW))
+    assert again is not few
+    assert again.rows == few.rows
+    assert all((again.clips(index)[0] == few.clips(index)[0]).all() for index in range(0, len(few.rows), 5))
+    assert RECIPE.render(FactorSettings(**FEW, seed=1)).drawn[0].shares != few.drawn[0].shares
+
+
+def test_the_fingerprint_is_the_recipes_own():
+    """Neither other recipes nor their settings change it; its own settings do."""
+    alone = rendered_preset("mini", recipes=["factors"]).configuration("factors").fingerprint
+    for changes in ({}, {"quadruples": 3}, {"test_scenes": 12}):
+        assert rendered_preset("mini", **changes).configuration("factors").fingerprint == alone
+    prints = {alone}
+    for changes in ({"stars": 3}, {"crossed_levels": (2, 2, 2, 2)}, {"seed": 1}, {"max_sources": 2}):
+        prints.add(rendered_preset("mini", recipes=["factors"], **changes).configuration("factors").fingerprint)
+    assert len(prints) == 5
+
+
+def test_rendered_and_built_are_the_same_rows_and_samples(few, tmp_path):
+    data = RenderedData("few", {"factors": few.settings})
+    folder = build_dataset(data, tmp_path / "x", progress=False)
+    built = open_data(folder).configuration("factors")
+    assert built.fingerprint == data.configuration("factors").fingerprint
+    assert list(built.rows) == list(few.rows)
+    for index, clip in enumerate(built.clips()):
+        assert clip.id == f"{few.rows[index]['id']}/audio"
+        assert (clip.waveform == to_waveform(few.clips(index)[0])).all()
+    card = (folder / "README.md").read_text("utf-8")
+    assert "9 **stars** of 10 clips" in card
+    assert "24 **crossed** clips" in card
+    assert "| `factors` | test 114 | FLAC |" in card
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"stars": 0}, "stars is 0; it must be from 1 to 4,096"),
+        ({"stars": 4_097}, "stars is 4097"),
+        ({"crossed_levels": (8, 8, 8)}, r"crossed_levels is \(8, 8, 8\); it has a number for timbre, pitch, rate"),
+        ({"crossed_levels": (8, 1, 8, 8)}, "crossed_levels of pitch is 1; it must be from 2"),
+        ({"num_classes": 2, "voices": default_voices()[:2], "max_sources": 13, "stars": 1}, r"max_sources \(N\) is 13"),
+    ],
+)
+def test_settings_out_of_range_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        FactorSettings(**changes)
+
+
+def test_as_many_sources_as_there_can_be_are_found():
+    settings = FactorSettings(num_classes=2, voices=default_voices()[:2], max_sources=12, stars=16, seed=1)
+    sets = [set(clip.sources) for clip in RECIPE.render(settings).drawn if clip.block]
+    assert max(map(len, sets)) == 12
+    assert {Source(*levels) for levels in product(range(2), repeat=4)} >= set.union(*sets)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"metadata": []}, "row x: metadata is"),
+        ({"kind": "round"}, "row x: kind is 'round'; it is one of star, crossed"),
+        ({"factor": "colour"}, "row x: factor is 'colour'; that of a star clip is one of"),
+        ({"kind": "crossed", "factor": "pitch"}, "row x: factor is 'pitch'; that of a crossed clip is one of ''"),
+        ({"kind": "crossed", "factor": ""}, "row x: block is 'star-00000'"),
+        ({"block": ""}, "row x: block is ''"),
+        ({"levels": {"timbre": 1}}, "row x: levels is .*; it has a number for timbre, pitch, rate, amplitude"),
+        ({"values": None}, "row x: values is None; it has a number for pitch, rate, amplitude"),
+    ],
+)
+def test_a_row_that_does_not_say_what_it_is_is_refused(few, changes, message):
+    row = {**few.rows[1], "id": "x"}
+    RECIPE.check_row(row)
+    with pytest.raises(DatasetError, match=message):
+        RECIPE.check_row({**row, **changes})
