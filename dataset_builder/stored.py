@@ -21,6 +21,7 @@ from .columns import AudioColumn, audio_columns
 from .data import Clip, DatasetError, Row, Waveform, check_range
 from .places import Place, StoredShards, find_shards, place_of
 from .recipes import list_recipes, load_recipe
+from .recipes.base import Recipe
 from .shards import ShardReader, overlap
 
 LONGEST_CLIP = 600
@@ -37,6 +38,13 @@ class _InvalidClipError(Exception):
     def __init__(self, text: str, length: int = 1) -> None:
         super().__init__(text)
         self.length = length
+
+
+def _check_row(recipe: Recipe[Any], row: Row, shard: str) -> None:
+    try:
+        recipe.check_row(row)
+    except DatasetError as error:
+        raise DatasetError(f"{shard}: {error}") from error
 
 
 class StoredData:
@@ -152,7 +160,7 @@ class StoredConfiguration:
                     )
                 ids.add(row["id"])
                 if self._recipe is not None:
-                    self._recipe.check_row(row)
+                    _check_row(self._recipe, row, reader.shard.name)
                 rows.append(row)
         return tuple(rows)
 
@@ -191,7 +199,7 @@ class StoredConfiguration:
         Raises:
             DatasetError: a shard that differs from the manifest or is damaged; without ``keep_invalid``, a clip that
                 cannot be decoded, or that is empty, silent, not mono, not finite or, where the recipe has clips of one
-                length, of another length than the first: each names the row and the clip.
+                length, of another length than the first: each names the clip and its shard.
         """
         wanted = check_range(wanted, len(self.clip_ids))
         length = self._common_length if wanted and self._recipe is not None and self._recipe.one_length else None
@@ -208,7 +216,7 @@ class StoredConfiguration:
                     )
             except _InvalidClipError as error:
                 if not keep_invalid:
-                    raise DatasetError(f"clip {clip_id} {error}") from error
+                    raise DatasetError(f"{self._shard_of(number)}: clip {clip_id} {error}") from error
                 waveform = np.full(error.length if length is None else length, np.nan, np.float32)
                 problem = str(error)
             yield Clip(clip_id, waveform, rate or 1, problem)
@@ -222,7 +230,7 @@ class StoredConfiguration:
             try:
                 return len(self._decode(clip_id, audio, column.sample_rate)[0])
             except _InvalidClipError as error:
-                first_problem = first_problem or DatasetError(f"clip {clip_id} {error}")
+                first_problem = first_problem or DatasetError(f"{self._shard_of(number)}: clip {clip_id} {error}")
         raise first_problem or DatasetError(f"{self.source} holds no clip of {self.recipe}")
 
     def _encoded_clips(self, wanted: range) -> Iterator[tuple[int, AudioColumn, Any]]:
@@ -245,6 +253,12 @@ class StoredConfiguration:
                             yield number, column, audio
                         number += 1
             first_row += reader.num_rows
+
+    def _shard_of(self, clip: int) -> str:
+        """Name of the shard that holds a clip, by the clip's number."""
+        row = int(np.searchsorted(self._first_clips, clip, "right")) - 1
+        ends = np.cumsum([reader.num_rows for reader in self.shards])
+        return self.shards[int(np.searchsorted(ends, row, "right"))].shard.name
 
     def _decode(self, clip_id: str, audio: Any, declared_rate: int | None) -> tuple[Waveform, int]:
         """Samples and rate of an encoded clip; it is resampled to the rate that its column declares."""

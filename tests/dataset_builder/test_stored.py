@@ -124,7 +124,9 @@ def test_another_sample_rate_is_resampled_and_said_once(tmp_path):
 )
 def test_a_clip_that_cannot_be_used_is_named(tmp_path, clip, message):
     folder = write_a_tre(tmp_path / "x", [encoded(noise()), clip])
-    with pytest.raises(DatasetError, match=f"clip a_tre-train-00001/audio {message}"):
+    with pytest.raises(
+        DatasetError, match=f"data/train-00000-of-00001.parquet: clip a_tre-train-00001/audio {message}"
+    ):
         read(folder)
 
 
@@ -148,7 +150,7 @@ def test_columns_missing_from_a_later_shard_are_named(tmp_path):
     folder = write_a_tre(tmp_path / "x", [encoded(noise())])
     shard = tmp_path / "x" / "data" / "val-00000-of-00001.parquet"
     pq.write_table(pq.read_table(shard).drop_columns(["metadata"]), shard)
-    with pytest.raises(DatasetError, match="row a_tre-validation-00000: metadata is None"):
+    with pytest.raises(DatasetError, match="parquet: row a_tre-validation-00000: metadata is None"):
         _ = scenes(folder).rows
 
 
@@ -171,7 +173,7 @@ def test_missing_splits_are_named(tmp_path):
 def test_metadata_without_labels_are_refused(tmp_path):
     broken = pa.array([[{"timbre_label": "a", "pitch_label": None, "rate_label": "c", "amplitude_label": "d"}]])
     folder = write_a_tre(tmp_path / "x", [encoded(noise())], metadata=broken)
-    with pytest.raises(DatasetError, match="row a_tre-train-00000: a source lacks pitch_label"):
+    with pytest.raises(DatasetError, match="parquet: row a_tre-train-00000: a source lacks pitch_label"):
         _ = scenes(folder).rows
     empty = pa.array([[]], broken.type)
     folder = write_a_tre(tmp_path / "y", [encoded(noise())], metadata=empty)
