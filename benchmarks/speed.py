@@ -313,10 +313,10 @@ def _make_up_results(folder: Path, models: int) -> None:
     from audio_compositionality.evaluator.run.evaluate import make_result
     from audio_compositionality.evaluator.run.opened import open_task
     from audio_compositionality.tasks.base import Scores
-    from audio_compositionality.tasks.registry import list_tasks
+    from audio_compositionality.tasks.registry import default_tasks
 
     data = open_data("full")
-    for task in list_tasks():
+    for task in default_tasks(data.recipes):
         opened = open_task(task, data)
         described = opened.samples
         ids = described.ids

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import shutil
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +54,19 @@ def measures() -> str:
 def null_of(name: str | None) -> str:
     """The end of a measure's meaning."""
     return f"; read it beside `{name}`" if name else ""
+
+
+def recipes() -> str:
+    """All recipes: what each is, by the first line of its module, and its rows by preset."""
+    from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
+
+    rows = []
+    for name in list_recipes():
+        recipe = load_recipe(name)
+        counts = [f"{len(recipe.render(recipe.presets[preset]).rows):,}" for preset in ("mini", "full")]
+        summary = (sys.modules[type(recipe).__module__].__doc__ or "").partition("\n")[0]
+        rows.append((f"`{name}`", str(recipe.version), ", ".join(recipe.splits), *counts, summary))
+    return markdown(("name", "version", "splits", "rows in `mini`", "in `full`", "what it is"), rows)
 
 
 def models() -> str:
@@ -103,6 +117,7 @@ def markdown(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "tasks": tasks,
     "measures": measures,
+    "recipes": recipes,
     "models": models,
     "commands": commands,
     "folders": folders,

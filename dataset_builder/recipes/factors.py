@@ -139,8 +139,8 @@ class RenderedFactors(SceneRendering[FactorSettings]):
         """
         clip = self.drawn[index]
         onsets = clip.onsets(self.settings)
-        target, others = ((clip.sources[part], onsets[part]) for part in (slice(1), slice(1, None)))
-        return (self.tone_bank.layered_clip((target, others), self.gains[index]),)
+        layers = [(clip.sources[part], onsets[part]) for part in (slice(1), slice(1, None))]
+        return (self.tone_bank.layered_clip(layers, self.gains[index]),)
 
 
 def draw_stars(settings: FactorSettings) -> Iterator[FactorClip]:

@@ -37,7 +37,8 @@ class TestBank:
         few = {"quadruples": 1, "train_scenes": 8, "validation_scenes": 1, "test_scenes": 1}
         preset = rendered.rendered_preset
         monkeypatch.setattr(rendered, "rendered_preset", lambda name, **changes: preset(name, **few, **changes))
-        assert run("build", "--bank", bank, "--voices", "3,1,4,5,9,2,6,8", "--out", tmp_path / "x") == 0
+        chosen = ("--bank", bank, "--voices", "3,1,4,5,9,2,6,8", "--recipes", "a_coat,a_tre")
+        assert run("build", *chosen, "--out", tmp_path / "x") == 0
         assert 'load_dataset("x", "a_tre")' in capsys.readouterr().out
         rows = datasets.load_dataset(str(tmp_path / "x"), "a_tre", split="train", cache_dir=str(tmp_path / "cache"))
         labels = {source["timbre_label"] for scene in rows["metadata"] for source in scene}

@@ -70,7 +70,7 @@ def test_build_writes_the_preset_of_the_protocol(run, tmp_path, monkeypatch):
     assert run("build", "--protocol", "paper", "--out", tmp_path / "x") == 0
     (data,) = built
     assert data.settings == rendered.rendered_preset("paper-mini").settings
-    assert {settings.onset for settings in data.settings.values()} == {"locked"}
+    assert {data.settings[recipe].onset for recipe in ("a_coat", "a_tre")} == {"locked"}
 
 
 def test_its_settings_are_not_those_of_a_submission(small_data):
