@@ -32,7 +32,7 @@ def resynthesise(
     stretch.preset(1, float(sample_rate))
     stretch.setTransposeSemitones(semitones)
     stretch.setTimeFactor(speed)
-    return np.asarray(stretch.process(waveform.astype(np.float32)[None]), np.float64)[0]
+    return np.asarray(stretch.process(waveform.astype(np.float32)[None]), np.float64).reshape(-1)
 
 
 def _stretch_class() -> type[Stretch]:
