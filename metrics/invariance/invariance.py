@@ -1,0 +1,515 @@
+"""Invariance of embeddings to a change that should not matter, with what different clips are apart as its control.
+
+An original clip z and its copies z′, each changed by a transform such as added noise: how far do the copies lie from
+their original? The cosine of z and z′ (arXiv 2505.06224, section III) misleads: where all clips have a cosine of .9,
+one of .95 is little. So the score is 1 − E|z′ − z|²/E|z_i − z_j|²: 1 where nothing moves, 0 where a copy is as far from
+its original as another clip is. It depends on neither the unit nor the basis nor the origin of the embeddings, and
+nothing is trained. All in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> originals = rng.normal(size=(50, 16))
+>>> z, base = np.vstack([originals, originals]), [-1] * 50 + list(range(50))
+>>> result = invariance(z, base)
+>>> result["invariance"], result["top1"], result["n"]
+(1.0, 1.0, 50)
+>>> z[50:] = rng.normal(size=(50, 16))
+>>> abs(invariance(z, base)["invariance"]) < 0.2
+True
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEWEST_BLOCKS = 5
+"""With fewer, means over blocks say little of others."""
+
+CONSTANT = 1e-9
+"""Embeddings that differ from their mean by at most this times the largest value do not differ: it lies well below the
+resolution of float32 (2^-24 = 6e-8 of the value) and well above float64 rounding."""
+
+TIE = 1e-12
+"""Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
+
+_BLOCK = 1024  # rows compared at once
+_LARGEST = 1e150  # beyond this a float64 norm overflows
+_UNBOUNDED = 1e15  # what stands for "no bound" in ranges
+
+_DESCRIPTION = """\
+Invariance measures how little a change of a clip moves its embedding: 1 minus the mean squared distance of changed
+copies from their originals, over that of different clips. It is reported with controls: the cosine beside that of
+different clips, retrieval of the own original, and the score by quarters of the change's parameter.
+"""
+
+_CITATION = """\
+@misc{representation_evaluation_2025,
+  author = {Plachouras, Christos and Guinot, Julien and Fazekas, George and Quinton, Elio and Benetos, Emmanouil
+            and Pauwels, Johan},
+  title = {Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks},
+  year = {2025},
+  eprint = {2505.06224},
+  archivePrefix = {arXiv},
+  note = {IJCNN 2025}
+}
+"""
+
+_INPUTS = """
+Args:
+    embeddings: [n, dim], originals and copies.
+    base: n integers: of a copy the row of its original (from 0), of an original -1.
+    parameters: optional, n numbers: how strongly each copy was changed; those of originals are passed over.
+    blocks: optional, n strings or integers: originals of one block are no "different clips".
+    steps: optional [m, dim], steps of the embedding when something else changes, such as the pitch; `selectivity`
+        compares them with the steps from originals to copies.
+    return_scores: also return `scores`, one for each original, in the order of the rows.
+Returns:
+    a dictionary, described at `invariance` in the module: invariance, cosine, cosine_null, centred_cosine,
+    centred_cosine_null, top1, top1_chance, quarter_1 to quarter_4, selectivity, n.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("invariance")
+    >>> z = [[float(x), 0.0] for x in range(5)]
+    >>> result = metric.compute(embeddings=z + z, base=[-1] * 5 + [0, 1, 2, 3, 4])
+    >>> result["invariance"], result["top1"], result["n"]
+    (1.0, 1.0, 5)
+"""
+
+
+def invariance(
+    embeddings: ArrayLike,
+    base: ArrayLike,
+    parameters: Any = None,
+    blocks: Sequence[Any] | None = None,
+    *,
+    steps: ArrayLike | None = None,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how little copies differ from their originals, and the controls of that.
+
+    - `embeddings` [n, dim]; `base` [n], integers: of a copy the row of its original, of an original −1. An original
+      may have any number of copies from 1; each original counts the same.
+    - `parameters` [n], numbers: how strongly a copy was changed; None or NaN where the row is an original. Only their
+      order is used, so it does not matter whether their scale is linear.
+    - `blocks` [n], strings or integers: what belongs together, such as recordings of one speaker; a copy is of the
+      block of its original. Without it each original is a block of its own.
+    - `steps` [m, dim]: differences z″ − z of embeddings of clips that differ in something that does matter.
+
+    Results; means are over originals, of each the mean over its copies:
+
+    - `invariance` = 1 − E|z′ − z|²/E|z_i − z_j|², z_i and z_j being originals of different blocks: 1 where nothing
+      moves, 0 where a copy is as far away as another clip, without a lower bound; 0 where all originals are alike;
+    - `cosine`: of z′ and z (arXiv 2505.06224, section III); `cosine_null`: of originals of different blocks;
+      `centred_cosine` and `centred_cosine_null`: the same after the mean of the originals is taken away;
+    - `top1`: how often the own original is the nearest of all to a copy, t tied ones sharing it equally;
+      `top1_chance` = 1/originals;
+    - `quarter_1` … `quarter_4`: `invariance` of the copies in each quarter of the order of their parameters (equal ones
+      stay together), the weakest first; None without parameters, and where a quarter has no copy;
+    - `selectivity` = E|step|²/E|z′ − z|² over `steps`: how much more the other thing moves the embedding than the
+      change that should not matter; None without steps, 0 where neither moves it, 1e15 where only steps do;
+    - `n`: number of originals;
+    - `scores` (with return_scores), one for each original, in the order of the rows: the linearised contribution to
+      `invariance`, which is exactly their mean. For θ = E A/E B, with A_i the mean of |z′ − z_i|² over the copies and
+      B_i that of |z_i − z_j|² over the others, it is 1 − θ − (A_i − E A − 2θ·(B_i − E B))/E B; 2, since a clip is in
+      the denominator as z_i and as z_j. So an interval from these scores takes into account that the denominator is
+      estimated too.
+
+    Raises ValueError when embeddings or steps are not finite [n, dim], lengths differ, base names no original or an
+    original has no copy, a copy is in another block than its original, there are fewer than 5 blocks, or parameters
+    are not finite or all the same.
+
+    >>> z = np.random.default_rng(1).normal(size=(10, 4))
+    >>> steps = [[3.0, 0.0, 0.0, 0.0]]
+    >>> copies = z + [[1.0, 0.0, 0.0, 0.0]]
+    >>> round(invariance(np.vstack([z, copies]), [-1] * 10 + list(range(10)), steps=steps)["selectivity"], 6)
+    9.0
+    """
+    z = _matrix("embeddings", embeddings)
+    originals, copies, owners = _relations(base, len(z))
+    groups = _original_blocks(blocks, originals, copies, owners, len(z))
+    quarters = None if parameters is None else _quarters(_copy_parameters(parameters, copies, len(z)))
+    moves = None if steps is None else _matrix("steps", steps)
+    if moves is not None and moves.shape[1] != z.shape[1]:
+        raise ValueError(f"steps must have the {z.shape[1]} columns of embeddings; got shape {moves.shape}.")
+
+    unit = float(np.abs(z).max()) or 1.0
+    z = z / unit
+    mean = z[originals].mean(axis=0)
+    centred = z - mean
+    if np.abs(centred).max() <= CONSTANT:
+        centred[:] = 0.0
+    start, end = centred[originals], centred[copies]
+    distances = np.square(end - start[owners]).sum(axis=1)
+    own, apart = _owner_means(distances, owners), _mean_distances(start, groups)
+    nearest = _owner_means(_nearest(end, start, owners), owners)
+    scores = _contributions(own, apart)
+    result: dict[str, Any] = {
+        "invariance": float(scores.mean()),
+        **_cosines("cosine", z[originals], z[copies], owners, groups),
+        **_cosines("centred_cosine", start, end, owners, groups),
+        "top1": float(nearest.mean()),
+        "top1_chance": 1 / len(originals),
+        **{
+            f"quarter_{number + 1}": None if quarters is None else _quarter(distances[quarters == number], apart)
+            for number in range(4)
+        },
+        "selectivity": None if moves is None else _ratio(float(np.square(moves / unit).sum(axis=1).mean()), own),
+        "n": len(originals),
+    }
+    return {**result, "scores": scores.tolist()} if return_scores else result
+
+
+class Invariance(evaluate.Metric):  # type: ignore[misc]
+    """Invariance as a metric of the `evaluate` library; `invariance` in this module does the work."""
+
+    def _info(self) -> Any:
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=datasets.Features(
+                {"embeddings": datasets.Sequence(datasets.Value("float64")), "base": datasets.Value("int64")}
+            ),
+            homepage="https://arxiv.org/abs/2505.06224",
+            reference_urls=["https://arxiv.org/abs/2505.06224"],
+        )
+
+    def compute(self, **inputs: Any) -> dict[str, Any] | None:
+        """Score the data given here, or those collected by `add` and `add_batch`."""
+        needed = ("embeddings", "base")
+        given = [name for name in needed if inputs.get(name) is not None]
+        if given and len(given) < len(needed):
+            missing = ", ".join(name for name in needed if name not in given)
+            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs both.")
+        if given and self.writer is None and self.num_process == 1:
+            # Nothing was collected before, so the detour through an Arrow file would only cost time.
+            return invariance(**inputs)
+        result: dict[str, Any] | None = super().compute(**inputs)
+        return result
+
+    def _compute(self, **inputs: Any) -> dict[str, Any]:
+        return invariance(**inputs)
+
+
+# ----- what is given
+
+
+def _matrix(name: str, x: Any) -> Floats:
+    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
+        x = x.detach().cpu().double()
+    try:
+        raw = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
+    if raw.dtype.kind not in "fiu" and raw.size:
+        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
+    if raw.ndim != 2 or 0 in raw.shape:
+        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
+    array = raw.astype(np.float64, copy=False)
+    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
+        bad = ~(np.abs(array) <= _LARGEST)
+        rows = np.flatnonzero(bad.any(axis=1))
+        value = array[rows[0]][bad[rows[0]]][0]
+        raise ValueError(
+            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
+            f"the first is row {rows[0]} with {value}."
+        )
+    return array
+
+
+def _relations(base: Any, n: int) -> tuple[Ints, Ints, Ints]:
+    """Rows of the originals and of the copies, and of each copy the place of its original among the originals."""
+    rows = np.asarray(base.detach().cpu() if hasattr(base, "detach") else base)
+    if rows.shape != (n,):
+        raise ValueError(f"base must have one entry for each of the {n} embeddings; got shape {rows.shape}.")
+    if rows.dtype.kind not in "fiu" or not np.array_equal(rows, np.round(rows)):
+        raise ValueError(f"base must hold row numbers, and −1 for originals; got an array of {rows.dtype}.")
+    rows = rows.astype(np.int64)
+    outside = np.flatnonzero((rows < -1) | (rows >= n))
+    if len(outside):
+        raise ValueError(f"base of row {outside[0]} is {rows[outside[0]]}; rows are 0 to {n - 1}, an original has −1.")
+    originals, copies = np.flatnonzero(rows == -1), np.flatnonzero(rows >= 0)
+    chained = copies[rows[rows[copies]] != -1]
+    if len(chained):
+        row, owner = chained[0], rows[chained[0]]
+        raise ValueError(f"base of row {row} is {owner}, no original: that row is a copy of row {rows[owner]} itself.")
+    without = np.setdiff1d(originals, rows)
+    if len(without):
+        raise ValueError(
+            f"base of row {without[0]} is −1, an original, but no row is a copy of it; {len(without)} of "
+            f"{len(originals)} originals are so. Leave them out, or give their copies."
+        )
+    return originals, copies, np.searchsorted(originals, rows[copies])
+
+
+def _original_blocks(blocks: Any, originals: Ints, copies: Ints, owners: Ints, n: int) -> Ints:
+    """Number of the block of each original."""
+    if blocks is None:
+        groups: Ints = np.arange(len(originals))
+    else:
+        names = np.asarray(blocks)
+        if names.shape != (n,) or names.dtype.kind not in "iuUS":
+            raise ValueError(
+                f"blocks must be a string or integer for each of the {n} embeddings; got {names.dtype}, "
+                f"shape {names.shape}."
+            )
+        strayed = np.flatnonzero(names[copies] != names[originals[owners]])
+        if len(strayed):
+            copy, original = copies[strayed[0]], originals[owners[strayed[0]]]
+            raise ValueError(
+                f"Row {copy} is of block {names[copy].item()!r}, but row {original}, its original, of "
+                f"{names[original].item()!r}; a copy must be of the block of its original."
+            )
+        groups = np.unique(names[originals], return_inverse=True)[1]
+    count = len(np.unique(groups))
+    if count < FEWEST_BLOCKS:
+        raise ValueError(f"There are {count} blocks of originals; at least {FEWEST_BLOCKS} are needed.")
+    return groups
+
+
+def _copy_parameters(parameters: Any, copies: Ints, n: int) -> Floats:
+    """The parameters of the copies; those of originals may be None or NaN."""
+    try:
+        values = np.asarray(parameters, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"parameters must be numbers, one for each of the {n} embeddings: {error}.") from None
+    if values.shape != (n,):
+        raise ValueError(f"parameters must have one entry for each of the {n} embeddings; got shape {values.shape}.")
+    bad = copies[~np.isfinite(values[copies])]
+    if len(bad):
+        raise ValueError(f"parameters of copies must be finite; row {bad[0]} has {values[bad[0]]}.")
+    values = values[copies]
+    if np.ptp(values) == 0:
+        raise ValueError(
+            f"All parameters are {values[0]:g}; they must differ. Leave them out where a change has no parameter."
+        )
+    return values
+
+
+def _quarters(values: Floats) -> Ints:
+    """Quarter of each value in their order, 0 to 3; equal values stay together."""
+    ordered = np.sort(values)
+    middle = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
+    quarters: Ints = np.minimum(4 * middle / len(values), 3).astype(np.int64)
+    return quarters
+
+
+# ----- what is measured
+
+
+def _owner_means(values: Floats, owners: Ints) -> Floats:
+    """Of each original the mean over its copies."""
+    means: Floats = np.bincount(owners, values) / np.bincount(owners)
+    return means
+
+
+def _mean_distances(x: Floats, groups: Ints) -> Floats:
+    """Of each row the mean of |x_i − x_j|² over the rows of other groups."""
+    lengths, counts = np.square(x).sum(axis=1), np.bincount(groups)
+    sums = _group_sums(x, groups)
+    # All distances of a row together, from sums over the others: no n × n matrix is needed.
+    others = len(x) - counts[groups]
+    near = lengths.sum() - np.bincount(groups, lengths)[groups]
+    across = np.einsum("ij,ij->i", x, sums.sum(axis=0) - sums[groups])
+    means: Floats = np.maximum(lengths + (near - 2 * across) / others, 0.0)
+    return means
+
+
+def _group_sums(x: Floats, groups: Ints) -> Floats:
+    sums = np.zeros((int(groups.max()) + 1, x.shape[1]))
+    np.add.at(sums, groups, x)
+    return sums
+
+
+def _contributions(own: Floats, apart: Floats) -> Floats:
+    """Of each original the contribution to 1 − E own/E apart, whose mean is exactly that."""
+    mean = float(apart.mean())
+    if mean == 0:
+        return np.zeros(len(own))
+    ratio = float(own.mean()) / mean
+    contributions: Floats = 1 - ratio - (own - own.mean() - 2 * ratio * (apart - mean)) / mean
+    return contributions
+
+
+def _quarter(distances: Floats, apart: Floats) -> float | None:
+    if not len(distances):
+        return None
+    mean = float(apart.mean())
+    return 1 - float(distances.mean()) / mean if mean else 0.0
+
+
+def _ratio(moved: float, own: Floats) -> float:
+    least = float(own.mean())
+    if moved == 0:
+        return 0.0
+    return min(moved / least, _UNBOUNDED) if least else _UNBOUNDED
+
+
+def _cosines(name: str, start: Floats, end: Floats, owners: Ints, groups: Ints) -> dict[str, float]:
+    """Mean cosine of copies and their originals, and of originals of different groups."""
+    u, v = _unit_rows(start), _unit_rows(end)
+    sums = _group_sums(u, groups)
+    others = len(u) - np.bincount(groups)[groups]
+    nulls = np.einsum("ij,ij->i", u, sums.sum(axis=0) - sums[groups]) / others
+    return {
+        name: float(_owner_means(_row_cosines(u[owners], v), owners).mean()),
+        f"{name}_null": float(np.clip(nulls.mean(), -1.0, 1.0)),
+    }
+
+
+def _nearest(end: Floats, start: Floats, owners: Ints) -> Floats:
+    """Of each copy 1 where its original is the nearest of all, shared among tied ones, else 0."""
+    lengths = np.square(start).sum(axis=1)
+    nearest = np.zeros(len(end))
+    for first in range(0, len(end), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        sizes = np.square(end[rows]).sum(axis=1)[:, None] + lengths
+        distances = sizes - 2 * end[rows] @ start.T
+        pair = distances[np.arange(len(distances)), owners[rows]][:, None]
+        nearer = (distances < pair - TIE * sizes).sum(axis=1)
+        tied = (distances <= pair + TIE * sizes).sum(axis=1) - nearer
+        nearest[rows] = (nearer == 0) / tied
+    return nearest
+
+
+def _norms(x: Floats) -> Floats:
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
+    return norms
+
+
+def _unit_rows(x: Floats) -> Floats:
+    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
+    norm = _norms(x)[:, None]
+    return x / np.where(norm > 0, norm, 1.0)
+
+
+def _row_cosines(u: Floats, v: Floats) -> Floats:
+    cosines: Floats = np.clip(np.einsum("ij,ij->i", u, v), -1.0, 1.0)
+    return cosines
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "invariance": {
+        "heading": "Invariance",
+        "meaning": "1 − mean squared distance of copies from their originals / that of different clips",
+        "range": (-1e15, 1.0),
+        "column": "score",
+        "outside": (
+            "Scores of single originals, and so the ends of intervals, can lie above 1: they are contributions to a "
+            "ratio, and an original that is far from all others raises its denominator."
+        ),
+    },
+    "cosine": {
+        "heading": "cosine",
+        "meaning": "mean cosine of copies and their originals",
+        "null": "cosine_null",
+    },
+    "cosine_null": {
+        "heading": "null cosine",
+        "meaning": "mean cosine of different clips",
+    },
+    "centred_cosine": {
+        "heading": "centred cosine",
+        "meaning": "mean cosine of copies and their originals after the mean of all originals is taken away",
+        "null": "centred_cosine_null",
+    },
+    "centred_cosine_null": {
+        "heading": "null centred cosine",
+        "meaning": "mean cosine of different clips after the mean of all originals is taken away",
+        "shown": False,
+    },
+    "top1": {
+        "heading": "top-1",
+        "meaning": "how often the own original is the nearest of all originals to a copy",
+        "range": (0.0, 1.0),
+        "null": "top1_chance",
+    },
+    "top1_chance": {
+        "heading": "top-1 chance",
+        "meaning": "top-1 of a random order",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "quarter_1": {
+        "heading": "first quarter",
+        "meaning": "the score of the quarter of copies with the least parameters",
+        "range": (-1e15, 1.0),
+    },
+    "quarter_2": {
+        "heading": "second quarter",
+        "meaning": "the score of the second quarter of copies by their parameters",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "quarter_3": {
+        "heading": "third quarter",
+        "meaning": "the score of the third quarter of copies by their parameters",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "quarter_4": {
+        "heading": "last quarter",
+        "meaning": "the score of the quarter of copies with the greatest parameters",
+        "range": (-1e15, 1.0),
+    },
+    "selectivity": {
+        "heading": "selectivity",
+        "meaning": "mean squared step when something that matters changes / mean squared distance of copies",
+        "range": (0.0, 1e15),
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of originals",
+        "digits": 0,
+        "range": (5.0, 1e15),
+        "shown": False,
+    },
+}
+"""What each number of `invariance` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Invariance: does a change that should not matter move the embedding?
+
+Originals z and copies z′ that a transform has changed: 1 − E|z′ − z|²/E|z_i − z_j|² is 1 where nothing moves, and 0
+where a copy is as far from its original as another clip is. Nothing is trained.
+
+Paste the embeddings of originals and copies: a line for each clip, numbers separated by commas or spaces.
+""",
+    "warning": """\
+**Invariance is good only to what should not matter.** An encoder that hears little is invariant to much: so read the
+score beside what else the encoder tells apart. The cosine alone misleads: read it beside that of different clips.
+""",
+    "inputs": {
+        "embeddings": "Embeddings of originals and copies",
+        "base": "A line for each clip: of a copy the line of its original, counted from 0; of an original -1",
+        "parameters": "Optional: how strongly a copy was changed, a line for each clip (nan for originals)",
+        "blocks": "Optional: an integer for each clip; originals of one block are not compared",
+    },
+}
+"""What the metric's page says; an input that is no feature of the metric is optional and has a number a line."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `invariance`: 20 originals in 8 dimensions, two copies of each, moved by their parameter."""
+    rng = np.random.default_rng(0)
+    originals = rng.normal(size=(20, 8)) + 1
+    owners = np.repeat(np.arange(20), 2)
+    parameters = rng.uniform(0, 1, 40)
+    copies = originals[owners] + parameters[:, None] * rng.normal(size=(40, 8))
+    return {
+        "embeddings": np.vstack([originals, copies]).round(3),
+        "base": np.concatenate([np.full(20, -1), owners]),
+        "parameters": np.concatenate([np.full(20, np.nan), parameters.round(3)]),
+        "blocks": np.concatenate([np.arange(20), owners]) // 2,
+    }

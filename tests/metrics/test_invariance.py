@@ -1,0 +1,261 @@
+"""Invariance against SciPy, brute force and the properties that its definition implies."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist, cosine
+from scipy.stats import ortho_group
+
+from audio_compositionality.metrics.invariance import invariance as module
+from audio_compositionality.metrics.invariance.invariance import Invariance, invariance
+
+from .contract import MetricContract
+
+
+class TestContract(MetricContract):
+    name = "invariance"
+    embeddings = ("embeddings",)
+
+    def movable(self, example):
+        # Originals are named by their row.
+        return np.flatnonzero(example["base"] >= 0)
+
+
+def noisy(originals=30, copies=3, dim=10, noise=0.7, seed=0):
+    """Arguments: clips far from the origin, and copies that are the farther from them the larger their parameter."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(originals, dim)) + 2
+    owners = rng.permutation(np.repeat(np.arange(originals), copies))
+    parameters = rng.uniform(size=len(owners))
+    moved = z[owners] + noise * parameters[:, None] * rng.normal(size=(len(owners), dim))
+    return {
+        "embeddings": np.vstack([z, moved]),
+        "base": [-1] * originals + owners.tolist(),
+        "parameters": [None] * originals + parameters.tolist(),
+        "blocks": [f"speaker {row // 2}" for row in range(originals)] + [f"speaker {owner // 2}" for owner in owners],
+    }
+
+
+def split(given):
+    """Originals, copies, the original of each copy, its parameter, and the blocks of originals."""
+    z, base = np.asarray(given["embeddings"]), np.asarray(given["base"])
+    first = int((base == -1).sum())
+    return z[:first], z[first:], base[first:], given["parameters"][first:], given["blocks"][:first]
+
+
+def by_original(values, owners):
+    return np.array([np.mean(values[owners == owner]) for owner in range(owners.max() + 1)])
+
+
+def test_score_and_contributions_equal_a_double_loop():
+    given = noisy(noise=1.5)
+    originals, copies, owners, _, blocks = split(given)
+    own = by_original(np.square(copies - originals[owners]).sum(axis=1), owners)
+    apart = np.array(
+        [
+            np.mean([np.square(z - y).sum() for y, other in zip(originals, blocks, strict=True) if other != block])
+            for z, block in zip(originals, blocks, strict=True)
+        ]
+    )
+    ratio = own.mean() / apart.mean()
+    result = invariance(**given, return_scores=True)
+    assert 0.2 < ratio < 0.8  # the case is neither chance nor trivial
+    assert result["invariance"] == pytest.approx(1 - ratio, abs=1e-13)
+    deviations = own - own.mean() - 2 * ratio * (apart - apart.mean())
+    np.testing.assert_allclose(result["scores"], 1 - ratio - deviations / apart.mean(), atol=1e-13)
+    assert result["n"] == 30
+
+
+def test_spread_of_contributions_is_that_of_the_jackknife():
+    given = noisy(originals=60, copies=1, dim=3, noise=2.0) | {"blocks": range(60)}
+    originals, copies, owners, _, _ = split(given)
+    scores = np.array(invariance(given["embeddings"], given["base"], return_scores=True)["scores"])
+    left = []
+    for out in range(60):
+        kept = np.arange(60) != out
+        pairs = np.square(copies - originals[owners]).sum(axis=1)[owners != out]
+        left.append(1 - pairs.mean() / (cdist(originals[kept], originals[kept], "sqeuclidean").sum() / (59 * 58)))
+    jackknife = np.sqrt(59 / 60 * np.square(left - np.mean(left)).sum())
+    assert scores.std(ddof=1) / np.sqrt(60) == pytest.approx(jackknife, rel=0.03)
+
+
+def test_cosines_equal_scipy():
+    given = noisy()
+    originals, copies, owners, _, blocks = split(given)
+    for name, shift in (("cosine", 0.0), ("centred_cosine", originals.mean(axis=0))):
+        own = np.array([1 - cosine(z - shift, originals[o] - shift) for z, o in zip(copies, owners, strict=True)])
+        null = [
+            np.mean(
+                [1 - cosine(originals[i] - shift, originals[j] - shift) for j in range(30) if blocks[i] != blocks[j]]
+            )
+            for i in range(30)
+        ]
+        result = invariance(**given)
+        assert result[name] == pytest.approx(by_original(own, owners).mean(), abs=1e-12)
+        assert result[f"{name}_null"] == pytest.approx(np.mean(null), abs=1e-12)
+
+
+def test_nearest_equals_scipy(monkeypatch):
+    given = noisy(noise=3.0)
+    originals, copies, owners, _, _ = split(given)
+    nearest = cdist(copies, originals).argmin(axis=1) == owners
+    result = invariance(**given)
+    assert result["top1"] == pytest.approx(by_original(nearest, owners).mean())
+    assert 0.1 < result["top1"] < 0.9
+    assert result["top1_chance"] == 1 / 30
+    monkeypatch.setattr(module, "_BLOCK", 7)
+    assert invariance(**given) == result
+
+
+def test_tied_originals_share_the_nearest():
+    z = [[0.0], [0.0], [1.0], [2.0], [3.0]]
+    result = invariance(z + z, [-1] * 5 + list(range(5)))
+    assert result["top1"] == pytest.approx((1 / 2 + 1 / 2 + 3) / 5)
+
+
+def test_quarters_are_by_order_whatever_the_scale():
+    given = noisy(originals=40, copies=2)
+    originals, copies, owners, parameters, blocks = split(given)
+    order = np.argsort(parameters)
+    apart = np.mean(
+        [np.square(originals[i] - originals[j]).sum() for i in range(40) for j in range(40) if blocks[i] != blocks[j]]
+    )
+    result = invariance(**given)
+    for number, rows in enumerate(np.split(order, 4), 1):
+        expected = 1 - np.square(copies[rows] - originals[owners[rows]]).sum(axis=1).mean() / apart
+        assert result[f"quarter_{number}"] == pytest.approx(expected, abs=1e-12)
+    assert result["quarter_1"] > result["quarter_2"] > result["quarter_3"] > result["quarter_4"]
+    logarithmic = [None if value is None else 500 * 16**value for value in given["parameters"]]
+    assert invariance(**given | {"parameters": logarithmic}) == result
+    backwards = [None if value is None else -value for value in given["parameters"]]
+    assert invariance(**given | {"parameters": backwards})["quarter_4"] == result["quarter_1"]
+
+
+def test_equal_parameters_stay_together():
+    given = noisy(originals=20, copies=2)
+    steps = [None] * 20 + np.repeat([10.0, 20.0, 30.0, 40.0], 10).tolist()
+    result = invariance(**given | {"parameters": steps})
+    originals, copies, owners, _, _ = split(given)
+    moved = np.square(copies - originals[owners]).sum(axis=1).reshape(4, 10).mean(axis=1)
+    found = np.array([result[f"quarter_{number}"] for number in (1, 2, 3, 4)])
+    np.testing.assert_allclose((1 - found) / (1 - found[0]), moved / moved[0], atol=1e-12)
+    two = invariance(**given | {"parameters": [None] * 20 + [0.0, 1.0] * 20})
+    assert [two[f"quarter_{number}"] is None for number in (1, 2, 3, 4)] == [True, False, True, False]
+
+
+def test_selectivity_compares_steps():
+    given = noisy()
+    originals, copies, owners, _, _ = split(given)
+    steps = np.random.default_rng(3).normal(size=(17, 10))
+    own = by_original(np.square(copies - originals[owners]).sum(axis=1), owners).mean()
+    result = invariance(**given, steps=steps)
+    assert result["selectivity"] == pytest.approx(np.square(steps).sum(axis=1).mean() / own)
+    assert invariance(**given)["selectivity"] is None
+    still = given | {"embeddings": np.vstack([originals, originals[owners]])}
+    assert invariance(**still, steps=steps)["selectivity"] == 1e15
+    assert invariance(**still, steps=0 * steps)["selectivity"] == 0
+
+
+def test_nothing_moved_is_1():
+    given = noisy(noise=0.0)
+    result = invariance(**given, return_scores=True)
+    assert result["invariance"] == result["top1"] == 1
+    assert result["cosine"] == pytest.approx(1, abs=1e-12)
+    assert result["centred_cosine"] == pytest.approx(1, abs=1e-12)
+    assert result["scores"] == [1.0] * 30
+    assert [result[f"quarter_{number}"] for number in (1, 2, 3, 4)] == [1.0] * 4
+    # What is blind to the change alone, whatever else it hears.
+    rng = np.random.default_rng(1)
+    content, nuisance = rng.normal(size=(50, 3)), rng.normal(size=(100, 2))
+    heard = np.hstack([np.vstack([content, content]), nuisance]) @ np.diag([1.0, 1, 1, 0, 0])
+    assert invariance(heard, [-1] * 50 + list(range(50)))["invariance"] == 1
+
+
+def test_random_embeddings_are_at_chance():
+    rng = np.random.default_rng(4)
+    result = invariance(
+        rng.normal(size=(2000, 128)), [-1] * 400 + np.repeat(np.arange(400), 4).tolist(), rng.uniform(size=2000)
+    )
+    for name in ("invariance", "cosine", "cosine_null", "centred_cosine", "quarter_1", "quarter_4"):
+        assert abs(result[name]) < 0.02, name
+    assert result["top1"] == pytest.approx(1 / 400, abs=4 / np.sqrt(400 * 1600))
+
+
+def test_a_collapse_to_one_point_is_half_and_retrieves_nothing():
+    """|z − mean|² is half of |z_i − z_j|²: what noise does that drowns the clip."""
+    z = np.random.default_rng(5).normal(size=(200, 16))
+    result = invariance(np.vstack([z, np.zeros_like(z)]), [-1] * 200 + list(range(200)))
+    assert result["invariance"] == pytest.approx(0.5, abs=0.01)
+    assert result["top1"] < 0.02
+
+
+def test_constant_embeddings_give_no_nan():
+    vector = np.random.default_rng(6).normal(size=16).astype(np.float32)
+    result = invariance(**noisy() | {"embeddings": np.broadcast_to(vector, (120, 16))}, return_scores=True)
+    assert result["invariance"] == result["centred_cosine"] == result["centred_cosine_null"] == 0
+    assert result["quarter_1"] == 0
+    assert result["scores"] == [0.0] * 30
+    assert result["top1"] == pytest.approx(1 / 30)
+    assert result["cosine"] == pytest.approx(result["cosine_null"])
+    assert json.dumps(result, allow_nan=False)
+
+
+def test_scale_shift_and_rotation_do_not_matter():
+    given = noisy()
+    z = given["embeddings"]
+    rotation = ortho_group.rvs(10, random_state=5)
+    result = invariance(**given, return_scores=True)
+    origin = {"cosine", "cosine_null"}
+    for moved in (1000 * z, 1e-30 * z, z @ rotation, 1000 * z @ rotation + 7):
+        changed = invariance(**given | {"embeddings": moved}, return_scores=True)
+        for name in set(result) - origin:
+            assert changed[name] == pytest.approx(result[name], abs=1e-9), name
+    assert invariance(**given | {"embeddings": z + 100})["cosine"] > result["cosine"]
+
+
+def test_every_original_counts_the_same():
+    given = noisy(copies=1)
+    z, base = given["embeddings"], given["base"]
+    first = base.index(0)
+    again = invariance(np.vstack([z, *[z[first : first + 1]] * 9]), [*base, *[0] * 9])
+    assert again["invariance"] == pytest.approx(invariance(z, base)["invariance"], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"base": [-1] * 5}, r"base must have one entry for each of the 10 embeddings; got shape \(5,\)"),
+        ({"base": ["a"] * 10}, "base must hold row numbers"),
+        ({"base": [-1] * 5 + [0, 1, 2, 3, 3.5]}, "base must hold row numbers"),
+        ({"base": [-1] * 5 + [0, 1, 2, 3, 10]}, "base of row 9 is 10; rows are 0 to 9, an original has −1"),
+        ({"base": [-1] * 5 + [0, 1, 2, 3, -2]}, "base of row 9 is -2"),
+        ({"base": [-1] * 5 + [0, 1, 2, 3, 8]}, "base of row 9 is 8, no original: that row is a copy of row 3 itself"),
+        ({"base": [-1] * 5 + [0, 1, 2, 3, 9]}, "base of row 9 is 9, no original"),
+        ({"base": [-1] * 5 + [0, 1, 2, 2, 3]}, "row 4 is −1, an original, but no row is a copy of it; 1 of 5"),
+        ({"base": [-1] * 10}, "row 0 is −1, .* 10 of 10"),
+        ({"base": [-1] * 4 + [0, 1, 2, 3, 0, 1]}, "There are 4 blocks of originals; at least 5"),
+        ({"blocks": ["a", "b", "c", "d"] * 2 + ["a", "b"]}, "Row 5 is of block 'b', but row 0, its original, of 'a'"),
+        ({"blocks": ["a", "b", "c", "d", "d"] * 2}, "There are 4 blocks of originals"),
+        ({"blocks": ["a"] * 9}, r"blocks must be .* each of the 10 embeddings; got <U1, shape \(9,\)"),
+        ({"blocks": [0.5] * 10}, "blocks must be a string or integer"),
+        ({"parameters": [1.0] * 9}, r"parameters must have one entry for each of the 10 embeddings; got shape \(9,\)"),
+        ({"parameters": ["x"] * 10}, "parameters must be numbers, one for each of the 10"),
+        ({"parameters": [None] * 9 + [1.0]}, "parameters of copies must be finite; row 5 has nan"),
+        ({"parameters": [None] * 5 + [3.0] * 5}, "All parameters are 3; they must differ. Leave them out"),
+        ({"steps": [[1.0, 2.0]]}, r"steps must have the 1 columns of embeddings; got shape \(1, 2\)"),
+        ({"steps": [[np.nan]]}, "steps must be finite"),
+    ],
+)
+def test_refuses_what_does_not_fit(changes, message):
+    given = {"embeddings": np.arange(10.0)[:, None], "base": [-1] * 5 + [0, 1, 2, 3, 4]}
+    assert invariance(**given)["n"] == 5
+    with pytest.raises(ValueError, match=message):
+        invariance(**given | changes)
+
+
+def test_metric_adds_the_arrays_of_compute_to_those_collected(tmp_path):
+    metric, given = Invariance(cache_dir=str(tmp_path)), noisy()
+    rest = {name: given[name] for name in ("parameters", "blocks")}
+    metric.add_batch(embeddings=given["embeddings"][:50], base=given["base"][:50])
+    assert metric.compute(embeddings=given["embeddings"][50:], base=given["base"][50:], **rest) == invariance(**given)
