@@ -50,8 +50,8 @@ MOST_COPIED = 100
 LONGEST_CAPTION = 300
 """Characters of a table's caption, which takes as many lines as it needs; the data's name in it is a stranger's."""
 
-LONGEST_CELL = 120
-"""Characters of a cell: those of a pair of models have two names."""
+LONGEST_CELL = 300
+"""Characters of a cell: our own conclusions are whole, and a stranger's text ends somewhere."""
 
 LONGEST_LABEL = 90
 """Characters of a row's name, which is shortened in its middle; it may be that of a pair."""

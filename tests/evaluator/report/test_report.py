@@ -277,6 +277,24 @@ def test_a_new_task_is_on_the_page(write_results, registered_toy, tmp_path, monk
     assert len(page.find("audio")) == 4
 
 
+def test_captions_and_conclusions_are_whole(page):
+    captions = list(page.tables())
+    assert "A-COAT, adjusted: slopes by attribute, number of sources of A" in " ".join(captions)
+    assert any(len(caption) > 80 for caption in captions)
+    assert not [caption for caption in captions if "…" in caption]
+    conclusions = [row[-1] for row in page.tables()["Is each model above what needs no learning?"][1:]]
+    assert conclusions
+    assert not [conclusion for conclusion in conclusions if "…" in conclusion]
+
+
+def test_long_tables_are_not_copied(page, without_figures, results, data, tmp_path, monkeypatch):
+    """No paper prints them, and a page would hold each three times."""
+    monkeypatch.setattr(page_module, "MOST_COPIED", 5)
+    fewer = Page(write_report([results], tmp_path / "x.html", data=data, progress=False))
+    assert 0 < len(fewer.find("pre", class_="latex")) < len(page.find("pre", class_="latex"))
+    assert fewer.tables().keys() == page.tables().keys()
+
+
 class TestFigures:
     def test_are_well_formed_pictures_with_words(self, page):
         pictures = [(kind, data) for kind, data in page.media("img") if kind == "image/svg+xml"]

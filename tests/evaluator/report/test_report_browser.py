@@ -46,6 +46,15 @@ def report(small_data, tmp_path_factory, write_results):
     return write_report([results], folder / "report.html", data=data, progress=False)
 
 
+@pytest.fixture(scope="module")
+def named_report(small_data, tmp_path_factory, write_results):
+    """Of models with names as they are."""
+    folder = tmp_path_factory.mktemp("named")
+    models = ("random", "downsample", "log-mel-statistics", "whisper-tiny.en", "untrained:whisper-tiny.en")
+    results = write_results(folder / "results", models, small_data)
+    return write_report([results], folder / "report.html", data=small_data, progress=False)
+
+
 @pytest.fixture
 def open_page(chromium, report):
     """Opens the report; when the test is over, nothing may have gone wrong nor been asked of the network."""
@@ -231,6 +240,43 @@ def test_no_cell_breaks_inside_a_word(open_page, width):
     page = open_page(width, 844)
     page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
     assert page.evaluate(WORDS_BROKEN) == []
+
+
+def hidden_by(page, name, count=None):
+    """By how many pixels the first columns of a table, or all, are wider than the box that it scrolls in."""
+    table = page.locator("table", has=page.locator(f"#{name}"))
+    table.evaluate(
+        "table => { for (let at = table; at; at = at.parentElement) if (at.open === false) at.open = true; }"
+    )
+    return table.evaluate(
+        "(table, count) => [...table.rows[0].cells].at(count === null ? -1 : count - 1).getBoundingClientRect().right"
+        " - table.parentElement.getBoundingClientRect().right",
+        count,
+    )
+
+
+def test_the_scores_to_trust_are_seen_on_a_phone(chromium, named_report):
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.goto(named_report.as_uri())
+    for task in ("a_coat-1", "a_tre-2"):
+        headings = page.locator("table", has=page.locator(f"#{task}-short")).locator("thead th").all_inner_texts()
+        assert hidden_by(page, f"{task}-short", headings.index("top-1") + 1) <= 0
+    page.close()
+
+
+def test_verdicts_fit_their_column(chromium, named_report):
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(named_report.as_uri())
+    assert hidden_by(page, "verdict-table") <= 0.5
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
+def test_what_is_known_of_a_sample_keeps_off_its_players(open_page, width):
+    page = open_page(width)
+    sample = page.locator(".sample").first
+    players = max(box["y"] + box["height"] for box in (one.bounding_box() for one in sample.locator("audio").all()))
+    assert all(one.bounding_box()["y"] >= players + 16 for one in sample.locator(".known > *").all())
 
 
 def test_the_answer_is_on_the_first_screen(open_page):
