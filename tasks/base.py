@@ -39,6 +39,9 @@ class Measure:
         spread: name of the measure that is the standard deviation of its fits; a fitted measure without one is told by
             verification, not compared.
         shown: whether it stands in tables; the others are in result files only.
+        linear: value that an encoder which is linear in the waveform has by construction, where clips are sums of
+            sources; None where that is not fixed.
+        outside: why single samples, and so ends of intervals, may lie outside `range`; a sentence.
     """
 
     name: str
@@ -51,6 +54,8 @@ class Measure:
     fitted: bool = False
     spread: str | None = None
     shown: bool = True
+    linear: float | None = None
+    outside: str = ""
 
 
 @dataclass(frozen=True)
@@ -238,6 +243,7 @@ class Drawing:
         columns: of the samples that it is drawn from; it is left out where a result has not all of them.
         panel: draws one model's panel onto axes, from its columns and lists of `training` as arrays, and its measures.
         training: names of lists of `Scores.training` that it is drawn from, likewise.
+        x, y: what the axes are, where all panels have the same.
         one: draws the same with one sample marked, by its place; None where no sample can be told from the others.
     """
 
@@ -248,6 +254,8 @@ class Drawing:
     panel: Callable[[Axes, Mapping[str, Floats], Mapping[str, Number]], None]
     one: Callable[[Axes, Mapping[str, Floats], Mapping[str, Number], int], None] | None = None
     training: tuple[str, ...] = ()
+    x: str = ""
+    y: str = ""
 
 
 class Task(Protocol):

@@ -169,7 +169,9 @@ def _twiddles(samples: int, count: int) -> NDArray[np.complex128]:
     return twiddles
 
 
-def _listing(encoder: type[WaveformEncoder], description: str, *, is_reference: bool = False) -> ModelListing:
+def _listing(
+    encoder: type[WaveformEncoder], description: str, *, is_reference: bool = False, is_linear: bool = False
+) -> ModelListing:
     card = encoder.card
     assert card.paradigm is not None
     assert card.licence is not None
@@ -183,11 +185,16 @@ def _listing(encoder: type[WaveformEncoder], description: str, *, is_reference: 
         make=encoder,
         is_baseline=True,
         is_reference=is_reference,
+        is_linear=is_linear,
     )
 
 
 MODELS = (
-    _listing(Downsample, "the waveform resampled to 768 values; linear, so that sums of sounds are sums of embeddings"),
+    _listing(
+        Downsample,
+        "the waveform resampled to 768 values; linear, so that sums of sounds are sums of embeddings",
+        is_linear=True,
+    ),
     _listing(RandomVector, "768 normal variates seeded by the clip's content; knows nothing"),
     _listing(
         LogMelStatistics,

@@ -37,6 +37,7 @@ class ModelListing:
             called with `Weights`, the torch device and `EncoderOptions`; of a model without weights, without arguments.
         is_baseline: whether `run` scores it beside whatever it is asked for.
         is_reference: whether it describes a sound so plainly that a model which adds nothing to it has learnt nothing.
+        is_linear: whether embeddings are linear in the waveform, which fixes some scores by construction.
     """
 
     name: str
@@ -49,6 +50,7 @@ class ModelListing:
     make: Callable[..., Model] | None = None
     is_baseline: bool = False
     is_reference: bool = False
+    is_linear: bool = False
 
     @property
     def weights(self) -> str:

@@ -369,6 +369,7 @@ MEASURES = {
         "meaning": "mean cosine of the steps B − A and D − C over the quadruples",
         "null": "matched_null",
         "column": "score",
+        "linear": 1.0,
     },
     "std": {
         "heading": "sd",
@@ -396,18 +397,24 @@ MEASURES = {
     },
     "matched_null": {
         "heading": "matched null",
-        "meaning": "the null among quadruples with equally many added sources at nearly the same level",
+        "meaning": "the same cosine between quadruples that add equally many sources at nearly the same level",
     },
     "adjusted": {
         "heading": "adjusted",
-        "meaning": "(score − null) / (1 − null), by the matched null where there is one",
+        "meaning": "(score − null) / (1 − null), by the null between different quadruples, matched where it can be",
         "range": (-1e15, 1.0),
         "column": "score_adjusted",
+        "linear": 1.0,
+        "outside": (
+            "Adjusted scores of single quadruples, and so the ends of intervals, can lie above 1, where a quadruple's "
+            "own null is below the mean null that all are divided by; the mean over all cannot."
+        ),
     },
     "centred": {
         "heading": "centred",
         "meaning": "the score after the mean step of the other quadruples is taken away",
         "column": "score_centred",
+        "linear": 1.0,
     },
     "centred_std": {
         "heading": "centred sd",
@@ -421,6 +428,7 @@ MEASURES = {
         "range": (0.0, 1.0),
         "null": "top1_chance",
         "column": "score_top1",
+        "linear": 1.0,
     },
     "mrr": {
         "heading": "MRR",
