@@ -71,6 +71,8 @@ class ATre:
             columns=(),
             training=CURVES,
             panel=draw_curves,
+            x="steps of the fit",
+            y="mean cosine",
         ),
     )
 

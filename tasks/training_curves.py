@@ -78,7 +78,5 @@ def draw_curves(axes: Axes, columns: Mapping[str, NDArray[np.float64]], measures
             axes.plot(curve["steps"], curve["validation"], "-", marker=marker, label=names[1], **style)
             kept = np.isin(curve["steps"], curve["kept"])
             axes.plot(curve["steps"][kept], curve["validation"][kept], "o", **style)
-    # Panels stand close to each other: what the axes are is said within, and in the title of the figure.
     axes.locator_params(axis="both", nbins=3)
     axes.margins(y=0.15)
-    axes.text(0.98, 0.03, "steps", transform=axes.transAxes, ha="right", va="bottom")

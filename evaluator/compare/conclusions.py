@@ -10,7 +10,7 @@ from audio_compositionality.support.text import listed, shortened
 from .comparison import Comparison, View
 from .kinds import ModelKind
 from .statistics import SIGNIFICANT
-from .verdicts import LONGEST_NAME, QUESTIONS, Answer, Verdict, combined, paired_check, verdicts
+from .verdicts import LONGEST_NAME, QUESTIONS, Answer, Verdict, combined, paired_check, question_words, verdicts
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,7 @@ class ModelVerdict:
         """One sentence."""
         flags = list(dict.fromkeys(flag for task in self.tasks for flag in task.verdict.flags))
         if self.is_evidence and not flags:
-            return (
-                "Above all three: neither fresh weights, nor a plain description of the sound, nor energy alone "
-                "explains it."
-            )
+            return f"Above all three: neither {', nor '.join(question_words().values())} explains its scores."
         answers = self.questions
         words = {question.name: question.words for task in self.tasks for question in task.verdict.questions}
         failed = [words[name] for name, answer in answers.items() if answer is Answer.NO]

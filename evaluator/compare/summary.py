@@ -10,11 +10,21 @@ from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Measure
 
+from .baselines import fixed_by_construction
 from .comparison import Comparison
 from .conclusions import ModelVerdict, model_verdicts
 from .loading import ComparedResult
-from .tables import comparison_tables, interval_text, measure_cell, measure_column, null_note, versioned_title
-from .verdicts import QUESTIONS
+from .tables import (
+    comparison_tables,
+    interval_text,
+    measure_cell,
+    measure_column,
+    null_note,
+    nulls_legend,
+    outside_legend,
+    versioned_title,
+)
+from .verdicts import question_words
 
 MOST_COLUMNS = 5
 """Of the table of the scores to trust."""
@@ -43,7 +53,8 @@ def short_table(comparison: Comparison) -> Table:
                 cells.append(Cell(view.letters[place]))
         rows.append(Row(tuple(cells)))
     caption = f"{versioned_title(info, comparison.version)} on {comparison.dataset}, n = {len(comparison.ids):,}"
-    legend = ("Below a score: its 95 % interval, and its null or chance.",)
+    legend = ("Below a score: its 95 % interval.", *nulls_legend(measures, info, shown_too=True))
+    legend += tuple(outside_legend(comparison, measures))
     return Table(caption, tuple(columns), tuple(rows), legend, f"{info.name}-short")
 
 
@@ -66,7 +77,12 @@ def summary_table(comparisons: Sequence[Comparison]) -> Table:
             for label, row in by_label.items():
                 row.append(cells.get(label, Cell(None)))
     rows = tuple(Row((Cell(label), *cells)) for label, cells in by_label.items())
-    legend = ("Behind a score: its 95 % interval, BCa bootstrap over samples, and its null or chance.",)
+    nulls = [
+        sentence
+        for comparison in comparisons
+        for sentence in nulls_legend(comparison.info.recommended, comparison.info, shown_too=True)
+    ]
+    legend = ("Behind a score: its 95 % interval, BCa bootstrap over samples.", *dict.fromkeys(nulls))
     return Table("The scores to trust, of all tasks", tuple(columns), rows, legend, "summary")
 
 
@@ -74,7 +90,7 @@ def verdict_table(judged: Sequence[ModelVerdict]) -> Table:
     """Whether each model is above what needs no learning."""
     columns = (
         Column("model", numeric=False),
-        *(Column(f"above {words}?", numeric=False) for words in QUESTIONS.values()),
+        *(Column(f"above {words}?", numeric=False) for words in question_words().values()),
         Column("so", numeric=False),
     )
     rows = []
@@ -120,4 +136,5 @@ def _cell(comparison: Comparison, place: int, result: ComparedResult, measure: M
     view = comparison.views.get(measure.name)
     interval = "" if view is None else interval_text(view.intervals[place], measure.digits)
     null = null_note(measure, result.result.measures, comparison.info, shown_too=True)
-    return measure_cell(result.value(measure), measure, "\n".join(filter(None, (interval, null))))
+    fixed = fixed_by_construction(result, measure)
+    return measure_cell(result.value(measure), measure, "\n".join(filter(None, (interval, null, fixed))))

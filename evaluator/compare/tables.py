@@ -10,6 +10,7 @@ from audio_compositionality.support.text import listed, number_text, shortened, 
 from audio_compositionality.tasks.base import Measure, Number, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
+from .baselines import fixed_by_construction
 from .comparison import Comparison, View
 from .diversity import Diversity, diversity
 from .lines import LineFit
@@ -21,6 +22,11 @@ MOST_PAIRS = 45
 
 LONGEST_NAME = 80
 """Characters of a stranger's name in a sentence."""
+
+NOT_INCLUDED = (
+    "Intervals and tests tell what other test samples would change. What other training data, other seeds of a fit or "
+    "other random weights would change comes on top and is not in them."
+)
 
 _NO_FIT = "–: too few independent samples for a fit, or a diversity that does not vary."
 
@@ -51,6 +57,7 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
     legend = [measure_legend(measures)]
     if any(result.intervals.get(measure.name) for result in results for measure in measures):
         legend.append("Below a number: its 95 % interval, BCa bootstrap over samples.")
+    legend += nulls_legend(measures, info)
     legend += [
         f"{shortened(result.model.id, LONGEST_NAME)}: {remark}."
         for result in results
@@ -95,8 +102,41 @@ def null_note(measure: Measure, values: Mapping[str, Number], info: TaskInfo, *,
     null = None if measure.null is None else info.measure(measure.null)
     if null is None or (null.shown and not shown_too) or values.get(null.name) is None:
         return ""
-    name = null.heading.removeprefix(f"{measure.heading} ") if shown_too else "null"
-    return f"{name} {number_text(values[null.name], null.digits, minus='−')}"
+    return f"{null_name(measure, null)} {number_text(values[null.name], null.digits, minus='−')}"
+
+
+def null_name(measure: Measure, null: Measure) -> str:
+    """What the null of a measure is called beside it: null, chance, matched null."""
+    return null.heading.removeprefix(f"{measure.heading} ")
+
+
+def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool = False) -> list[str]:
+    """What the nulls beside measures are, a sentence; see `null_note`."""
+    nulls = [(measure, info.measure(measure.null)) for measure in measures if measure.null is not None]
+    meant = {null_name(measure, null): null.meaning for measure, null in nulls if shown_too or not null.shown}
+    if not meant:
+        return []
+    return [f"Beside it, what it has to be above: {'; '.join(f'{name}, {words}' for name, words in meant.items())}."]
+
+
+def outside_legend(comparison: Comparison, measures: Sequence[Measure]) -> list[str]:
+    """Why ends of intervals lie outside of the range of some measures, a sentence each where they do."""
+    views = [comparison.views[measure.name] for measure in measures if measure.name in comparison.views]
+    return [
+        view.measure.outside
+        for view in views
+        if view.measure.outside
+        and any(
+            i is not None and (i[0] < view.measure.range[0] or i[1] > view.measure.range[1]) for i in view.intervals
+        )
+    ]
+
+
+def outside_sentence(view: View) -> str:
+    """Why samples lie outside of the range of a measure, after a space; empty where none does."""
+    low, high = view.measure.range
+    is_outside = bool(view.values.size and (view.values.min() < low or view.values.max() > high))
+    return f" {view.measure.outside}" if is_outside and view.measure.outside else ""
 
 
 def result_remarks(result: Result, info: TaskInfo) -> list[str]:
@@ -171,7 +211,8 @@ def _score_cells(comparison: Comparison, place: int, result: ComparedResult, mea
     view = comparison.views.get(measure.name)
     interval = "" if view is None else interval_text(view.intervals[place], measure.digits)
     null = null_note(measure, result.result.measures, comparison.info)
-    yield measure_cell(result.value(measure), measure, "\n".join(filter(None, (interval, null))))
+    fixed = fixed_by_construction(result, measure)
+    yield measure_cell(result.value(measure), measure, "\n".join(filter(None, (interval, null, fixed))))
     if view is not None and _has_groups(comparison, measure):
         yield Cell(view.letters[place])
 
@@ -179,6 +220,8 @@ def _score_cells(comparison: Comparison, place: int, result: ComparedResult, mea
 def _score_legend(comparison: Comparison, measures: Sequence[Measure]) -> Iterator[str]:
     info = comparison.info
     yield measure_legend(measures)
+    yield from nulls_legend(measures, info)
+    yield from outside_legend(comparison, measures)
     drawn = comparison.samples.clustered_by if comparison.samples is not None else ""
     if comparison.views:
         yield (
@@ -186,7 +229,7 @@ def _score_legend(comparison: Comparison, measures: Sequence[Measure]) -> Iterat
             "distinguishable (paired t-tests, false discovery rate 5 %)."
         )
         if any(measure.fitted for measure in measures):
-            yield "What was learnt from and what was fitted is taken as given in intervals and tests."
+            yield NOT_INCLUDED
         if next(iter(comparison.views.values())).intervals[0] is None:
             yield too_few(comparison)
     if any(len(result.ids) < result.result.n for result in comparison.results):
@@ -312,7 +355,8 @@ def group_tables(comparison: Comparison, measure: str, slopes: Diversity) -> Ite
         )
         rows = tuple(Row((Cell(label), *map(_group_cell, means))) for label, means in by_label.items())
         name = f"{comparison.info.name}-groups-{number}-{measure}"
-        yield Table(f"{view_title(comparison, measure)} by {grouping}", columns, rows, name=name)
+        legend = tuple(filter(None, (outside_sentence(comparison.view(measure)).strip(),)))
+        yield Table(f"{view_title(comparison, measure)} by {grouping}", columns, rows, legend, name)
 
 
 def too_few(comparison: Comparison) -> str:

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import stats
 
 from audio_compositionality.encoders.loading.cards import UNTRAINED
-from audio_compositionality.encoders.loading.registry import list_models
 from audio_compositionality.support.text import listed, number_text, shortened
 from audio_compositionality.tasks.base import Measure
 
+from .baselines import description_names, descriptions_in
 from .comparison import Comparison, View
 from .kinds import ModelKind
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval, mean_intervals, paired_t_test
@@ -147,8 +147,13 @@ class Verdict:
         return not self.flags and all(question.answer is Answer.YES for question in self.questions)
 
 
-QUESTIONS = {"twin": "its untrained twin", "description": "a plain description of the sound", "energy": "energy alone"}
-"""What a model has to be above, by name."""
+QUESTIONS = ("twin", "description", "energy")
+"""Names of what a model has to be above."""
+
+
+def question_words() -> dict[str, str]:
+    """What a model has to be above, in words, by name."""
+    return dict(zip(QUESTIONS, ("its untrained twin", description_names(), "energy alone"), strict=True))
 
 
 def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
@@ -189,16 +194,6 @@ def twins_of(comparison: Comparison, place: int) -> list[int]:
     ]
 
 
-def descriptions_in(comparison: Comparison) -> list[int]:
-    """Places of the baselines that describe a sound plainly, as the listing of models says."""
-    names = {listing.name for listing in list_models() if listing.is_reference}
-    return [
-        k
-        for k, result in enumerate(comparison.results)
-        if result.kind is ModelKind.BASELINE and result.result.model.id in names
-    ]
-
-
 def combined(answers: Sequence[Answer]) -> Answer:
     """Yes where all say so, no where one does."""
     if Answer.NO in answers:
@@ -207,13 +202,13 @@ def combined(answers: Sequence[Answer]) -> Answer:
 
 
 def _twin_question(comparison: Comparison, place: int) -> Question:
-    twins = twins_of(comparison, place)
+    twins, words = twins_of(comparison, place), question_words()["twin"]
     if not twins:
         sentence = "No untrained twin is among the results: an untrained network may score as high."
-        return Question("twin", QUESTIONS["twin"], Answer.UNKNOWN, sentence, ())
+        return Question("twin", words, Answer.UNKNOWN, sentence, ())
     return _of_checks(
         "twin",
-        QUESTIONS["twin"],
+        words,
         [check for twin in twins for check in _against(comparison, place, twin, "its untrained twin")],
     )
 
@@ -221,8 +216,9 @@ def _twin_question(comparison: Comparison, place: int) -> Question:
 def _description_question(comparison: Comparison, place: int) -> Question:
     references = descriptions_in(comparison)
     if not references:
-        sentence = "No plain description of the sound is among the results: it may score as high."
-        return Question("description", QUESTIONS["description"], Answer.UNKNOWN, sentence, ())
+        words = question_words()["description"]
+        sentence = f"The results of {words} are missing: it may score as high."
+        return Question("description", words, Answer.UNKNOWN, sentence, ())
     words = listed([comparison.labels[k] for k in references])
     checks = [check for k in references for check in _against(comparison, place, k, comparison.labels[k])]
     return _of_checks("description", words, checks)
@@ -231,8 +227,8 @@ def _description_question(comparison: Comparison, place: int) -> Question:
 def _energy_question(checks: Sequence[Check]) -> Question:
     if not checks:
         sentence = "The results have no measure that energy alone does not raise."
-        return Question("energy", QUESTIONS["energy"], Answer.UNKNOWN, sentence, ())
-    return _of_checks("energy", QUESTIONS["energy"], checks)
+        return Question("energy", question_words()["energy"], Answer.UNKNOWN, sentence, ())
+    return _of_checks("energy", question_words()["energy"], checks)
 
 
 def _of_checks(name: str, words: str, checks: Sequence[Check]) -> Question:

@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 from tqdm.auto import tqdm
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.tables import outside_sentence
+from audio_compositionality.tasks.base import TaskInfo
 
 from .controls import control_scatter
 from .figures import diversity_panels, score_boxes, task_panels
@@ -47,7 +49,7 @@ def described_figures(comparison: Comparison) -> Iterator[Described]:
     of_models = "1 model" if m == 1 else f"{m} models"
     of_samples = f"{len(comparison.ids):,} {info.samples}"
     for view in comparison.recommended:
-        name, title = view.measure.name, measure_name(comparison, view.measure)
+        name, title, outside = view.measure.name, measure_name(comparison, view.measure), outside_sentence(view)
         # A hit or a miss has neither quartiles nor a line.
         is_graded = any(len(np.unique(column)) > FEW_VALUES for column in view.values.T)
         if is_graded:
@@ -56,7 +58,7 @@ def described_figures(comparison: Comparison) -> Iterator[Described]:
                 partial(score_boxes, comparison, name),
                 f"Box plots of {title} over {of_samples}, one for each of {of_models}, the highest mean first.",
                 f"{title} of each sample, by model. Boxes span the quartiles, notches the 95 % interval of the median; "
-                "the diamond is the mean with its interval.",
+                f"the diamond is the mean with its interval.{outside}",
             )
         if m > 1:
             yield Described(
@@ -72,17 +74,27 @@ def described_figures(comparison: Comparison) -> Iterator[Described]:
                 partial(diversity_panels, comparison, name),
                 f"{title} of each of the {of_samples} against their diversity, with a line and its 95 % band, a panel "
                 f"for each of {of_models}.",
-                f"{title} against diversity, with the least-squares line and its 95 % band.",
+                f"{title} against diversity, with the least-squares line and its 95 % band.{outside}",
             )
     yield Described(
         "control_scatter",
         partial(control_scatter, comparison),
         f"{info.title} of {of_models} against each measure beside it, a point a model.",
-        f"{info.title} against the measures beside it. A score no higher than its null says nothing.",
+        f"{info.title} against the measures beside it.{_worthless(info)}",
     )
     for drawing in comparison.task.drawings:
         draw = partial(task_panels, comparison, drawing)
         yield Described(drawing.name, draw, drawing.alternative, drawing.title)
+
+
+def _worthless(info: TaskInfo) -> str:
+    """What the line of equal score and null tells."""
+    null = info.score.null
+    return (
+        ""
+        if null is None
+        else f" Below the dashed line, where it is no higher than {info.measure(null).heading}, it says nothing."
+    )
 
 
 def write_figures(comparisons: Sequence[Comparison], folder: Path, *, progress: bool = True) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.statistics import Interval
+from audio_compositionality.evaluator.compare.tables import null_name
 from audio_compositionality.tasks.base import Measure
 
 from .files import figure_style
@@ -42,8 +43,8 @@ def control_scatter(comparison: Comparison) -> Figure:
     """The score against each other shown measure, a model a point, numbered in the order of the comparison; a key is
     below.
 
-    The dashed line is where score and measure are equal, for the score's null and for measures of the same samples in
-    the same range. The dotted line is a measure's null where it is the same for all. Vertical bars are 95 % intervals
+    The dashed line is where the score is equal to its null. The dotted line is a measure's chance, or another null that
+    is the same for all. Vertical bars are 95 % intervals
     of the mean score. Axes are spread where values crowd at 1, see `crowds_at_one`.
 
     Raises:
@@ -76,14 +77,15 @@ def control_scatter(comparison: Comparison) -> Figure:
             foot=key.height + 0.05 + 0.14 * math.ceil((len(distinct(looks)) + 2) / (3 if few else 5)),
         )
         figure, panels = grid.draw()
+        lines: dict[str, dict[str, Any]] = {}
         for axes, measure in zip(panels, controls, strict=True):
-            _prepare(axes, comparison, measure, values[measure.name], reach, few)
+            lines |= _prepare(axes, comparison, measure, values[measure.name], reach, few)
             _draw_points(axes, values[measure.name], scores, intervals, looks)
         grid.hide_inner(panels, x=False, y=True)
         name = measure_name(comparison, info.score)
         grid.label(figure, name_at_one(name) if crowds_at_one(info.score, reach) else name)
         key.draw(figure)
-        _draw_legend(figure, distinct(looks), key.height, 3 if few else 5)
+        _draw_legend(figure, distinct(looks), lines, key.height, 3 if few else 5)
     return figure
 
 
@@ -93,24 +95,30 @@ def _values(comparison: Comparison, measure: Measure) -> Floats:
     return np.array([np.nan if value is None else float(value) for value in values], np.float64)
 
 
-def _prepare(axes: Axes, comparison: Comparison, measure: Measure, values: Floats, reach: Floats, few: bool) -> None:
-    """Scales, limits and lines of a panel."""
+def _prepare(
+    axes: Axes, comparison: Comparison, measure: Measure, values: Floats, reach: Floats, few: bool
+) -> dict[str, dict[str, Any]]:
+    """Scales, limits and lines of a panel; gives how its lines look, by what they are."""
     score = comparison.info.score
     stated = values[np.isfinite(values)]
     null = _common_null(comparison, measure)
     shown = stated if null is None else np.append(stated, null)
     axes.set(xlim=limits(shown), ylim=limits(reach), xlabel=measure.heading)
     axes.xaxis.set_major_locator(MaxNLocator(4 if few else 6, steps=[1, 2, 2.5, 5, 10]))
-    comparable = measure.name == score.null or (measure.column is not None and measure.range == score.range)
+    is_null, lines = measure.name == score.null, {}
     if crowds_at_one(score, reach):
         spread_at_one(axes, "y", reach)
-        if comparable and crowds_at_one(measure, shown):
+        if is_null and crowds_at_one(measure, shown):
             spread_at_one(axes, "x", shown)
-    if comparable:
+    if is_null:
         line = np.linspace(*axes.get_xlim(), 100)
         axes.plot(line, line, **EQUAL)
+        lines[f"score = {measure.heading}"] = EQUAL
     if null is not None:
         axes.axvline(null, **CHANCE)
+        assert measure.null is not None
+        lines[null_name(measure, comparison.info.measure(measure.null))] = CHANCE
+    return lines
 
 
 def _common_null(comparison: Comparison, measure: Measure) -> float | None:
@@ -122,11 +130,13 @@ def _common_null(comparison: Comparison, measure: Measure) -> float | None:
     return None if value is None else float(value)
 
 
-def _draw_legend(figure: Figure, looks: Sequence[Look], above: float, columns: int) -> None:
+def _draw_legend(
+    figure: Figure, looks: Sequence[Look], lines: Mapping[str, dict[str, Any]], above: float, columns: int
+) -> None:
     handles = [Line2D([], [], color=k.colour, marker=k.marker, linestyle="", markersize=MARKER) for k in looks]
     figure.legend(
-        [*handles, Line2D([], [], **EQUAL), Line2D([], [], **CHANCE)],
-        [*(look.name for look in looks), "score = measure", "chance"],
+        [*handles, *(Line2D([], [], **style) for style in lines.values())],
+        [*(look.name for look in looks), *lines],
         loc="lower center",
         ncols=columns,
         bbox_to_anchor=(0.5, above / figure.get_figheight()),

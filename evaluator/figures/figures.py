@@ -229,7 +229,10 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
     with figure_style():
         notes = textwrap.wrap(_panel_notes(comparison, places, drawn), round(19 * width), break_on_hyphens=False)
         foot = 0.06 + len(notes) * LINE
-        grid = Grid(len(drawn), columns, width, height=1.05, gap=0.25, above=3 * LINE, under=0.18, foot=foot + 0.2)
+        axis = LINE + 0.04 if drawing.x else 0.0
+        grid = Grid(
+            len(drawn), columns, width, height=1.05, gap=0.25, above=3 * LINE, under=0.18, foot=foot + 0.2 + axis
+        )
         figure, panels = grid.draw()
         for axes, label, name in zip(panels, drawn, short_labels(drawn), strict=True):
             result = comparison.results[places[label]]
@@ -238,6 +241,7 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
             _title(axes, f"{title_lines(name, grid.panel_width)}\n{_score(comparison, places[label])}")
         handles, words = panels[0].get_legend_handles_labels()
         anchor = (0.5, foot / figure.get_figheight())
+        grid.label(figure, drawing.y, drawing.x, under=foot + 0.2)
         figure.legend(handles, words, loc="lower center", ncols=4, bbox_to_anchor=anchor, borderaxespad=0)
         for line, note in enumerate(reversed(notes)):
             figure.text(0.1 / width, (0.05 + line * LINE) / figure.get_figheight(), note, fontsize=SMALLEST)

@@ -153,14 +153,14 @@ class Grid:
         panels = [figure.add_subplot(grid[divmod(k, self.columns)]) for k in range(self.count)]
         return figure, panels
 
-    def label(self, figure: Figure, y: str, x: str = "", note: str = "") -> None:
-        """Label the axes that all panels share, and write a note below."""
+    def label(self, figure: Figure, y: str, x: str = "", note: str = "", under: float = 0.05 + LINE) -> None:
+        """Label the axes that all panels share, the lower one so many inches above the foot, and write a note below."""
         width, height = figure.get_size_inches()
         place: dict[str, Any] = {"ha": "center", "rotation_mode": "anchor"}
         centre = (LEFT + width - RIGHT) / 2 / width
         middle = (self.foot + self.under + height - self.above) / 2 / height
         figure.text(0.02 / width, middle, y, va="top", rotation=90, fontsize="medium", **place)
-        figure.text(centre, (0.05 + LINE) / height, x, va="bottom", fontsize="medium", **place)
+        figure.text(centre, under / height, x, va="bottom", fontsize="medium", **place)
         figure.text(centre, 0.04 / height, note, va="bottom", fontsize=SMALLEST, **place)
 
     def hide_inner(self, panels: Sequence[Axes], *, x: bool, y: bool) -> None:

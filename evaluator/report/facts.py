@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.loading import ComparedResult
@@ -74,7 +74,7 @@ def run_table(comparisons: Sequence[Comparison]) -> Table:
         Column("task", numeric=False),
         Column("settings", numeric=False),
         Column("device", numeric=False),
-        Column("embedding (s)", digits=1),
+        Column("embedding (s)", "time until the embeddings were there, computed or read from the store", digits=1),
         Column("scoring (s)", digits=1),
         Column("date (UTC)", numeric=False),
     )
@@ -91,12 +91,22 @@ def run_table(comparisons: Sequence[Comparison]) -> Table:
                 Cell(versioned_title(comparison.info, comparison.version)),
                 Cell(settings or None, note=training),
                 Cell(result.device),
-                Cell(result.seconds.get("embed")),
+                _embedding_cell(result.seconds),
                 Cell(result.seconds.get("score")),
                 Cell(result.date[:16].replace("T", " ")),
             )
             rows.append(Row(cells))
     return Table("The runs", columns, tuple(rows))
+
+
+_EMBEDDED = {"embed": "", "embed_rest": "some read from the store", "read": "read from the store"}
+"""Stages of a run by which embeddings come to be there, and what is said of each."""
+
+
+def _embedding_cell(seconds: Mapping[str, float]) -> Cell:
+    """How long it took to have embeddings, and whether they were computed for it."""
+    stage = next((stage for stage in _EMBEDDED if stage in seconds), None)
+    return Cell(None) if stage is None else Cell(seconds[stage], note=_EMBEDDED[stage])
 
 
 _LONGEST_NOTE = 10

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from audio_compositionality.evaluator.compare.baselines import baseline_listing, descriptions_in, fixed_by_construction
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
 from audio_compositionality.evaluator.compare.kinds import ModelKind
 from audio_compositionality.evaluator.compare.tables import interval_text, view_title
-from audio_compositionality.evaluator.compare.verdicts import descriptions_in, twins_of
+from audio_compositionality.evaluator.compare.verdicts import twins_of
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.text import number_text
 
@@ -24,6 +25,9 @@ LONGEST_NAME = 26
 EDGE = 2.0
 """Percent of the width that stay free on either side."""
 
+SHAPES = ("square", "diamond", "cross", "plus", "ring")
+"""Of the marks of baselines; the legend names each."""
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -35,6 +39,7 @@ class Mark:
         text: its score, in words.
         x: percent of the width.
         low, high: ends of its interval, likewise; equal to `x` where there is none.
+        fixed: why its score is none to reach, in words; empty where it is.
     """
 
     kind: str
@@ -43,6 +48,7 @@ class Mark:
     x: float
     low: float
     high: float
+    fixed: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,8 @@ class Line:
     Attributes:
         name: of the model, shortened.
         text: its score.
-        zone: percent of the width up to which a score is reached without learning; None where nothing tells.
+        zone: percent of the width that the untrained twin and the baselines reach, with their intervals, but for scores
+            that are fixed by construction; None where there is no such result.
         marks: the model's own last, so that it lies above the others.
     """
 
@@ -72,6 +79,7 @@ class Overview:
         lines: one a model.
         ticks: of the axis: percent and number.
         left_out: models that have no line.
+        notes: on scores that are fixed by construction, one a baseline.
         alternative: all of it in words.
     """
 
@@ -80,7 +88,40 @@ class Overview:
     lines: tuple[Line, ...]
     ticks: tuple[tuple[float, str], ...]
     left_out: int
+    notes: tuple[str, ...]
     alternative: str
+
+
+@dataclass(frozen=True)
+class Named:
+    """A baseline in the legend.
+
+    Attributes:
+        kind: as that of its mark.
+        shape: of its mark, one of `SHAPES`.
+        name: of the baseline.
+        words: what it is; empty where nothing is known of it.
+    """
+
+    kind: str
+    shape: str
+    name: str
+    words: str
+
+
+def named_baselines(comparisons: Sequence[Comparison]) -> tuple[Named, ...]:
+    """All baselines, those that describe a sound first."""
+    entries: dict[str, tuple[str, str]] = {}
+    for comparison in comparisons:
+        for place, result in enumerate(comparison.results):
+            if result.kind is ModelKind.BASELINE:
+                listing = baseline_listing(result)
+                entries[result.label] = (_kind(comparison, place), "" if listing is None else listing.description)
+    order = sorted(entries, key=lambda label: (entries[label][0] != "description", label))
+    return tuple(
+        Named(entries[label][0], SHAPES[number % len(SHAPES)], label, entries[label][1])
+        for number, label in enumerate(order)
+    )
 
 
 def overviews(comparison: Comparison) -> list[Overview]:
@@ -100,7 +141,9 @@ def _overview(comparison: Comparison, view: View) -> Overview:
     ticks = tuple((scale.at(step), f"{step:.4g}".replace("-", "−")) for step in inside)
     title = view_title(comparison, view.measure.name)
     words = "; ".join(_words(line) for line in lines)
-    return Overview(title, view.measure.meaning, lines, ticks, len(places) - len(lines), f"{title}. {words}.")
+    fixed = dict.fromkeys((mark.name, mark.fixed) for line in lines for mark in line.marks if mark.fixed)
+    notes = tuple(f"Outside of the grey: {name} ({why})." for name, why in fixed)
+    return Overview(title, view.measure.meaning, lines, ticks, len(places) - len(lines), notes, f"{title}. {words}.")
 
 
 @dataclass(frozen=True)
@@ -122,8 +165,8 @@ def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Line
         if is_trained and result.kind is ModelKind.BASELINE and k not in descriptions
     ]
     kinds = (("baseline", rest), ("description", descriptions), ("twin", twins), (_kind(comparison, place), [place]))
-    marks = tuple(_mark(view, k, kind, scale) for kind, members in kinds for k in members)
-    reached = [mark.high for mark in marks[:-1] if mark.kind in ("twin", "description")]
+    marks = tuple(_mark(comparison, view, k, kind, scale) for kind, members in kinds for k in members)
+    reached = [mark.high for mark in marks[:-1] if not mark.fixed]
     return Line(short_label(view.labels[place], LONGEST_NAME), marks[-1].text, max(reached) if reached else None, marks)
 
 
@@ -134,13 +177,16 @@ def _kind(comparison: Comparison, place: int) -> str:
     return "model" if kind is ModelKind.TRAINED else "twin"
 
 
-def _mark(view: View, place: int, kind: str, scale: _Scale) -> Mark:
+def _mark(comparison: Comparison, view: View, place: int, kind: str, scale: _Scale) -> Mark:
     mean, interval = float(view.means[place]), view.intervals[place]
     low, high = interval or (mean, mean)
     text = f"{number_text(mean, view.measure.digits, minus='−')} {interval_text(interval, 2)}".strip()
-    return Mark(kind, view.labels[place], text, scale.at(mean), scale.at(low), scale.at(high))
+    fixed = fixed_by_construction(comparison.results[place], view.measure)
+    return Mark(kind, view.labels[place], text, scale.at(mean), scale.at(low), scale.at(high), fixed)
 
 
 def _words(line: Line) -> str:
     names: Sequence[Mark] = line.marks[::-1]
-    return ", ".join(f"{short_label(mark.name)} {mark.text}" for mark in names)
+    return ", ".join(
+        f"{short_label(mark.name)} {mark.text}{f' ({mark.fixed})' if mark.fixed else ''}" for mark in names
+    )

@@ -23,14 +23,15 @@ import jinja2
 from markupsafe import Markup
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.rendered import RenderedData, preset_names
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
 from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, model_verdicts
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
 from audio_compositionality.evaluator.compare.lines import MIN_CLUSTERS
 from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, RESAMPLES
 from audio_compositionality.evaluator.compare.summary import summary_table, verdict_table
-from audio_compositionality.evaluator.compare.verdicts import MATTERS, QUESTIONS
+from audio_compositionality.evaluator.compare.tables import NOT_INCLUDED
+from audio_compositionality.evaluator.compare.verdicts import MATTERS, question_words
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
@@ -39,7 +40,8 @@ from audio_compositionality.support.text import listed, number_text, plain, shor
 
 from .facts import LONGEST_TEXT, counted, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
-from .sections import STEPS, Section, page_sections
+from .overview import named_baselines
+from .sections import STEPS, Section, page_sections, title_of
 
 MOST_BYTES = 4_900_000
 """Of a page, which has to stay below 5 MB."""
@@ -111,6 +113,7 @@ def _page(
     """The page; its clips are cut where it would be larger than MOST_BYTES."""
     template = _environment().get_template("report.html")
     tasks = {comparison.info.name: comparison.info for comparison in comparisons}
+    baselines = named_baselines(comparisons)
     facts = {
         "sections": sections,
         "judged": judged,
@@ -118,8 +121,11 @@ def _page(
         "summary_table": summary_table(comparisons),
         "evident": [verdict.label for verdict in judged if verdict.is_evidence],
         "below": sum(verdict.below["twin"] or verdict.below["description"] for verdict in judged),
-        "questions": QUESTIONS,
+        "questions": question_words(),
         "summary": _summary(comparisons),
+        "data_summary": _data_summary(comparisons),
+        "baselines": baselines,
+        "shapes": {entry.name: entry.shape for entry in baselines},
         "tasks": list(tasks.values()),
         "warnings": list(dict.fromkeys(info.warning for info in tasks.values())),
         "citations": list(dict.fromkeys(info.citation.strip() for info in tasks.values())),
@@ -146,17 +152,29 @@ def _heard(sections: Sequence[Section], most_bytes: float) -> dict[str, tuple[He
 
 
 def _summary(comparisons: Sequence[Comparison]) -> str:
-    """How many models, on which data, in words."""
+    """How many models of each kind, on which data, in words."""
     models = {
         (result.result.model.id, result.result.model.revision): kind_of(result.result.model)
         for comparison in comparisons
         for result in comparison.results
     }
     kinds = Counter(models.values())
-    counts = [counted(kinds[kind], kind.value) for kind in (ModelKind.BASELINE, ModelKind.UNTRAINED) if kinds[kind]]
-    which = f" ({', '.join(counts)})" if counts else ""
+    words = {kind: kind.value for kind in ModelKind} | {ModelKind.TRAINED: "trained model"}
+    counts = [counted(kinds[kind], words[kind]) for kind in ModelKind if kinds[kind]]
     data = dict.fromkeys(shortened(comparison.dataset, LONGEST_TEXT) for comparison in comparisons)
-    return f"{counted(len(models), 'model')}{which} on the data “{listed(list(data))}”"
+    kind = "preset" if set(data) <= set(preset_names()) else "data"
+    return f"{listed(counts)} on the {kind} “{listed(list(data))}”"
+
+
+def _data_summary(comparisons: Sequence[Comparison]) -> str:
+    """How much the data of each task are, in words."""
+    return "; ".join(f"{title_of(comparison, comparisons)}: {_size(comparison)}" for comparison in comparisons)
+
+
+def _size(comparison: Comparison) -> str:
+    """How many samples are scored, and of how many rows and clips where the data can be opened."""
+    scored, opened = f"{len(comparison.ids):,} {comparison.info.samples}", comparison.configuration
+    return scored if opened is None else f"{scored} of {len(opened.rows):,} rows with {len(opened.clip_ids):,} clips"
 
 
 def _environment() -> jinja2.Environment:
@@ -178,6 +196,7 @@ def _environment() -> jinja2.Environment:
         playback_gain=PLAYBACK_GAIN,
         resamples=RESAMPLES,
         matters=MATTERS,
+        not_included=NOT_INCLUDED,
         most_copied=MOST_COPIED,
         longest_caption=LONGEST_CAPTION,
     )

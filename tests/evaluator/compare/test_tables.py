@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 
+import numpy as np
 import pandas
 import pytest
 
@@ -53,10 +54,28 @@ def test_results_have_a_table_a_task_with_what_its_columns_mean(comparisons):
     low, high = result.intervals["a_coat"]
     assert row["A-COAT"].value == result.measures["a_coat"]
     assert row["A-COAT"].note == interval_text((low, high), comparisons[0].info.measure("a_coat").digits)
-    assert row["top-1"].note.endswith("\nnull 0.016")
+    assert row["top-1"].note.endswith("\nchance 0.016")
+    assert any("chance, top-1 of a random order" in sentence for sentence in coat.legend)
     assert all(f"{measure.heading}: {measure.meaning}" in coat.legend[0] for measure in comparisons[0].info.shown)
     assert coat.legend[-1] == comparisons[0].info.warning
     assert "A-TRE on mini, n = 64" in to_text(tre, 80)
+
+
+def test_scores_outside_of_the_range_of_their_mean_are_explained(comparisons):
+    coat = comparisons[0]
+    why = coat.info.measure("adjusted").outside
+    assert why
+    assert not any(why in table.legend for table in comparison_tables(coat))
+    column = np.where(np.arange(len(coat.ids)) % 4 == 3, 1.3, 0.6)
+    moved = [
+        replace(result.samples, columns={**result.samples.columns, "score_adjusted": column + 0.01 * place})
+        for place, result in enumerate(coat.results)
+    ]
+    results = tuple(replace(r, samples=samples) for r, samples in zip(coat.results, moved, strict=True))
+    legends = {table.name: table.legend for table in comparison_tables(replace(coat, results=results))}
+    assert why in legends["a_coat-groups-1-adjusted"]
+    # Only samples are above 1, no end of an interval: there is nothing to explain beside the means.
+    assert why not in legends["a_coat-scores"]
 
 
 def test_what_must_be_said_of_a_result_is_said(tmp_path, write_results):

@@ -290,11 +290,13 @@ class TestControlScatter:
         assert sorted(text.get_text() for text in panels["gain"].texts) == ["1", "3", "4"]
         assert sorted(text.get_text() for text in panels["constant"].texts) == ["1", "2", "3", "4"]
 
-    def test_the_line_where_score_and_measure_are_equal_and_that_of_chance(self, tre):
-        panels = {axes.get_xlabel(): axes for axes in control_scatter(tre).axes}
+    def test_the_line_where_score_and_null_are_equal_and_that_of_chance(self, tre):
+        figure = control_scatter(tre)
+        assert {"score = constant", "chance"} < {text.get_text() for text in figure.legends[0].texts}
+        panels = {axes.get_xlabel(): axes for axes in figure.axes}
         for name, axes in panels.items():
             dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
-            assert len(dashed) == (name in ("constant", "centred"))
+            assert len(dashed) == (name == "constant")
             for line in dashed:
                 np.testing.assert_allclose(line.get_xdata(), line.get_ydata())
         top = panels["top-1"]

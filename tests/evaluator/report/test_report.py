@@ -24,6 +24,7 @@ from audio_compositionality.dataset_builder.rendered import RenderedConfiguratio
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.report import listening, sections
 from audio_compositionality.evaluator.report import page as page_module
+from audio_compositionality.evaluator.report.facts import run_table
 from audio_compositionality.evaluator.report.listening import (
     PLAYBACK_GAIN,
     choose_samples,
@@ -208,7 +209,11 @@ class TestThePage:
         headings = [text for _, text in page.find("h2")]
         expected = ["Scores", "Listen", "Figures", "Diversity", "How it was computed", "Cite"]
         assert headings == ["Which is better, and can it be trusted?", *expected]
-        assert "5 models (2 baselines, 1 untrained network)" in page.text
+        assert "2 trained models, 1 untrained network and 2 baselines" in page.text
+        for comparison in comparisons:
+            rows, clips = comparison.configuration.rows, comparison.configuration.clip_ids
+            size = f"{len(comparison.ids)} {comparison.info.samples} of {len(rows)} rows with {len(clips)} clips"
+            assert size in page.text
         for comparison in comparisons:
             info = comparison.info
             assert f"{len(comparison.ids)} {info.samples}: {info.question}" in page.text
@@ -551,13 +556,23 @@ class TestWithoutTheData:
         assert any(caption.startswith("A-COAT, adjusted against diversity") for caption in page.tables())
 
 
+def test_a_run_that_read_its_embeddings_says_so(data, tmp_path, write_results):
+    for name, seconds in (("computed", {"embed": 9.0}), ("stored", {"read": 0.2}), ("both", {"embed_rest": 1.0})):
+        write_results(tmp_path, [name], data, tasks=["a_coat"], seconds=seconds)
+    table = run_table(compare_results([tmp_path], data=data))
+    column = [column.heading for column in table.columns].index("embedding (s)")
+    notes = {row.cells[0].value: row.cells[column].note for row in table.rows}
+    assert notes == {"computed": "", "stored": "read from the store", "both": "some read from the store"}
+    assert {row.cells[column].value for row in table.rows} == {9.0, 0.2, 1.0}
+
+
 def test_data_sets_and_versions_are_told_apart(without_figures, results, data, tmp_path, write_results):
     other = RenderedData(data.source, {name: replace(values, seed=1) for name, values in data.settings.items()})
     more = write_results(tmp_path / "results", ["org/one"], other)
     newer = write_results(tmp_path / "newer", ["org/one"], data, task_version=99)
     page = Page(write_report([results, more, newer], tmp_path / "x.html", data=data, progress=False))
     titles = [text for _, text in page.find("h3") if text.startswith("A-COAT ")]
-    assert len(set(titles)) == 3
+    assert len({title.partition(", n = ")[0] for title in titles}) == 3
     assert any(title.startswith("A-COAT version 99 on ") for title in titles)
 
 

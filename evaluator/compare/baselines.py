@@ -1,0 +1,41 @@
+"""What is known of baselines before they are scored: which describe a sound, which scores are fixed by construction."""
+
+from __future__ import annotations
+
+from audio_compositionality.encoders.loading.listing import ModelListing, named_models
+from audio_compositionality.support.text import listed
+from audio_compositionality.tasks.base import Measure
+
+from .comparison import Comparison
+from .kinds import ModelKind
+from .loading import ComparedResult
+
+FIXED_WITHIN = 0.01
+"""A score this near to what construction gives is fixed by it. Where each clip has a level of its own, it is no sum
+of sources: a linear encoder then stays farther away (0.84 instead of 1), and its score is one like any."""
+
+
+def baseline_listing(result: ComparedResult) -> ModelListing | None:
+    """What the listing of models says of a baseline; None of what is no baseline, or is not listed."""
+    if result.kind is not ModelKind.BASELINE:
+        return None
+    return named_models().get(result.result.model.id)
+
+
+def descriptions_in(comparison: Comparison) -> list[int]:
+    """Places of the baselines that describe a sound plainly, as the listing of models says."""
+    listings = map(baseline_listing, comparison.results)
+    return [k for k, listing in enumerate(listings) if listing is not None and listing.is_reference]
+
+
+def description_names() -> str:
+    """Names of all baselines that describe a sound plainly, in words."""
+    return listed([listing.name for listing in named_models().values() if listing.is_reference])
+
+
+def fixed_by_construction(result: ComparedResult, measure: Measure) -> str:
+    """Why a score of a baseline is none to reach, in words: it has it by construction; empty where it has not."""
+    listing, value = baseline_listing(result), result.value(measure)
+    if listing is None or not listing.is_linear or measure.linear is None or value is None:
+        return ""
+    return f"linear: {measure.linear:g} by construction" if abs(value - measure.linear) <= FIXED_WITHIN else ""

@@ -1,0 +1,86 @@
+"""The first picture: every baseline in it is named, and its zone spans what is reached without learning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.compare.summary import short_table
+from audio_compositionality.evaluator.report.overview import named_baselines, overviews
+
+MEANS = {"one": 0.3, "untrained:one": 0.5, "log-mel-statistics": 0.4, "random": 0.0}
+"""From which made-up columns are made, of other measures than the first by a tangent."""
+
+NEARLY_ONE = 4.0
+"""Whose tangents are."""
+
+
+@pytest.fixture
+def compared(tmp_path, write_results):
+    """Compares results with these means and no spread, by model."""
+
+    def compare(means):
+        for name, mean in means.items():
+            model = {"paradigm": "baseline"} if name == "org/plain" else {}
+            write_results(tmp_path, [name], tasks=["a_coat"], scores=np.full(64, mean), model=model)
+        (comparison,) = compare_results([tmp_path])
+        return comparison
+
+    return compare
+
+
+def first_line(comparison):
+    """The line of the first measure to trust."""
+    (line,) = overviews(comparison)[0].lines
+    return line
+
+
+def test_every_baseline_has_a_shape_and_a_name_in_the_legend(compared):
+    comparison = compared(MEANS | {"org/plain": 0.7})
+    entries = {entry.name: entry for entry in named_baselines([comparison])}
+    assert {mark.name for mark in first_line(comparison).marks if mark.kind in ("baseline", "description")} == set(
+        entries
+    )
+    assert len({entry.shape for entry in entries.values()}) == len(entries) == 3
+    assert next(iter(entries)) == "log-mel-statistics"
+    assert "log-mel spectrogram" in entries["log-mel-statistics"].words
+    assert entries["org/plain"].words == ""
+
+
+def test_the_zone_spans_all_that_needs_no_learning(compared):
+    line = first_line(compared(MEANS | {"org/plain": 0.7}))
+    others = [mark for mark in line.marks if mark.kind != "model"]
+    assert {mark.name for mark in others} == {*MEANS, "org/plain"} - {"one"}
+    assert line.zone == max(mark.high for mark in others)
+    assert not any(mark.fixed for mark in others)
+
+
+def test_a_score_that_is_fixed_by_construction_is_none_to_reach(compared):
+    for picture in overviews(compared(MEANS | {"downsample": NEARLY_ONE, "org/plain": NEARLY_ONE})):
+        (line,) = picture.lines
+        fixed = {mark.name: mark.fixed for mark in line.marks if mark.fixed}
+        assert fixed == {"downsample": "linear: 1 by construction"}
+        assert picture.notes == ("Outside of the grey: downsample (linear: 1 by construction).",)
+        assert line.zone == max(mark.high for mark in line.marks if mark.name == "org/plain")
+
+
+def test_the_zone_leaves_out_a_fixed_score(compared):
+    line = first_line(compared(MEANS | {"downsample": NEARLY_ONE}))
+    (twin,) = [mark for mark in line.marks if mark.kind == "twin"]
+    assert line.zone == twin.high
+
+
+def test_the_tables_mark_a_fixed_score(compared):
+    table = short_table(compared(MEANS | {"downsample": NEARLY_ONE}))
+    notes = {row.cells[0].value: row.cells[1].note for row in table.rows}
+    assert "linear: 1 by construction" in notes["downsample"]
+    assert not any("construction" in note for name, note in notes.items() if name != "downsample")
+
+
+def test_a_linear_encoder_that_misses_its_fixed_score_is_a_baseline_like_any(compared):
+    """As where each clip has a level of its own."""
+    line = first_line(compared(MEANS | {"downsample": 0.84}))
+    (mark,) = [mark for mark in line.marks if mark.name == "downsample"]
+    assert mark.fixed == ""
+    assert line.zone >= mark.high
