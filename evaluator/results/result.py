@@ -127,7 +127,8 @@ class Result(Strict):
         dataset: where it was opened from.
         versions: of this package, Python and the libraries that compute.
         device: where the model ran, and where fits did.
-        seconds: wall-clock time of each stage.
+        seconds: wall-clock time of each stage: of ``embed``, of ``read`` where all embeddings were there already, of
+            ``embed_rest`` where some were; of ``score``.
         date: UTC, ISO 8601.
         samples_sha256: SHA-256 of the CSV file of the samples.
     """

@@ -256,7 +256,7 @@ def _score(
         ran_on=model.device + (f" and {more} more" if more else ""),
         fit_device=str(options.device),
         progress=options.progress,
-        seconds={"embed": embed_seconds},
+        seconds={computed.stage: embed_seconds},
     )
     stated = {
         "precision_deviation": None if deviation is None else Deviation.model_validate(deviation),

@@ -36,11 +36,14 @@ class ModelOutputs:
         opened: the task, without the rows of clips that could not be embedded.
         outputs: for its rows.
         skipped: why a clip could not be embedded, by its id.
+        stage: name of what took the time, as results state it: ``embed`` where all was computed, ``read`` where all was
+            there already, ``embed_rest`` where some was.
     """
 
     opened: OpenedTask
     outputs: Outputs
     skipped: dict[str, str]
+    stage: str = "embed"
 
 
 def check_model_kind(task: Task, model: Model) -> None:
@@ -85,9 +88,9 @@ def compute_outputs(
     """
     if opened.prompts and isinstance(model, AudioLanguageModel):
         return _answers(model, opened, options) if processes.is_main else None
-    store = None
+    store, stage = None, "embed"
     if opened.clip_ids and isinstance(model, AudioEncoder):
-        store = _filled_store(model, opened, options, processes, {} if filled is None else filled)
+        store, stage = _filled_store(model, opened, options, processes, {} if filled is None else filled)
     if not processes.is_main:
         return None
     skipped: dict[str, str] = {}
@@ -97,18 +100,27 @@ def compute_outputs(
     texts = np.zeros((0, 0), np.float32)
     if opened.texts and isinstance(model, AudioTextEncoder):
         texts = _texts(model, opened, options)
-    return ModelOutputs(opened, Outputs(clips=clips, texts=texts), skipped)
+    return ModelOutputs(opened, Outputs(clips=clips, texts=texts), skipped, stage)
 
 
 def _filled_store(
     model: AudioEncoder, opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
-) -> EmbeddingStore:
-    """The store with all clips of a task's configuration: that of an earlier task of the same recipe, where one is."""
+) -> tuple[EmbeddingStore, str]:
+    """The store with all clips of a task's configuration: that of an earlier task of the same recipe, where one is; and
+    the stage, see `ModelOutputs`, by what this process has to do."""
     store = open_store(model, opened.configuration, options)
-    if store.key not in filled:
-        fill_store(store, model, opened.configuration, options, processes)
-        filled[store.key] = store
-    return filled[store.key]
+    if store.key in filled:
+        return filled[store.key], "read"
+    stage = _stage(store, processes.share_of(store.num_shards), options)
+    fill_store(store, model, opened.configuration, options, processes)
+    filled[store.key] = store
+    return store, stage
+
+
+def _stage(store: EmbeddingStore | AnswerStore, shards: Sequence[int], options: RunOptions) -> str:
+    """The stage of `ModelOutputs` for some shards, before they are filled."""
+    there = 0 if options.force else sum(map(store.has, shards))
+    return "embed" if there == 0 else "read" if there == len(shards) else "embed_rest"
 
 
 def embedded_rows(
@@ -158,7 +170,7 @@ def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions)
         replace(StoreKey.of(model.card, opened.configuration.recipe, fingerprint, "answers"), output_dim=None),
         [f"{id}?{number}" for number, id in enumerate(ids)],
     )
-    size = batch_size_of(model, options)
+    size, stage = batch_size_of(model, options), _stage(store, range(store.num_shards), options)
     hidden = None if options.progress else True
     with tqdm(
         total=len(prompts), desc=f"{model.card.id}, {store.key.recipe}", unit="answer", disable=hidden, leave=None
@@ -179,7 +191,7 @@ def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions)
     kept = {row["id"] for row in left.rows}
     asked_of = [row["id"] for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
     answers = [answer for answer, row in zip(content.answers, asked_of, strict=True) if row in kept]
-    return ModelOutputs(left, Outputs(answers=answers), skipped)
+    return ModelOutputs(left, Outputs(answers=answers), skipped, stage)
 
 
 def _answered(model: AudioLanguageModel, clips: Sequence[Clip], prompts: Sequence[str], size: int) -> AnswerShard:

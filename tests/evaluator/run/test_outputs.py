@@ -191,6 +191,24 @@ def test_clips_that_lie_near_each_other_are_read_in_one_go():
     assert data.read == [range(firsts[9] + 1), *(range(first, first + 1) for first in firsts[10:])]
 
 
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_result_says_whether_what_it_needs_was_computed_or_read(tmp_path, asks):
+    model = Talker() if asks else TextEncoder()
+    task = Captions(replace(INFO, model=AudioLanguageModel) if asks else INFO, asks)
+    data, options = Ragged(66 if asks else 12), RunOptions(store=tmp_path, progress=False)
+
+    def stages():
+        (result,) = evaluate_models([model], data, [task], options)
+        return set(result.seconds)
+
+    assert stages() == {"embed", "score"}
+    assert stages() == {"read", "score"}
+    files = sorted(file for file in tmp_path.rglob("0000*-of-00002.*"))
+    assert len(files) == 2
+    files[0].unlink()
+    assert stages() == {"embed_rest", "score"}
+
+
 @pytest.mark.parametrize("stored", [True, False])
 def test_tasks_that_share_a_recipe_share_its_embeddings(tmp_path, stored):
     class Counting(TextEncoder):
