@@ -117,25 +117,32 @@ class HubRepository:
     @cached_property
     def revision(self) -> str:
         """The commit."""
-        return self.ask(lambda: Hub().head(self._repository, self._asked))
+        try:
+            # It tries again by itself.
+            return Hub().head(self._repository, self._asked)
+        except HubError as error:
+            raise DatasetError(str(error)) from error
 
     def path(self, name: str) -> Path | None:
         """Where a file is after it was downloaded; None where there is none of that name."""
         import huggingface_hub
 
+        revision = self.revision
+
         def downloaded() -> Path | None:
             try:
-                path = huggingface_hub.hf_hub_download(self.source, name, repo_type="dataset", revision=self.revision)
-            except huggingface_hub.errors.LocalEntryNotFoundError as error:
+                path = huggingface_hub.hf_hub_download(self.source, name, repo_type="dataset", revision=revision)
+            except huggingface_hub.errors.LocalEntryNotFoundError:
                 # Not "there is none" but "it cannot be asked": without it the same data would get another fingerprint.
-                raise DatasetError(
-                    f"{name} of {self.source} is not in the cache and the Hub cannot be reached"
-                ) from error
+                raise
             except huggingface_hub.errors.EntryNotFoundError:
                 return None
             return Path(path)
 
-        return self.ask(downloaded)
+        try:
+            return self.ask(downloaded)
+        except huggingface_hub.errors.LocalEntryNotFoundError as error:
+            raise DatasetError(f"{name} of {self.source} is not in the cache and the Hub cannot be reached") from error
 
     def names_of(self, files: list[str]) -> list[str]:
         """As `Folder.names_of`; `datasets` gives hf://datasets/ORG/NAME@COMMIT/PATH."""

@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 
 from huggingface_hub import HfApi
 
-from .errors import Action, HubError, explain, is_of_client, is_transient, retry_after, said, status_of
+from audio_compositionality.support.errors import AudioCompositionalityError
+
+from .errors import Action, explain, is_of_client, is_transient, retry_after, said, status_of
 
 WAITS = (1.0, 2.0, 4.0, 8.0)
 """Seconds before each further try, where the Hub does not ask for more; those of huggingface_hub's own retries."""
@@ -53,7 +55,8 @@ def pause_or_raise(error: BaseException, action: Action, number: int, api: HfApi
         HubError: another try would not help, or there were enough.
         BaseException: the error itself, where it is none of the clients'.
     """
-    if isinstance(error, HubError) or not is_of_client(error):
+    # An error of ours is final: what raised it has been tried as often as helps.
+    if isinstance(error, AudioCompositionalityError) or not is_of_client(error):
         raise error
     wait = WAITS[number] if number < len(WAITS) else None
     asked = retry_after(error)

@@ -156,6 +156,21 @@ def test_our_reader_says_what_is_wrong(
         _ = open_data(published).configuration("a_coat").rows
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/revision/main"), ("HEAD", "/resolve/.*/manifest.json"), ("GET", "/resolve/.*parquet")],
+    [("GET", "/revision/main"), ("HEAD", "/resolve/.*/manifest.json"), ("GET", "/resolve/.*parquet")],
+)
+def test_an_outage_is_told_once_and_tries_do_not_multiply(
+    hub: LoopbackHub, published: str, waits: list[float], caplog: pytest.LogCaptureFixture, method: str, path: str
+) -> None:
+    hub.faults.order(method, path, Drop(acts=False), times=None)
+    with pytest.raises(DatasetError, match="cannot be reached or broke the connection"):
+        _ = open_data(published).configuration("a_coat").rows
+    ours = [record for record in caplog.records if record.name.startswith("audio_compositionality")]
+    assert [record.getMessage().endswith("trying again a few times") for record in ours] == [True]
+
+
 def test_our_reader_reads_one_commit(hub: LoopbackHub, published: str, built: Path) -> None:
     # A push of other data between the shards and the manifest must not be taken for damage, nor mixed in.
     repository = hub.repositories["dataset", published]
