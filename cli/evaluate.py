@@ -8,6 +8,7 @@ from dataclasses import replace
 from . import arguments, several_processes
 from .announce import print_end, print_result
 from .command import GO_ON, Command
+from .imports import import_evaluate
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +34,8 @@ def run(options: argparse.Namespace) -> None:
     processes = arguments.processes_of_run()
     models = arguments.loaded_models(options.models, options, processes)
     how = replace(how, settings={**arguments.protocol_settings(options, data, tasks), **how.settings})
+    if processes.is_main:
+        import_evaluate()
     results = evaluate_models(models, data, tasks, how, on_result=print_result)
     if processes.is_main:
         print_end(results, options.out, how.store)

@@ -14,6 +14,7 @@ from audio_compositionality.support.errors import AudioCompositionalityError
 from . import arguments
 from .announce import print_end, print_result
 from .command import GO_ON, Command
+from .imports import import_evaluate
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
@@ -59,6 +60,8 @@ def run(options: argparse.Namespace) -> None:
     ]
     protocol = arguments.protocol_settings(options, data, tasks)
     how = replace(how, settings={**_quick_settings(data, tasks), **protocol, **how.settings})
+    if processes.is_main:
+        import_evaluate()
     results = evaluate_models(models, data, tasks, how, on_result=print_result)
     if processes.is_main:
         print_end(results, options.out, how.store)
