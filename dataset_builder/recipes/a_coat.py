@@ -152,7 +152,7 @@ class _Quadruples:
 
     def render(self, settings: QuadrupleSettings) -> RenderedQuadruples:
         """Draw the rows; nothing is written."""
-        return RenderedQuadruples(settings)
+        return RenderedQuadruples.of(settings)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row without the sources of A, C and T."""

@@ -152,7 +152,7 @@ class _SplitScenes:
 
     def render(self, settings: SplitSceneSettings) -> RenderedScenes:
         """Draw the rows; nothing is written."""
-        return RenderedScenes(settings)
+        return RenderedScenes.of(settings)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row without the sources of its scene."""

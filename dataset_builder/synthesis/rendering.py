@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from weakref import WeakValueDictionary
 
 from .settings import SceneSettings
 
@@ -15,6 +16,14 @@ Settings = TypeVar("Settings", bound=SceneSettings)
 
 class SceneRendering(Generic[Settings]):
     """A rendering of scenes; a subclass adds rows and clips, see `Rendering`."""
+
+    _renderings: ClassVar[WeakValueDictionary[Any, Any]] = WeakValueDictionary()
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The rendering of some settings; equal settings share it while anybody has it, so that they are drawn once."""
+        rendering: Self = cls._renderings.setdefault((cls, settings), cls(settings))
+        return rendering
 
     def __init__(self, settings: Settings) -> None:
         """Nothing is drawn before it is asked for."""

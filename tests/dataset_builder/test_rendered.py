@@ -93,3 +93,10 @@ def test_a_wrong_preset_of_some_recipes_offers_those_that_they_have(monkeypatch)
     for recipes, valid in ((None, "mini, full, tiny"), (["a_coat"], "mini, full"), (["a_coat", "a_tre"], "mini")):
         with pytest.raises(InputError, match=f"unknown preset 'huge'; Valid: {valid}$"):
             rendered_preset("huge", recipes=recipes)
+
+
+def test_data_of_equal_settings_share_their_rows_while_anybody_has_them():
+    first, again = (rendered_preset("mini").configuration("a_tre") for _ in range(2))
+    assert first.rows is again.rows
+    other = rendered_preset("mini", seed=1).configuration("a_tre")
+    assert other.rows is not first.rows
