@@ -144,7 +144,7 @@ def skipped_table(comparisons: Sequence[Comparison]) -> Table | None:
         return None
     columns = tuple(Column(name, numeric=False) for name in ("model", "task", "clip", "reason"))
     rows = tuple(
-        Row((Cell(label), Cell(title), Cell(clip.id), Cell(clip.reason)))
+        Row((Cell(label), Cell(title), Cell(clip.id), Cell(shortened(clip.reason, LONGEST_TEXT))))
         for title, label, clip in skipped[:MOST_SKIPPED]
     )
     more = f", the first {MOST_SKIPPED} of {len(skipped):,}" if len(skipped) > MOST_SKIPPED else ""
