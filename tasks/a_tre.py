@@ -55,7 +55,7 @@ class ATre:
             "Most of a raw score is what all embeddings share: a constant added to all of them brings it as near to 1 "
             "as one likes. Compare each encoder with its constant, and rank by the centred score, which loudness alone "
             "raises too: top-1 shows that. An untrained network "
-            "and log-mel statistics stand beside every encoder."
+            "and log-mel-statistics stand beside every encoder."
         ),
         citation=_METRIC.citation,
         protocols={"paper": {"layer": POST_NORM}},

@@ -407,7 +407,7 @@ MEASURES = {
         "linear": 1.0,
         "outside": (
             "Adjusted scores of single quadruples, and so the ends of intervals, can lie above 1, where a quadruple's "
-            "own null is below the mean null that all are divided by; the mean over all cannot."
+            "own null is below the mean: all are divided by 1 − the mean null. The mean over all cannot."
         ),
     },
     "centred": {
