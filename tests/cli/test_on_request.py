@@ -70,3 +70,20 @@ def test_tasks_says_which_are_scored_by_default(toy_on_request, run, capsys):
     assert "Octave-Similarity" in printed
     assert "on request" in printed
     assert "by default" in printed
+
+
+def test_the_card_of_results_says_that_it_is_on_request(toy_on_request):
+    from audio_compositionality.push_scripts.spaces import results_card
+
+    lines = [line for line in results_card("lab").splitlines() if line.startswith("- **")]
+    assert lines[-1] == f"- **Octave-Similarity** (`toy_pairs`, on request): {toy_on_request.info.question}"
+    assert not any("on request" in line for line in lines if "a_coat" in line or "a_tre" in line)
+
+
+def test_the_board_begins_with_a_task_that_is_scored_by_default(toy_on_request):
+    from audio_compositionality.leaderboard.tabs import task_choices
+    from audio_compositionality.tasks.registry import list_tasks
+
+    choices = task_choices([task.info for task in list_tasks()])
+    assert choices[0][1] == "a_coat"
+    assert choices[-1][1] == "toy_pairs"

@@ -180,8 +180,8 @@ def write_table(self, *arguments):
 
 pq.ParquetWriter.write_table = write_table
 data = rendered_preset(
-    "mini", num_classes=3, voices=default_voices()[:3], quadruple_candidates=500, scene_candidates=2_000,
-    quadruples=2, train_scenes=20, validation_scenes=2, test_scenes=2,
+    "mini", recipes=["a_coat", "a_tre"], num_classes=3, voices=default_voices()[:3], quadruple_candidates=500,
+    scene_candidates=2_000, quadruples=2, train_scenes=20, validation_scenes=2, test_scenes=2,
 )
 build_dataset(data, folder, progress=False)
 """
