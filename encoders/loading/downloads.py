@@ -108,15 +108,20 @@ def download_from_hub(repository: str, name: str, revision: str | None = None) -
         Exception: whatever the client raises otherwise.
     """
     from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
-    if not constants.HF_HUB_OFFLINE:
+    if constants.HF_HUB_OFFLINE:
         try:
-            check_reachable(constants.ENDPOINT)
-        except ModelError as error:
-            cached = try_to_load_from_cache(repository, name, revision=revision)
-            if not isinstance(cached, str):
-                raise HubUnreachableError(str(error)) from error
-            return Path(cached)
+            return Path(hf_hub_download(repository, name, revision=revision))
+        except LocalEntryNotFoundError as error:
+            raise HubUnreachableError(f"HF_HUB_OFFLINE is set, and the cache does not have {name}") from error
+    try:
+        check_reachable(constants.ENDPOINT)
+    except ModelError as error:
+        cached = try_to_load_from_cache(repository, name, revision=revision)
+        if not isinstance(cached, str):
+            raise HubUnreachableError(str(error)) from error
+        return Path(cached)
     return Path(hf_hub_download(repository, name, revision=revision))
 
 

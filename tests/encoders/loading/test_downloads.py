@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.downloads import WeightsFile, check_reachable
@@ -40,6 +41,17 @@ def test_a_name_says_what_to_pass(no_network: list[str]) -> None:
         WeightsFile("weights.pt", "org/name", 1).fetch("model")
     assert no_network
     assert "example.org" in no_network
+
+
+def test_a_client_that_is_told_to_be_offline_says_so(no_network: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(*_: object, **__: object) -> None:
+        raise LocalEntryNotFoundError("An error happened while trying to locate the file")
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", absent)
+    with pytest.raises(ModelError, match=r"HF_HUB_OFFLINE is set, and the cache does not.*whisper-base=FOLDER"):
+        load_model("whisper-base")
+    assert not no_network
 
 
 def test_a_proxy_is_left_to_the_client(no_network: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
