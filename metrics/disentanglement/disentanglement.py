@@ -1,0 +1,1678 @@
+"""Disentanglement of factors in embeddings: is one factor read as well where another takes values never met before?
+
+Literature counts how many single dimensions answer to a factor. That depends on the basis, which means nothing for most
+encoders: an embedding that is rotated holds the same, but scores otherwise. So the score here is about use. For each
+ordered pair of factors a probe of the first is trained where the second has a random half of its levels, and tested
+where it has the other half. Beside it stand: the same probe tested on the levels that it has met, how far the probe of
+the first factor is moved by the second, the angles between the directions of both, shares of variance, and, on
+request, DCI, MIG, SAP, modularity and explicitness, each also after a random rotation and after PCA. With changed
+copies of the clips it measures instead what a transform does to the probes (arXiv 2505.06224, section III). All in
+float64.
+
+>>> rng = np.random.default_rng(0)
+>>> pitch, rate, loudness = (grid.ravel() for grid in np.meshgrid(*[np.arange(4.0)] * 3))
+>>> factors = {"pitch": pitch, "rate": rate, "loudness": loudness}
+>>> axes = np.linalg.qr(rng.normal(size=(16, 3)))[0].T
+>>> separate = np.column_stack([pitch, rate, loudness]) @ axes
+>>> result = disentanglement(separate, factors)
+>>> round(result["unseen"], 3), round(result["leak"], 3), round(result["overlap"], 3), round(result["main"], 3)
+(1.0, 0.0, 0.0, 1.0)
+>>> products = np.column_stack([pitch, rate, loudness, 1 + 0 * pitch]) @ rng.normal(size=(4, 16))
+>>> entangled = disentanglement(products**2, factors)
+>>> entangled["seen_r2"] > 0.99 > 0.9 > entangled["unseen_r2"]
+True
+"""
+
+import difflib
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FOLDS = 5
+"""Into which blocks are dealt where folds are not given."""
+
+FEWEST_BLOCKS = 5
+"""With fewer, means over blocks say little of others."""
+
+HALVES = 5
+"""Random halves of a factor's levels that a probe is trained on, the other half being what it has not met."""
+
+LEVELS = 16
+"""A factor with more different numbers is cut into BINS of equally many rows."""
+
+BINS = 8
+
+LEFT_OUT = 8
+"""Parts into which levels are put, at most, to be left out one after the other when a penalty is chosen."""
+
+DIRECTIONS = 3
+"""Of the main effects of a factor, the strongest first, whose angles `overlap` takes."""
+
+HISTOGRAM = 20
+"""Bins of a dimension for mutual information (Chen et al. 2018, as disentanglement_lib has it)."""
+
+LASSO_PENALTIES = np.logspace(0, -3, 20)
+"""In shares of the least penalty that leaves no dimension; validation chooses (Eastwood and Williams 2018)."""
+
+SMALLEST = 1e-11
+"""Added to importances before their entropy, as disentanglement_lib does."""
+
+_LARGEST = 1e150  # beyond this a float64 norm overflows
+_UNBOUNDED = 1e15  # what stands for "no bound" in ranges
+
+_DESCRIPTION = """\
+Disentanglement measures whether a factor is read from embeddings as well where another factor takes values that the
+probe has not met: the mean correlation (classes: accuracy above chance) over ordered pairs of factors. It is reported
+with controls: the same on levels that were met, what one factor moves in the probe of another, angles between their
+directions, shares of variance, and on request the scores of the literature, which depend on the basis.
+"""
+
+_CITATION = """\
+@misc{representation_evaluation_2025,
+  author = {Plachouras, Christos and Guinot, Julien and Fazekas, George and Quinton, Elio and Benetos, Emmanouil
+            and Pauwels, Johan},
+  title = {Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks},
+  year = {2025},
+  eprint = {2505.06224},
+  archivePrefix = {arXiv},
+  note = {IJCNN 2025}
+}
+"""
+
+_INPUTS = """
+Args:
+    embeddings: [n, dim], one row for each clip.
+    factors: labels by the factor's name, n numbers or n strings (classes) each; or n dictionaries, of each clip its
+        label by the factor's name.
+    folds, blocks, base, parameters, probes, scaled, literature, seed, return_scores: see `disentanglement` in the module.
+Returns:
+    a dictionary, described at `disentanglement` in the module: unseen, seen, unseen_r2, seen_r2, spread, leak, overlap,
+    overlap_chance, main, pairs_share, rest, shift_before, shift_after, shift, shift_quarter_1 to shift_quarter_4, n, and
+    the scores of the literature.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("disentanglement")
+    >>> factors = [{"pitch": x, "rate": y} for x in range(4) for y in range(4)]
+    >>> z = [[float(clip["pitch"]), float(clip["rate"])] for clip in factors]
+    >>> result = metric.compute(embeddings=z, factors=factors)
+    >>> round(result["unseen"], 6), round(result["overlap"], 6), result["n"]
+    (1.0, 0.0, 16)
+"""
+
+
+def disentanglement(
+    embeddings: ArrayLike,
+    factors: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    folds: Sequence[int] | None = None,
+    blocks: Sequence[Any] | None = None,
+    *,
+    base: ArrayLike | None = None,
+    parameters: Any = None,
+    probes: Sequence[str] = ("ridge", "kernel"),
+    scaled: bool = True,
+    literature: bool = False,
+    seed: int = 0,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how separately the factors of n clips stand in their embeddings.
+
+    - `embeddings` [n, dim]. `factors`: of each factor n labels, numbers or strings (which are classes), by its name; or
+      n mappings, a clip's labels by the names. Levels are the different labels; a factor with more than 16 different
+      numbers is cut into 8 levels of equally many clips. Best are crossed factors: each combination of levels.
+    - `blocks` [n], strings or integers: what belongs together and is never both trained on and tested; without them
+      the combinations of levels (with `base`: the originals, in their order). `folds` [n], integers, 3 or more different
+      ones: of whole blocks; without them blocks are dealt to 5 folds by `seed`, whatever the order of rows.
+    - `probes`: some of ridge, kernel, slp, mlp (see `PROBES`); the one that validates best is taken each time. slp and
+      mlp are trained from 3 random states, whose scores are averaged; with `scaled` false they get raw features and
+      targets as in the paper. `seed`: of halves, folds, random states and rotation.
+    - `base` [n], integers: of a changed copy the row of its original, of an original −1. Then what is measured is the
+      change (`shift…`), and nothing else. Labels of copies are those *after* the change. `parameters` [n], numbers: how
+      strongly copies were changed (None or NaN for originals), for the quarters.
+    - `literature`: also compute the scores of the literature; slow.
+
+    Results; each is a mean over ordered pairs of factors (F1, F2), or over factors, and None where it is not asked:
+
+    - `unseen`: the probe of F1 is trained on the clips whose F2 has one of a random half of its levels, and tested on
+      the others: correlation r of answer and label, of classes (accuracy − chance)/(1 − chance), chance being the share
+      of the largest class trained on; mean over 5 halves, drawn in pairs that change places, so that each level is
+      tested. The penalty is that which is best when one seen level after the other is left out (where one alone
+      is seen: one fold after the other). `unseen_r2`: R² against the training mean, of factors of numbers;
+    - `seen`, `seen_r2`: the same with tests of the seen half by cross-validation: fold k is tested, the penalty chosen
+      on fold k + 1, the probe trained on all folds but k. Answers of different folds are compared after the mean that
+      each was trained on is taken away;
+    - `spread`: standard deviation of `unseen` over random states; None for ridge and kernel, which have none;
+    - `leak` = E(f(z′) − f(z))² over clips that differ in F2 alone, relative to those that differ in F1 alone, f being the
+      probe of F1 trained on all levels; only clips of one fold, neither trained on. 0 is best, 1 says that F2 moves the
+      answer as much as F1. None where no two clips differ in one factor alone;
+    - `overlap`: mean squared cosine of the principal angles between the first 3 directions of the main effects of F1
+      and F2 (of an additive model fitted to both together); `overlap_chance`: that of random directions, 3/dim;
+    - `main`, `pairs_share`, `rest`: shares of variance of the main effects of all factors, of interactions of two, and of
+      all else; only for crossed factors with equally many clips of each combination, else None;
+    - `shift_before`, `shift_after`: R² (classes: accuracy above chance) of originals and of their copies under probes
+      trained on originals of other folds; `shift`: RMSE of copies less that of originals (arXiv 2505.06224, section III),
+      in units of the labels' standard deviation; of classes the difference of error rates. `shift_quarter_1` …: the
+      same of the copies in each quarter of the order of parameters. Means over factors, originals counting the same;
+    - `n`: number of clips; with `base` of originals;
+    - with `literature`: `dci_disentanglement`, `dci_completeness`, `dci_informativeness` (Eastwood and Williams 2018, by
+      lasso, of standardised dimensions; R² or accuracy above chance of the last on held-out clips), `mig` (Chen et al.
+      2018, 20-bin histograms), `sap` (Kumar et al. 2018), `modularity` and `explicitness` (Ridgeway and Mozer 2018; mean
+      area under the ROC curve, chance ½), defined as in disentanglement_lib; `…_rotated` after a random rotation,
+      `…_pca` on principal components;
+    - with return_scores: `scores` [n], the clips' linearised contributions to `unseen`, of which it is exactly the mean
+      (by the influence function of r: r + z_x z_y − r (z_x² + z_y²)/2); `by_pair`, a list of dictionaries of the numbers of
+      each pair with `factor` and `over`. With `base`: `scores_shift_before` and `scores_shift_after`, one for each original
+      in the order of rows, and `by_pair` with `over` "copies". Each is None where it does not apply.
+
+    Embeddings that are all the same score 0. With ridge and kernel the numbers, but for the literature's, depend on
+    neither unit nor origin nor rotation of the embeddings.
+
+    Raises ValueError when embeddings are not finite [n, dim]; a factor has other than n labels, of one kind and two
+    levels; there are fewer than 2 factors (1 with `base`) or 5 blocks; a block lies in two folds; a class is in one fold
+    only, or never seen with the levels that a probe is trained on; `base` names no original; a probe is unknown.
+    """
+    z = _matrix("embeddings", embeddings)
+    table = _factors(factors, len(z))
+    options: dict[str, Any] = {"probes": _probe_names(probes), "scaled": scaled, "seed": seed}
+    if base is not None:
+        if literature:
+            raise ValueError("literature is of clips without base: give the originals alone.")
+        result = _shift_numbers(z, table, base, parameters, folds, blocks, options)
+    else:
+        if parameters is not None:
+            raise ValueError("parameters are given without base, which says of which clip each copy is one.")
+        if len(table) < 2:
+            raise ValueError(f"factors must be 2 or more without base; there is {table[0].name!r} alone.")
+        fold = _fold_codes(folds, *_block_codes(_combinations(table) if blocks is None else blocks, len(z)), seed)
+        data = _Data(_standardised(z), z, fold, **options)
+        result = _pair_numbers(data, table)
+        if literature:
+            result |= _literature(z, table, fold, seed)
+    lists = ("scores", "scores_shift_before", "scores_shift_after", "by_pair")
+    names = [*MEASURES, *(lists if return_scores else ())]
+    return {name: result.get(name) for name in names}
+
+
+class Disentanglement(evaluate.Metric):  # type: ignore[misc]
+    """Disentanglement as a metric of the `evaluate` library; `disentanglement` in this module does the work."""
+
+    def _info(self) -> Any:
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=datasets.Features(
+                {"embeddings": datasets.Sequence(datasets.Value("float64")), "factors": datasets.Json()}
+            ),
+            homepage="https://arxiv.org/abs/2505.06224",
+            reference_urls=["https://arxiv.org/abs/2505.06224"],
+        )
+
+    def compute(self, **inputs: Any) -> dict[str, Any] | None:
+        """Score the data given here, or those collected by `add` and `add_batch`, whose factors are dictionaries."""
+        needed = ("embeddings", "factors")
+        given = [name for name in needed if inputs.get(name) is not None]
+        if given and len(given) < len(needed):
+            missing = ", ".join(name for name in needed if name not in given)
+            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs both.")
+        if given and self.writer is None and self.num_process == 1:
+            # Nothing was collected before, so the detour through an Arrow file would only cost time.
+            return disentanglement(**inputs)
+        result: dict[str, Any] | None = super().compute(**inputs)
+        return result
+
+    def _compute(self, **inputs: Any) -> dict[str, Any]:
+        return disentanglement(**inputs)
+
+
+# ----- what is given
+
+
+def _matrix(name: str, x: Any) -> Floats:
+    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
+        x = x.detach().cpu().double()
+    try:
+        raw = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
+    if raw.dtype.kind not in "fiu" and raw.size:
+        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
+    if raw.ndim != 2 or 0 in raw.shape:
+        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
+    array = raw.astype(np.float64, copy=False)
+    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
+        bad = ~(np.abs(array) <= _LARGEST)
+        rows = np.flatnonzero(bad.any(axis=1))
+        value = array[rows[0]][bad[rows[0]]][0]
+        raise ValueError(
+            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
+            f"the first is row {rows[0]} with {value}."
+        )
+    return array
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """A factor of n clips.
+
+    Attributes:
+        name: of the factor.
+        levels: names of its levels in order, for messages.
+        codes: the level of each clip, [n].
+        targets: what a probe is to answer, [n, 1] numbers or [n, levels], 1 at the class and else 0.
+        classes: whether it is the latter.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    codes: Ints
+    targets: Floats
+    classes: bool
+
+    def at(self, rows: Ints) -> "_Factor":
+        """The factor of some of the clips."""
+        return replace(self, codes=self.codes[rows], targets=self.targets[rows])
+
+
+def _factors(factors: Any, n: int) -> list[_Factor]:
+    """The factors, from labels by name or from a mapping for each clip, or ValueError."""
+    if isinstance(factors, Mapping):
+        columns = {str(name): labels for name, labels in factors.items()}
+    else:
+        clips = _entries("factors", factors, n)
+        columns = {}
+        for row, clip in enumerate(clips):
+            names = [str(name) for name in clip] if isinstance(clip, Mapping) else []
+            if not names or (row and set(names) != set(columns)):
+                raise ValueError(
+                    f"factors must be labels by the factor's name, or such a mapping for each clip, all with the same "
+                    f"names; row {row} is {clip!r:.80}."
+                )
+            for name, label in clip.items():
+                columns.setdefault(str(name), []).append(label)
+    if not columns:
+        raise ValueError("factors are empty; give the labels of the clips by the factor's name.")
+    return [_factor(name, labels, n) for name, labels in columns.items()]
+
+
+def _factor(name: str, labels: Any, n: int) -> _Factor:
+    """A factor from its labels, or ValueError."""
+    column = _column(f"factor {name!r}", labels, n)
+    _check_varied(f"factor {name!r}", column)
+    levels, codes = np.unique(column, return_inverse=True)
+    if column.dtype.kind == "U":
+        return _Factor(name, tuple(levels.tolist()), codes, np.eye(len(levels))[codes], True)
+    if len(levels) > LEVELS:
+        edges = np.unique(np.quantile(column, np.arange(1, BINS) / BINS, method="higher"))
+        codes = np.unique(np.searchsorted(edges, column, "right"), return_inverse=True)[1]
+        levels = np.array([column[codes == code].min() for code in range(int(codes.max()) + 1)])
+    return _Factor(name, tuple(f"{level:g}" for level in levels), codes, column[:, None], False)
+
+
+def _entries(name: str, x: Any, n: int) -> list[Any]:
+    """The n entries of an array, a tensor or a sequence, or ValueError."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+    values = x.tolist() if hasattr(x, "tolist") else list(x)
+    count = len(values) if isinstance(values, list) else 0
+    if count != n:
+        raise ValueError(f"{name} must have one entry for each of the {n} embeddings; got {count}.")
+    return values
+
+
+def _column(name: str, x: Any, n: int) -> NDArray[Any]:
+    """The entries as texts [n] where all are strings, as float64 [n] where all are finite numbers, or ValueError."""
+    values = _entries(name, x, n)
+    texts = [isinstance(value, str) for value in values]
+    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
+    if all(texts):
+        return np.array(values, dtype=str)
+    if not all(numbers):
+        row = numbers.index(False) if not any(texts) else texts.index(not texts[0])
+        raise ValueError(f"{name} must be all numbers or all strings; row {row} has {values[row]!r}.")
+    array = np.array(values, dtype=np.float64)
+    bad = np.flatnonzero(~(np.abs(array) <= _LARGEST))
+    if len(bad):
+        raise ValueError(f"{name} must be finite; row {bad[0]} has {array[bad[0]]}.")
+    return array
+
+
+def _codes(name: str, x: Any, n: int) -> tuple[Ints, list[Any]]:
+    """Of strings or integers [n] their numbers in the order of the different ones, and these."""
+    column = _column(name, x, n)
+    if column.dtype.kind != "U":
+        broken = np.flatnonzero(column != np.round(column))
+        if len(broken):
+            raise ValueError(f"{name} must be strings or integers; row {broken[0]} has {column[broken[0]]:g}.")
+        column = column.astype(np.int64)
+    values, codes = np.unique(column, return_inverse=True)
+    return codes.astype(np.int64), values.tolist()
+
+
+def _block_codes(x: Any, n: int) -> tuple[Ints, list[Any]]:
+    block, names = _codes("blocks", x, n)
+    if len(names) < FEWEST_BLOCKS:
+        raise ValueError(f"blocks has {len(names)} different values, {names}; at least {FEWEST_BLOCKS} are needed.")
+    return block, names
+
+
+def _check_within(kind: str, names: Sequence[Any], code: Ints, wholes: str, whole: Ints, values: Sequence[Any]) -> None:
+    """Raise ValueError when what has one code lies in two of the wholes."""
+    first = np.zeros(len(names), dtype=np.int64)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    strayed = np.flatnonzero(whole != whole[first[code]])
+    if len(strayed):
+        row, other = strayed[0], first[code[strayed[0]]]
+        raise ValueError(
+            f"{kind.capitalize()} {names[code[row]]!r} lies in two {wholes}: row {other} in {values[whole[other]]!r}, "
+            f"row {row} in {values[whole[row]]!r}; all rows of one {kind} must be in one."
+        )
+
+
+def _probe_names(probes: str | Sequence[str]) -> tuple[str, ...]:
+    """The probes in the order of PROBES, or ValueError."""
+    names = (probes,) if isinstance(probes, str) else tuple(probes)
+    for name in names:
+        if name not in PROBES:
+            raise ValueError(f"probes has {name!r}, not one of {PROBES}. Did you mean {_nearest(str(name), PROBES)!r}?")
+    if not names:
+        raise ValueError(f"probes must name one or more of {PROBES}; it is empty.")
+    return tuple(name for name in PROBES if name in names)
+
+
+def _nearest(word: str, choices: Sequence[str]) -> str:
+    return (difflib.get_close_matches(word, choices, n=1, cutoff=0.0) or list(choices))[0]
+
+
+def _check_varied(name: str, values: NDArray[Any]) -> None:
+    if (values == values[0]).all():
+        raise ValueError(f"{name} are all {values[0].item()!r}; there is nothing to predict unless they differ.")
+
+
+def _cells(codes: Sequence[Ints]) -> Ints:
+    """Number of each clip's combination of codes, in order of these."""
+    cells: Ints = np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(-1)
+    return cells
+
+
+def _combinations(factors: Sequence[_Factor]) -> Ints:
+    """Combination of levels of each clip, which stands for its block; ValueError where there are few."""
+    # By name, so that the order in which factors are given does not matter.
+    cells = _cells([factor.codes for factor in sorted(factors, key=lambda factor: factor.name)])
+    count = int(cells.max()) + 1
+    if count < FEWEST_BLOCKS:
+        raise ValueError(
+            f"There are {count} combinations of levels, which are the blocks where none are given; at least "
+            f"{FEWEST_BLOCKS} are needed."
+        )
+    return cells
+
+
+def _fold_codes(folds: Any, block: Ints, names: Sequence[Any], seed: int) -> Ints:
+    """The fold of each row, in which its block lies whole; blocks are dealt to FOLDS where folds are not given."""
+    if folds is None:
+        dealt = np.empty(len(names), dtype=np.int64)
+        dealt[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % FOLDS
+        codes: Ints = dealt[block]
+        return codes
+    fold, values = _codes("folds", folds, len(block))
+    if isinstance(values[0], str):
+        raise ValueError(f"folds must be integers; row 0 has {values[fold[0]]!r}.")
+    if len(values) < 3:
+        raise ValueError(
+            f"folds has {len(values)} different values, {values}; it needs 3, to train, validate and test."
+        )
+    _check_within("block", names, block, "folds", fold, values)
+    return fold
+
+
+def _relations(base: Any, n: int) -> tuple[Ints, Ints, Ints]:
+    """Rows of the originals and of the copies, and of each copy the place of its original among the originals."""
+    rows = np.asarray(base.detach().cpu() if hasattr(base, "detach") else base)
+    if rows.shape != (n,):
+        raise ValueError(f"base must have one entry for each of the {n} embeddings; got shape {rows.shape}.")
+    if rows.dtype.kind not in "fiu" or not np.array_equal(rows, np.round(rows)):
+        raise ValueError(f"base must hold row numbers, and −1 for originals; got an array of {rows.dtype}.")
+    rows = rows.astype(np.int64)
+    outside = np.flatnonzero((rows < -1) | (rows >= n))
+    if len(outside):
+        raise ValueError(f"base of row {outside[0]} is {rows[outside[0]]}; rows are 0 to {n - 1}, an original has −1.")
+    originals, copies = np.flatnonzero(rows == -1), np.flatnonzero(rows >= 0)
+    chained = copies[rows[rows[copies]] != -1]
+    if len(chained):
+        row, owner = chained[0], rows[chained[0]]
+        raise ValueError(f"base of row {row} is {owner}, no original: that row is a copy of row {rows[owner]} itself.")
+    without = np.setdiff1d(originals, rows)
+    if len(without):
+        raise ValueError(
+            f"base of row {without[0]} is −1, an original, but no row is a copy of it; {len(without)} of "
+            f"{len(originals)} originals are so. Leave them out, or give their copies."
+        )
+    return originals, copies, np.searchsorted(originals, rows[copies])
+
+
+def _copy_parameters(parameters: Any, copies: Ints, n: int) -> Floats:
+    """The parameters of the copies; those of originals may be None or NaN."""
+    try:
+        values = np.asarray(parameters, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"parameters must be numbers, one for each of the {n} embeddings: {error}.") from None
+    if values.shape != (n,):
+        raise ValueError(f"parameters must have one entry for each of the {n} embeddings; got shape {values.shape}.")
+    bad = copies[~np.isfinite(values[copies])]
+    if len(bad):
+        raise ValueError(f"parameters of copies must be finite; row {bad[0]} has {values[bad[0]]}.")
+    values = values[copies]
+    if np.ptp(values) == 0:
+        raise ValueError(
+            f"All parameters are {values[0]:g}; they must differ. Leave them out where a change has no parameter."
+        )
+    return values
+
+
+def _quarters(values: Floats) -> Ints:
+    """Quarter of each value in their order, 0 to 3; equal values stay together."""
+    ordered = np.sort(values)
+    middle = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
+    quarters: Ints = np.minimum(4 * middle / len(values), 3).astype(np.int64)
+    return quarters
+
+
+def _owner_means(values: Floats, owners: Ints) -> Floats:
+    """Of each original the mean over its copies."""
+    means: Floats = np.bincount(owners, values) / np.bincount(owners)
+    return means
+
+
+# ----- probes: the same lines stand in each metric that uses them, since metrics cannot import each other
+
+PROBES = ("ridge", "kernel", "slp", "mlp")
+"""`ridge` and `kernel` are closed forms; `slp`, one linear layer, and `mlp` are the probes of arXiv 2505.06224."""
+
+PENALTIES = np.logspace(-2, 6, 17)
+"""Of ridge, of which validation chooses one; features have a mean variance of 1."""
+
+KERNEL_PENALTIES = np.logspace(-6, 1, 15)
+KERNEL_WIDTHS = (4.0, 1.0, 0.25)
+"""Squared widths of the Gaussian kernel, in median squared distances of training rows."""
+
+LANDMARKS = 512
+"""Training rows that span the functions of the kernel probe (Nyström's method): with no more rows than that it is
+kernel ridge regression itself, with more its cost stays linear in them."""
+
+HIDDEN = (512, 256)
+EPOCHS, PATIENT_EPOCHS, BATCH_ROWS, LEARNING_RATE, DECAY = 100, 10, 32, 1e-3, 1e-3
+STATES = 3
+"""Layers of the MLP, and how `slp` and `mlp` are trained: Adam, early stop by validation, means of three random states
+(arXiv 2505.06224, section IV; its code for epochs and patience)."""
+
+ROUNDING = 1e-9
+"""Features that differ by less than this times the largest of them are equal: float32 resolves 6e-8."""
+
+
+def _standardised(z: Floats) -> Floats:
+    """Embeddings [n, dim] centred, and divided by the root of their mean variance; zeros where all are equal.
+
+    No score of a closed form depends on it: it keeps a large mean from costing digits, and rounding from passing for
+    what an encoder that always answers the same knows.
+    """
+    centred = z - z.mean(axis=0)
+    if np.abs(centred).max() <= ROUNDING * np.abs(z).max():
+        return np.zeros_like(z)
+    standardised: Floats = centred / np.sqrt(centred.var(axis=0).mean())
+    return standardised
+
+
+class _Ridge:
+    """Ridge regression of y [n, targets] on x [n, dim] for all penalties, from one eigendecomposition.
+
+    Features are centred, and divided by one number, the root of their mean variance over `dim` dimensions (0: they are
+    not divided): so the fit depends on neither their unit nor their basis.
+    """
+
+    def __init__(self, x: Floats, y: Floats, penalties: Floats, dim: int) -> None:
+        self.penalties = penalties
+        self._mean, self._offset = x.mean(axis=0), y.mean(axis=0)
+        centred = x - self._mean
+        self._scale = float(np.sqrt(centred.var(axis=0).sum() / dim)) if dim else 1.0
+        if self._scale <= ROUNDING * np.abs(x).max():
+            centred, self._scale = np.zeros_like(x), 1.0
+        centred /= self._scale
+        if len(x) < x.shape[1]:
+            # Eigenvectors of the rows stand for those of the columns times the root of their value.
+            values, vectors = np.linalg.eigh(centred @ centred.T)
+            self._basis = centred.T @ vectors
+            self._coefficients = vectors.T @ (y - self._offset)
+        else:
+            values, self._basis = np.linalg.eigh(centred.T @ centred)
+            self._coefficients = self._basis.T @ (centred.T @ (y - self._offset))
+        self._divisors = np.clip(values, 0.0, None)
+
+    def predict(self, x: Floats, penalties: Floats) -> Floats:
+        """Predictions [m, targets] with a penalty for each target."""
+        weights: Floats = self._coefficients / (self._divisors[:, None] + penalties)
+        predictions: Floats = self._projected(x) @ weights + self._offset
+        return predictions
+
+    def losses(self, x: Floats, y: Floats, groups: Sequence[int]) -> Floats:
+        """Mean squared error on other rows, [penalties, groups], of groups of so many targets each."""
+        projected, residual = self._projected(x), y - self._offset
+        # |A D C − Y|² for each diagonal D, from products that do not depend on D.
+        gram, crossed = projected.T @ projected, projected.T @ residual
+        weights = 1 / (self._divisors + self.penalties[:, None])
+        losses = np.empty((len(self.penalties), len(groups)))
+        for group, end in enumerate(np.cumsum(groups)):
+            columns = slice(end - groups[group], end)
+            coefficients = self._coefficients[:, columns]
+            squares = ((weights @ (gram * (coefficients @ coefficients.T))) * weights).sum(axis=1)
+            products = weights @ (coefficients * crossed[:, columns]).sum(axis=1)
+            error = squares - 2 * products + float(np.square(residual[:, columns]).sum())
+            losses[:, group] = np.maximum(error, 0.0) / (len(y) * groups[group])
+        return losses
+
+    def _projected(self, x: Floats) -> Floats:
+        projected: Floats = ((x - self._mean) / self._scale) @ self._basis
+        return projected
+
+
+class _Kernel(_Ridge):
+    """The same on the functions of a Gaussian kernel that some training rows, the landmarks, span.
+
+    In place of features it takes squared distances from the landmarks [n, landmarks], which serve all widths.
+    """
+
+    def __init__(self, between: Floats, distances: Floats, y: Floats, width: float) -> None:
+        median = float(np.median(between[np.triu_indices(len(between), 1)])) if len(between) > 1 else 0.0
+        self._width = 2 * width * (median or 1.0)
+        kernel = np.exp(-between / self._width)
+        if len(distances) > len(between):
+            # Nyström's method is no exact one, so that the little that makes the kernel invertible does not matter.
+            self._map = np.linalg.inv(np.linalg.cholesky(kernel + 1e-8 * np.eye(len(kernel)))).T
+        else:
+            values, vectors = np.linalg.eigh(kernel)
+            large = values > 1e-10 * values[-1]
+            self._map = vectors[:, large] / np.sqrt(values[large])
+        super().__init__(self._features(distances), y, KERNEL_PENALTIES, 0)
+
+    def _features(self, distances: Floats) -> Floats:
+        features: Floats = np.exp(-distances / self._width) @ self._map
+        return features
+
+    def _projected(self, x: Floats) -> Floats:
+        return super()._projected(self._features(x))
+
+
+def _squared_distances(x: Floats, y: Floats) -> Floats:
+    distances: Floats = np.square(x).sum(axis=1)[:, None] + np.square(y).sum(axis=1) - 2 * x @ y.T
+    return np.maximum(distances, 0.0)
+
+
+Part = tuple[Floats, Floats]
+"""Features [n, dim] and targets [n, targets]."""
+
+
+def _probe(
+    name: str,
+    train: Part,
+    validation: Part,
+    x: Floats,
+    seed: int = 0,
+    scaled: bool = True,
+    groups: Sequence[int] = (),
+    dim: int = 0,
+) -> tuple[Floats, Floats]:
+    """Fit a probe; return its predictions for x, [m, targets], and its mean squared errors on the validation rows.
+
+    `groups` of so many targets each are fitted each for itself, with its own penalty, and have an error each,
+    [groups]; by default all targets are one group. `dim` is the number of dimensions of the features, where they stand
+    for more than they have. `seed` and `scaled` are of `slp` and `mlp`.
+    """
+    groups = groups or (train[1].shape[1],)
+    if name in ("slp", "mlp"):
+        return _trained(HIDDEN if name == "mlp" else (), train, validation, x, seed, scaled, groups)
+    if name == "ridge":
+        fits = [_Ridge(*train, PENALTIES, dim or train[0].shape[1])]
+    else:
+        landmarks = train[0][np.linspace(0, len(train[0]) - 1, min(len(train[0]), LANDMARKS)).astype(int)]
+        between, distances = _squared_distances(landmarks, landmarks), _squared_distances(train[0], landmarks)
+        fits = [_Kernel(between, distances, train[1], width) for width in KERNEL_WIDTHS]
+        validation = (_squared_distances(validation[0], landmarks), validation[1])
+        x = _squared_distances(x, landmarks)
+    losses = np.stack([fit.losses(*validation, groups) for fit in fits])
+    width, penalty = np.unravel_index(losses.reshape(-1, len(groups)).argmin(axis=0), losses.shape[:2])
+    penalties, widths = np.repeat(fits[0].penalties[penalty], groups), np.repeat(width, groups)
+    predictions = np.empty((len(x), len(widths)))
+    for place in np.unique(width):
+        predictions[:, widths == place] = fits[place].predict(x, penalties)[:, widths == place]
+    return predictions, losses.min(axis=(0, 1))
+
+
+def _trained(
+    hidden: Sequence[int], train: Part, validation: Part, x: Floats, seed: int, scaled: bool, groups: Sequence[int]
+) -> tuple[Floats, Floats]:
+    """The paper's probes by gradient descent on the squared error; with `scaled`, of features and targets scaled as
+    the features of `_Ridge` are. The weights of the epoch that validates best are copied: later ones cannot alter them.
+    """
+    if len(groups) > 1:
+        ends = np.cumsum(groups)[:-1]
+        parts = zip(np.split(train[1], ends, axis=1), np.split(validation[1], ends, axis=1), strict=True)
+        fits = [
+            _trained(hidden, (train[0], y), (validation[0], other), x, seed, scaled, (y.shape[1],))
+            for y, other in parts
+        ]
+        return np.hstack([fit[0] for fit in fits]), np.concatenate([fit[1] for fit in fits])
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    mean, offset = train[0].mean(axis=0), train[1].mean(axis=0)
+    scale = float(np.sqrt(train[0].var(axis=0).mean())) or 1.0
+    spread = float(np.sqrt(train[1].var(axis=0).mean())) or 1.0
+    if not scaled:
+        mean, offset, scale, spread = np.zeros_like(mean), np.zeros_like(offset), 1.0, 1.0
+    (inputs, targets), (held_inputs, held_targets) = (
+        (
+            torch.tensor((a - mean) / scale, dtype=torch.float32),
+            torch.tensor((b - offset) / spread, dtype=torch.float32),
+        )
+        for a, b in (train, validation)
+    )
+    widths = (inputs.shape[1], *hidden, targets.shape[1])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layers: list[torch.nn.Module] = []
+        for layer, width in enumerate(widths[1:]):
+            layers += [torch.nn.Linear(widths[layer], width), torch.nn.ReLU()]
+    network = torch.nn.Sequential(*layers[:-1])
+    adam = torch.optim.Adam(network.parameters(), LEARNING_RATE, weight_decay=DECAY)
+    best, waited = np.inf, 0
+    state: dict[str, Any] = {}
+    for _ in range(EPOCHS):
+        for rows in torch.split(torch.randperm(len(inputs), generator=generator), BATCH_ROWS):
+            adam.zero_grad()
+            torch.autograd.backward(torch.nn.functional.mse_loss(network(inputs[rows]), targets[rows]))
+            adam.step()
+        with torch.no_grad():
+            loss = float(torch.nn.functional.mse_loss(network(held_inputs), held_targets))
+        if loss < best:
+            best, waited = loss, 0
+            state = {name: value.clone() for name, value in network.state_dict().items()}
+        else:
+            waited += 1
+            if waited == PATIENT_EPOCHS:
+                break
+    if state:
+        network.load_state_dict(state)
+    with torch.no_grad():
+        predictions = network(torch.tensor((x - mean) / scale, dtype=torch.float32)).double().numpy()
+    return predictions * spread + offset, np.array([best * spread**2])
+
+
+# ----- end of the probes
+
+
+# ----- answers of probes
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Embeddings and how probes are fitted to them.
+
+    Attributes:
+        x: embeddings, standardised.
+        raw: embeddings as given, for `slp` and `mlp`.
+        folds: of each row.
+        probes, scaled, seed: as given.
+    """
+
+    x: Floats
+    raw: Floats
+    folds: Ints
+    probes: tuple[str, ...]
+    scaled: bool
+    seed: int
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """Probes with random states."""
+        return tuple(name for name in self.probes if name in ("slp", "mlp"))
+
+    @property
+    def states(self) -> int:
+        return STATES if self.trained else 1
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What probes say of a factor.
+
+    Attributes:
+        factor: of the rows that were asked.
+        deviations: answers less the mean that each probe was trained on, [states, rows, targets].
+        means: that mean, [rows, targets].
+    """
+
+    factor: _Factor
+    deviations: Floats
+    means: Floats
+
+    def errors(self) -> tuple[Floats, Floats]:
+        """Of the answers [states, rows], and of what always gives the same answer [rows], the errors.
+
+        They are squares, against the mean trained on; of classes 1 where the class is wrong, else 0, against the
+        class that is the commonest in training, which also stands for answers that say nothing.
+        """
+        truth = self.factor.targets
+        if not self.factor.classes:
+            return np.square(self.deviations + self.means - truth)[..., 0], np.square(self.means - truth)[:, 0]
+        commonest = self.means.argmax(axis=1)
+        silent = np.abs(self.deviations).max(axis=2) <= ROUNDING
+        classes = np.where(silent, commonest, (self.deviations + self.means).argmax(axis=2))
+        return (classes != self.factor.codes).astype(np.float64), (commonest != self.factor.codes).astype(np.float64)
+
+
+Closed = tuple[_Ridge, Ints | None]
+"""A probe in closed form, and the landmarks whose squared distances it takes, if it does not take embeddings."""
+
+
+def _closed_fits(data: _Data, train: Ints, targets: Floats, kinds: Sequence[int]) -> list[Closed]:
+    """Closed forms fitted to some rows: kind 0 is ridge, the others are kernels of KERNEL_WIDTHS."""
+    x, y, fits = data.x[train], targets[train], list[Closed]()
+    landmarks = train[np.linspace(0, len(train) - 1, min(len(train), LANDMARKS)).astype(int)]
+    if any(kinds):
+        between = _squared_distances(data.x[landmarks], data.x[landmarks])
+        distances = between if len(landmarks) == len(train) else _squared_distances(x, data.x[landmarks])
+    for kind in kinds:
+        if kind == 0:
+            fits.append((_Ridge(x, y, PENALTIES, x.shape[1]), None))
+        else:
+            fits.append((_Kernel(between, distances, y, KERNEL_WIDTHS[kind - 1]), landmarks))
+    return fits
+
+
+def _inputs(data: _Data, rows: Ints, fits: Sequence[Closed]) -> list[Floats]:
+    """What each of some closed forms, fitted to the same rows, takes for other rows."""
+    landmarks = next((landmarks for _, landmarks in fits if landmarks is not None), None)
+    distances = None if landmarks is None else _squared_distances(data.x[rows], data.x[landmarks])
+    return [data.x[rows] if landmarks is None or distances is None else distances for _, landmarks in fits]
+
+
+def _closed_answers(
+    data: _Data, targets: Floats, groups: Sequence[int], train: Ints, left_out: Sequence[Ints], test: Ints
+) -> tuple[Floats, Floats]:
+    """Of groups of targets the answers for some rows, less the mean trained on, [rows, targets], and errors, [groups].
+
+    Kind and penalty are those with the least mean squared error over the parts `left_out` of `train`, each after
+    training on the rest; then the probe is trained on all of `train`.
+    """
+    kinds = [0] * ("ridge" in data.probes) + [1, 2, 3] * ("kernel" in data.probes)
+    if not kinds:
+        return np.zeros((len(test), targets.shape[1])), np.full(len(groups), np.inf)
+    losses = np.full((len(kinds), max(len(PENALTIES), len(KERNEL_PENALTIES)), len(groups)), np.inf)
+    for number, part in enumerate(left_out):
+        fits = _closed_fits(data, np.setdiff1d(train, part), targets, kinds)
+        for loss, (fit, _), x in zip(losses, fits, _inputs(data, part, fits), strict=True):
+            error = fit.losses(x, targets[part], groups) * len(part)
+            loss[: len(error)] = error if number == 0 else loss[: len(error)] + error
+    least = losses.reshape(-1, len(groups)).argmin(axis=0)
+    kind, penalty = (np.repeat(places, groups) for places in np.unravel_index(least, losses.shape[:2]))
+    used = np.unique(kind)
+    fits = _closed_fits(data, train, targets, [kinds[place] for place in used])
+    answers = np.zeros((len(test), targets.shape[1]))
+    for place, (fit, _), x in zip(used, fits, _inputs(data, test, fits), strict=True):
+        columns = kind == place
+        # Those of the other columns, which are of another kind, are not used.
+        predictions = fit.predict(x, fit.penalties[np.where(columns, penalty, 0)])
+        answers[:, columns] = (predictions - targets[train].mean(axis=0))[:, columns]
+    return answers, losses.min(axis=(0, 1)) / sum(map(len, left_out))
+
+
+def _answers(
+    data: _Data, factors: Sequence[_Factor], train: Ints, left_out: Sequence[Ints], test: Ints, turn: int
+) -> list[Floats]:
+    """Of each factor the answers of the best probe for some rows, less the mean trained on: [states, rows, targets].
+
+    `slp` and `mlp`, which cost a thousand times as much as closed forms, are trained once, on what part number `turn`
+    of `left_out` leaves of `train`.
+    """
+    targets, groups = np.hstack([factor.targets for factor in factors]), [factor.targets.shape[1] for factor in factors]
+    closed, errors = _closed_answers(data, targets, groups, train, left_out, test)
+    answers = []
+    for factor, columns, error in zip(factors, np.split(closed, np.cumsum(groups)[:-1], axis=1), errors, strict=True):
+        least, best = error, np.broadcast_to(columns, (data.states, *columns.shape))
+        for name in data.trained:
+            values, loss = _trained_answers(data, name, factor, train, left_out[turn % len(left_out)], test)
+            if loss < least:
+                least, best = loss, values
+        answers.append(best)
+    return answers
+
+
+def _trained_answers(
+    data: _Data, name: str, factor: _Factor, train: Ints, part: Ints, test: Ints
+) -> tuple[Floats, float]:
+    """Of `slp` or `mlp` the answers less the mean trained on, [states, rows, targets], and the mean validation error."""
+    rest = np.setdiff1d(train, part)
+    fits = [
+        _probe(
+            name,
+            (data.raw[rest], factor.targets[rest]),
+            (data.raw[part], factor.targets[part]),
+            data.raw[test],
+            data.seed + state,
+            data.scaled,
+        )
+        for state in range(STATES)
+    ]
+    answers = np.stack([values for values, _ in fits]) - factor.targets[train].mean(axis=0)
+    return answers, float(np.mean([loss[0] for _, loss in fits]))
+
+
+def _across_folds(
+    data: _Data, factors: Sequence[_Factor], trained: Ints, asked: Ints, turn: int = 0
+) -> list[_Answers] | None:
+    """Answers for the rows `asked`, each by a probe trained on rows of `trained` in other folds than the row's; None where
+    there are fewer than 3 folds."""
+    names = np.unique(data.folds[trained])
+    if len(names) < 3:
+        return None
+    deviations = [np.zeros((data.states, len(asked), factor.targets.shape[1])) for factor in factors]
+    means = [np.zeros((len(asked), factor.targets.shape[1])) for factor in factors]
+    for place, name in enumerate(names):
+        train = trained[data.folds[trained] != name]
+        held = trained[data.folds[trained] == names[(place + 1) % len(names)]]
+        rows = np.flatnonzero(data.folds[asked] == name)
+        for number, answers in enumerate(_answers(data, factors, train, [held], asked[rows], turn)):
+            deviations[number][:, rows] = answers
+            means[number][rows] = factors[number].targets[train].mean(axis=0)
+    return [_Answers(*parts) for parts in zip([factor.at(asked) for factor in factors], deviations, means, strict=True)]
+
+
+def _tested_score(answers: _Answers) -> tuple[Floats, Floats]:
+    """The correlation, or accuracy above chance, of each random state, and each row's contribution to their mean."""
+    if answers.factor.classes:
+        wrong, room = answers.errors()
+        ratios, contributions = _linearised(wrong, np.broadcast_to(room, wrong.shape))
+        return 1 - ratios, 1 - contributions
+    x, y = answers.deviations[..., 0], (answers.factor.targets - answers.means)[:, 0]
+    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean()
+    sizes, size = np.sqrt(np.square(x).mean(axis=1, keepdims=True)), float(np.sqrt(np.square(y).mean()))
+    flat = sizes <= ROUNDING * size
+    u, v = np.where(flat, 0.0, x / np.where(flat, 1.0, sizes)), y / (size or 1.0)
+    r = np.clip((u * v).mean(axis=1, keepdims=True), -1.0, 1.0)
+    contributions = r + u * v - r * (np.square(u) + np.square(v)) / 2
+    return r[:, 0], contributions.mean(axis=0)
+
+
+def _linearised(numerators: Floats, denominators: Floats) -> tuple[Floats, Floats]:
+    """Ratios of sums along rows [states], and contributions [rows] whose mean is the mean of the ratios."""
+    means = denominators.mean(axis=1)
+    if not means.all():
+        return np.ones(len(means)), np.ones(numerators.shape[1])
+    ratios = numerators.mean(axis=1) / means
+    contributions = ratios[:, None] + (numerators - ratios[:, None] * denominators) / means[:, None]
+    return ratios, contributions.mean(axis=0)
+
+
+def _r2(answers: Sequence[_Answers]) -> float | None:
+    """R² over the rows of all; None of classes."""
+    if not answers or answers[0].factor.classes:
+        return None
+    sums = np.sum(
+        [[errors.mean(axis=0).sum(), room.sum()] for errors, room in (part.errors() for part in answers)], axis=0
+    )
+    return float(1 - sums[0] / sums[1]) if sums[1] else 0.0
+
+
+# ----- pairs of factors
+
+
+def _pair_numbers(data: _Data, factors: Sequence[_Factor]) -> dict[str, Any]:
+    """All that is asked of ordered pairs of factors."""
+    n, everything = len(data.x), np.arange(len(data.x))
+    _check_learnt(factors, data.folds)
+    pairs: dict[tuple[str, str], dict[str, Any]] = {
+        (one, other): {"factor": one, "over": other} for one, other in _ordered(factors)
+    }
+    columns, states = np.zeros(n), np.zeros(data.states)
+    for over in factors:
+        others = [factor for factor in factors if factor is not over]
+        for factor, unseen, seen in zip(others, *_transfers(data, others, over), strict=True):
+            column, values = _placed(unseen, n)
+            columns += column / len(pairs)
+            states += values / len(pairs)
+            pairs[factor.name, over.name] |= {
+                "unseen": float(values.mean()),
+                "seen": float(np.mean([_tested_score(part)[0] for _, part in seen])) if seen else None,
+                "unseen_r2": _r2([part for _, part in unseen]),
+                "seen_r2": _r2([part for _, part in seen]),
+            }
+    answers = _across_folds(data, factors, everything, everything)
+    for (one, other), leak in _leaks(factors, answers, data.folds).items():
+        pairs[one, other]["leak"] = leak
+    shares = _shares(data.x, factors)
+    for key, overlap in _overlaps(data.x, factors).items():
+        pairs[key] |= overlap | {"main": shares.get(key[:1]), "pairs_share": shares.get(tuple(sorted(key)))}
+    main, crossed = (_sum([share for key, share in shares.items() if len(key) == size]) for size in (1, 2))
+    numbers = {name: _average([pair[name] for pair in pairs.values()]) for name in PAIR_NUMBERS}
+    return {
+        **numbers,
+        "spread": float(states.std(ddof=1)) if data.states > 1 else None,
+        "main": main,
+        "pairs_share": crossed,
+        # Nothing varies where embeddings are all the same.
+        "rest": None if main is None else max(float(data.x.any()) - main - (crossed or 0.0), 0.0),
+        "n": n,
+        "scores": (columns + float(states.mean())).tolist(),
+        "by_pair": list(pairs.values()),
+    }
+
+
+PAIR_NUMBERS = ("unseen", "seen", "unseen_r2", "seen_r2", "leak", "overlap", "overlap_chance")
+"""What is averaged over pairs."""
+
+Tested = list[tuple[Ints, _Answers]]
+"""Rows, and the answers for them, of each half."""
+
+
+def _transfers(data: _Data, factors: Sequence[_Factor], over: _Factor) -> tuple[list[Tested], list[Tested]]:
+    """Of each factor the answers for levels of `over` that were not seen in training, and for levels that were."""
+    unseen: list[Tested] = [[] for _ in factors]
+    seen: list[Tested] = [[] for _ in factors]
+    for turn, (met, new) in enumerate(_halves(len(over.levels), data.seed)):
+        train, test = (np.flatnonzero(np.isin(over.codes, half)) for half in (met, new))
+        for factor in factors:
+            _check_seen(factor, over, train, met)
+        groups = np.array_split(met, min(len(met), LEFT_OUT)) if len(met) > 1 else []
+        left_out = [train[np.isin(over.codes[train], group)] for group in groups]
+        left_out = left_out or [train[data.folds[train] == fold] for fold in np.unique(data.folds[train])]
+        if len(left_out) < 2:
+            raise ValueError(f"All clips whose {over.name} is {over.levels[met[0]]} are in one fold; more are needed.")
+        answers = _answers(data, factors, train, left_out, test, turn)
+        for number, (factor, deviations) in enumerate(zip(factors, answers, strict=True)):
+            means = np.broadcast_to(factor.targets[train].mean(axis=0), deviations.shape[1:])
+            unseen[number].append((test, _Answers(factor.at(test), deviations, means)))
+        for number, part in enumerate(_across_folds(data, factors, train, train, turn) or []):
+            seen[number].append((train, part))
+    return unseen, seen
+
+
+def _halves(count: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """Random halves of levels and what is not in them, in pairs that change places, none twice."""
+    rng, halves = np.random.default_rng(seed), {}
+    for _ in range(20 * HALVES):
+        order = rng.permutation(count)
+        first, second = np.sort(order[: count // 2]), np.sort(order[count // 2 :])
+        for half, rest in ((second, first), (first, second)):
+            if len(halves) < HALVES:
+                halves.setdefault(tuple(half.tolist()), (half, rest))
+    return list(halves.values())
+
+
+def _placed(tested: Tested, n: int) -> tuple[Floats, Floats]:
+    """Deviations of the rows' contributions from the mean over halves, whose own mean is 0; and that mean, [states]."""
+    column, values = np.zeros(n), []
+    for rows, answers in tested:
+        scores, contributions = _tested_score(answers)
+        column[rows] += (contributions - scores.mean()) * n / len(rows) / len(tested)
+        values.append(scores)
+    return column, np.mean(values, axis=0)
+
+
+def _check_learnt(factors: Sequence[_Factor], folds: Ints) -> None:
+    """Raise ValueError where a class could not be trained on when it is tested."""
+    for factor in factors:
+        for level in range(len(factor.levels) if factor.classes else 0):
+            where = np.unique(folds[factor.codes == level])
+            if len(where) < 2:
+                raise ValueError(
+                    f"Class {factor.levels[level]!r} of factor {factor.name!r} is in fold {where[0]} alone, so that no probe "
+                    "could learn it before it is tested; a class must be in two blocks of different folds."
+                )
+
+
+def _check_seen(factor: _Factor, over: _Factor, train: Ints, met: Ints) -> None:
+    missing = np.setdiff1d(factor.codes, factor.codes[train]) if factor.classes else []
+    if len(missing):
+        levels = ", ".join(over.levels[level] for level in met)
+        raise ValueError(
+            f"Class {factor.levels[missing[0]]!r} of factor {factor.name!r} never goes with {over.name} {levels}, so that it "
+            f"would be seen in test only; classes must go with more than half of the levels of {over.name!r}."
+        )
+
+
+def _leaks(
+    factors: Sequence[_Factor], answers: Sequence[_Answers] | None, folds: Ints
+) -> dict[tuple[str, str], float | None]:
+    """Of pairs of factors how much the second moves the answer for the first, relative to the first."""
+    leaks: dict[tuple[str, str], float | None] = dict.fromkeys(_ordered(factors))
+    for one, part in zip(factors, answers or (), strict=bool(answers)):
+        moves = {factor.name: _moved(part.deviations, factor, factors, folds) for factor in factors}
+        own = moves.pop(one.name)
+        for name, move in moves.items():
+            leaks[one.name, name] = None if own is None or move is None else _relative(move, own)
+    return leaks
+
+
+def _ordered(factors: Sequence[_Factor]) -> list[tuple[str, str]]:
+    return list(permutations((factor.name for factor in factors), 2))
+
+
+def _moved(answers: Floats, changed: _Factor, factors: Sequence[_Factor], folds: Ints) -> float | None:
+    """Mean squared distance of the answers of two clips of one fold that differ in one factor alone; None without any."""
+    rest = [factor.codes for factor in factors if factor is not changed]
+    flat = np.moveaxis(answers, 0, 1).reshape(len(folds), -1)
+    near, pairs = _pair_squares(flat, _cells([*rest, folds]))
+    same, twins = _pair_squares(flat, _cells([*rest, changed.codes, folds]))
+    return max(near - same, 0.0) / (pairs - twins) if pairs > twins else None
+
+
+def _pair_squares(x: Floats, groups: Ints) -> tuple[float, int]:
+    """Sum of |x_i − x_j|² over pairs of rows of one group, and the number of pairs."""
+    sums = np.zeros((int(groups.max()) + 1, x.shape[1]))
+    np.add.at(sums, groups, x)
+    counts = np.bincount(groups)
+    squares = counts @ np.bincount(groups, np.square(x).sum(axis=1)) - float(np.square(sums).sum())
+    return float(squares), int((counts * (counts - 1) // 2).sum())
+
+
+def _relative(moved: float, own: float) -> float:
+    if moved == 0:
+        return 0.0
+    return min(moved / own, _UNBOUNDED) if own else _UNBOUNDED
+
+
+def _shares(x: Floats, factors: Sequence[_Factor]) -> dict[tuple[str, ...], float]:
+    """Shares of variance of main effects and of interactions of two, by names in order; empty where not crossed."""
+    cells = np.bincount(_cells([factor.codes for factor in factors]))
+    if len(cells) != np.prod([len(factor.levels) for factor in factors]) or np.ptp(cells):
+        return {}
+    total = float(np.square(x).sum()) or 1.0
+    shares: dict[tuple[str, ...], float] = {
+        (factor.name,): _mean_squares(x, factor.codes) / total for factor in factors
+    }
+    for one, other in combinations(factors, 2):
+        both = _mean_squares(x, _cells([one.codes, other.codes])) / total
+        key = tuple(sorted((one.name, other.name)))
+        shares[key] = max(both - shares[one.name,] - shares[other.name,], 0.0)
+    return shares
+
+
+def _mean_squares(x: Floats, groups: Ints) -> float:
+    """Sum over rows of the squared length of the mean of the row's group."""
+    sums = np.zeros((int(groups.max()) + 1, x.shape[1]))
+    np.add.at(sums, groups, x)
+    return float((np.square(sums).sum(axis=1) / np.bincount(groups)).sum())
+
+
+def _overlaps(x: Floats, factors: Sequence[_Factor]) -> dict[tuple[str, str], dict[str, float]]:
+    """Of pairs of factors the overlap of the directions of their main effects, and that of random ones."""
+    directions = _directions(x, factors)
+    overlaps = {}
+    for one, other in _ordered(factors):
+        u, v = directions[one], directions[other]
+        least, most = sorted((len(u), len(v)))
+        overlaps[one, other] = {
+            "overlap": float(np.square(u @ v.T).sum()) / least if least else 0.0,
+            "overlap_chance": most / x.shape[1] if least else 0.0,
+        }
+    return overlaps
+
+
+def _directions(x: Floats, factors: Sequence[_Factor]) -> dict[str, Floats]:
+    """Of each factor the strongest orthonormal directions of its main effects, [at most DIRECTIONS, dim]."""
+    designs = [np.eye(len(factor.levels))[factor.codes] for factor in factors]
+    design = np.hstack(designs)
+    effects = np.linalg.lstsq(design - design.mean(axis=0), x, rcond=ROUNDING)[0]
+    directions, spread, start = {}, float(np.sqrt(np.square(x).sum())), 0
+    for factor, columns in zip(factors, designs, strict=True):
+        own, counts = effects[start : start + columns.shape[1]], columns.sum(axis=0)
+        start += columns.shape[1]
+        weighted = (own - counts @ own / counts.sum()) * np.sqrt(counts)[:, None]
+        _, sizes, axes = np.linalg.svd(weighted, full_matrices=False)
+        directions[factor.name] = axes[:DIRECTIONS][sizes[:DIRECTIONS] > ROUNDING * spread]
+    return directions
+
+
+def _average(values: Sequence[float | None]) -> float | None:
+    """Mean of the numbers; None where there is none."""
+    numbers = [value for value in values if value is not None]
+    return float(np.mean(numbers)) if numbers else None
+
+
+def _sum(values: Sequence[float]) -> float | None:
+    return float(sum(values)) if values else None
+
+
+# ----- a change of clips
+
+
+def _shift_numbers(
+    z: Floats,
+    factors: Sequence[_Factor],
+    base: Any,
+    parameters: Any,
+    folds: Any,
+    blocks: Any,
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    """All that is asked of originals and their copies."""
+    originals, copies, owners = _relations(base, len(z))
+    quarters = None if parameters is None else _quarters(_copy_parameters(parameters, copies, len(z)))
+    rows = np.arange(len(z))
+    rows[copies] = originals[owners]
+    block, names = _block_codes(rows if blocks is None else blocks, len(z))
+    strayed = np.flatnonzero(block != block[rows])
+    if len(strayed):
+        copy = strayed[0]
+        raise ValueError(
+            f"Row {copy} is of block {names[block[copy]]!r}, but row {rows[copy]}, its original, of "
+            f"{names[block[rows[copy]]]!r}; a copy must be of the block of its original."
+        )
+    data = _Data(_standardised(z), z, _fold_codes(folds, block, names, options["seed"]), **options)
+    for factor in factors:
+        _check_originals(factor, originals, copies)
+    _check_learnt([factor.at(originals) for factor in factors], data.folds[originals])
+    answers = _across_folds(data, factors, originals, np.arange(len(z)))
+    shifts = [_shift(part, originals, copies, owners, quarters) for part in answers or ()]
+    pairs = [
+        {"factor": factor.name, "over": "copies", **numbers}
+        for factor, (numbers, _) in zip(factors, shifts, strict=True)
+    ]
+    columns = np.mean([contributions for _, contributions in shifts], axis=0)
+    return {
+        **{name: _average([pair[name] for pair in pairs]) for name in shifts[0][0]},
+        "n": len(originals),
+        "scores_shift_before": columns[0].tolist(),
+        "scores_shift_after": columns[1].tolist(),
+        "by_pair": pairs,
+    }
+
+
+def _check_originals(factor: _Factor, originals: Ints, copies: Ints) -> None:
+    levels = np.unique(factor.codes[originals])
+    if len(levels) < 2:
+        raise ValueError(
+            f"All originals have the label {factor.levels[levels[0]]} of factor {factor.name!r}; a factor needs two levels."
+        )
+    new = copies[~np.isin(factor.codes[copies], levels)] if factor.classes else []
+    if len(new):
+        raise ValueError(
+            f"Row {new[0]}, a copy, has the label {factor.levels[factor.codes[new[0]]]!r} of factor {factor.name!r}, which "
+            "no original has: it would be seen in test only."
+        )
+
+
+def _shift(
+    answers: _Answers, originals: Ints, copies: Ints, owners: Ints, quarters: Ints | None
+) -> tuple[dict[str, float | None], Floats]:
+    """Numbers of a factor, and the originals' contributions to those before and after the change, [2, originals]."""
+    errors, room = answers.errors()
+    before, unit = errors[:, originals], room[originals]
+    after = np.stack([_owner_means(row, owners) for row in errors[:, copies]])
+    (first, start), (last, end) = (
+        _linearised(before, np.broadcast_to(unit, before.shape)),
+        _linearised(after, np.broadcast_to(_owner_means(room[copies], owners), after.shape)),
+    )
+
+    def distance(values: Floats) -> float:
+        """Of errors from those before."""
+        if answers.factor.classes:
+            return float(values.mean() - before.mean())
+        roots = np.sqrt(values.mean(axis=1)) - np.sqrt(before.mean(axis=1))
+        return float(roots.mean() / (np.sqrt(unit.mean()) or 1.0))
+
+    parts = [copies[quarters == number] if quarters is not None else copies[:0] for number in range(4)]
+    numbers = {
+        "shift_before": float(1 - first.mean()),
+        "shift_after": float(1 - last.mean()),
+        "shift": distance(after),
+        **{
+            f"shift_quarter_{place}": distance(errors[:, part]) if len(part) else None
+            for place, part in enumerate(parts, 1)
+        },
+    }
+    return numbers, 1 - np.stack([start, end])
+
+
+# ----- the scores of the literature
+
+
+def _literature(z: Floats, factors: Sequence[_Factor], folds: Ints, seed: int) -> dict[str, float]:
+    """The scores of the literature for the embeddings as they are, after a random rotation, and on principal components."""
+    x = _standardised(z)
+    rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(x.shape[1], x.shape[1])))[0]
+    _, sizes, axes = np.linalg.svd(x, full_matrices=False)
+    components = x @ axes[sizes > ROUNDING * max(float(sizes[0]), ROUNDING)].T
+    forms = {"": x, "_rotated": x @ rotation, "_pca": components if components.size else x[:, :1]}
+    return {
+        name + form: score
+        for form, dimensions in forms.items()
+        for name, score in _literature_scores(dimensions, factors, folds).items()
+    }
+
+
+def _literature_scores(x: Floats, factors: Sequence[_Factor], folds: Ints) -> dict[str, float]:
+    train, test = np.flatnonzero(folds != folds.min()), np.flatnonzero(folds == folds.min())
+    scale = x[train].std(axis=0)
+    standard = np.where(scale > ROUNDING, (x - x[train].mean(axis=0)) / np.where(scale > ROUNDING, scale, 1.0), 0.0)
+    informations = _informations(x, [factor.codes for factor in factors])
+    entropies = np.array([_entropy(np.bincount(factor.codes) / len(x)) for factor in factors])
+    importances, answers = zip(*(_lasso(standard, factor, train, test, folds) for factor in factors), strict=True)
+    importance = np.column_stack(importances)
+    separate, complete = _separations(importance)
+    attribute = np.column_stack([_attribute_scores(standard, factor, train, test) for factor in factors])
+    return {
+        "dci_disentanglement": separate,
+        "dci_completeness": complete,
+        "dci_informativeness": float(np.mean(answers)),
+        "mig": float(np.mean(_gaps(informations) / entropies)),
+        "sap": float(_gaps(attribute).mean()),
+        "modularity": _modularity(informations),
+        "explicitness": float(np.mean([_explicitness(standard, factor, train, test) for factor in factors])),
+    }
+
+
+def _informations(x: Floats, codes: Sequence[Ints]) -> Floats:
+    """Mutual information of each dimension, in HISTOGRAM bins of its range, with each factor: [dim, factors], in nats."""
+    informations = np.zeros((x.shape[1], len(codes)))
+    for dimension, values in enumerate(x.T):
+        bins = np.digitize(values, np.histogram(values, HISTOGRAM)[1][:-1]) - 1
+        for number, levels in enumerate(codes):
+            joint = np.bincount(bins * (levels.max() + 1) + levels, minlength=HISTOGRAM * (levels.max() + 1)) / len(x)
+            table = joint.reshape(HISTOGRAM, -1)
+            information = _entropy(table.sum(axis=0)) + _entropy(table.sum(axis=1)) - _entropy(joint)
+            informations[dimension, number] = max(information, 0.0)
+    return informations
+
+
+def _entropy(shares: Floats) -> float:
+    positive = shares[shares > 0]
+    return float(-(positive * np.log(positive)).sum())
+
+
+def _gaps(scores: Floats) -> Floats:
+    """By column the difference of the two greatest numbers, [factors]."""
+    ordered = np.sort(np.vstack([scores, np.zeros((1, scores.shape[1]))]) if len(scores) == 1 else scores, axis=0)
+    gaps: Floats = ordered[-1] - ordered[-2]
+    return gaps
+
+
+def _modularity(informations: Floats) -> float:
+    """Ridgeway and Mozer 2018, section 3: 1 − mean square information with other factors than a dimension's own."""
+    squares = np.square(informations)
+    greatest = squares.max(axis=1)
+    rest = (squares.sum(axis=1) - greatest) / (squares.shape[1] - 1)
+    dead = greatest < SMALLEST
+    return float(np.where(dead, 0.0, 1 - rest / np.where(dead, 1.0, greatest)).mean())
+
+
+def _separations(importance: Floats) -> tuple[float, float]:
+    """Disentanglement and completeness (Eastwood and Williams 2018, section 2) of importances [dim, factors]."""
+    total = float(importance.sum())
+    if total == 0:
+        return 0.0, 0.0
+
+    def certainty(rows: Floats) -> Floats:
+        shares = (rows + SMALLEST) / (rows + SMALLEST).sum(axis=1, keepdims=True)
+        return 1 + (shares * np.log(shares)).sum(axis=1) / np.log(max(rows.shape[1], 2))
+
+    dimensions, factors = importance.sum(axis=1) / total, importance.sum(axis=0) / total
+    return float(certainty(importance) @ dimensions), float(certainty(importance.T) @ factors)
+
+
+def _lasso(x: Floats, factor: _Factor, train: Ints, test: Ints, folds: Ints) -> tuple[Floats, float]:
+    """Importance of each dimension to a factor: the size of its weight, penalty by cross-validation; and R² or accuracy
+    above chance on the test rows."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LassoCV, MultiTaskLassoCV
+    from sklearn.model_selection import PredefinedSplit
+
+    mean = factor.targets[train].mean(axis=0)
+    targets = factor.targets[train] - mean
+    most = float(np.sqrt(np.square(x[train].T @ targets).sum(axis=1)).max()) / len(train)
+    if most <= SMALLEST:
+        return np.zeros(x.shape[1]), 0.0
+    kind = MultiTaskLassoCV if factor.classes else LassoCV
+    model = kind(alphas=most * LASSO_PENALTIES, cv=PredefinedSplit(folds[train]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(x[train], targets if factor.classes else targets[:, 0])
+    weights = np.atleast_2d(model.coef_)
+    deviations = (x[test] @ weights.T + model.intercept_)[None]
+    errors, room = _Answers(factor.at(test), deviations, np.broadcast_to(mean, deviations.shape[1:])).errors()
+    return np.sqrt(np.square(weights).sum(axis=0)), float(1 - errors.mean() / (room.mean() or 1.0))
+
+
+def _attribute_scores(x: Floats, factor: _Factor, train: Ints, test: Ints) -> Floats:
+    """How well each dimension alone tells the factor (Kumar et al. 2018, section 3), [dim]: the squared correlation, or
+    of classes the accuracy of a linear support vector machine."""
+    if not factor.classes:
+        y = factor.targets[:, 0] - factor.targets.mean()
+        centred = x - x.mean(axis=0)
+        sizes = np.square(centred).sum(axis=0) * np.square(y).sum()
+        squares: Floats = np.square(y @ centred) / np.where(sizes > 0, sizes, 1.0)
+        return squares
+    from sklearn.svm import LinearSVC
+
+    scores = np.zeros(x.shape[1])
+    for dimension in range(x.shape[1]):
+        values = x[:, dimension : dimension + 1]
+        model = LinearSVC(C=0.01, class_weight="balanced", dual=False).fit(values[train], factor.codes[train])
+        scores[dimension] = (model.predict(values[test]) == factor.codes[test]).mean()
+    return scores
+
+
+def _explicitness(x: Floats, factor: _Factor, train: Ints, test: Ints) -> float:
+    """Mean area under the ROC curve of each level against the rest, by logistic regression on all dimensions."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(max_iter=1000).fit(x[train], factor.codes[train])
+    chances = model.predict_proba(x[test])
+    truth = factor.codes[test][:, None] == model.classes_
+    if truth.shape[1] == 2:
+        truth, chances = truth[:, 1:], chances[:, 1:]
+    areas = [
+        roc_auc_score(hits, answers)
+        for hits, answers in zip(truth.T, chances.T, strict=True)
+        if 0 < hits.sum() < len(hits)
+    ]
+    return float(np.mean(areas)) if areas else 0.5
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "unseen": {
+        "heading": "Disentanglement",
+        "meaning": "r (classes: accuracy above chance) of a factor's probe where another has levels not trained on",
+        "range": (-1e15, 1.0),
+        "column": "score",
+        "outside": (
+            "Scores of single clips, and so the ends of intervals, can lie outside: they are contributions to a "
+            "correlation, and a clip far from the mean on both sides contributes more than 1."
+        ),
+    },
+    "seen": {
+        "heading": "seen",
+        "meaning": "the same where the other factor has levels that were trained on",
+        "range": (-1e15, 1.0),
+    },
+    "unseen_r2": {
+        "heading": "unseen R²",
+        "meaning": "R² of factors that are numbers where another factor has levels not trained on",
+        "range": (-1e15, 1.0),
+    },
+    "seen_r2": {
+        "heading": "seen R²",
+        "meaning": "R² of factors that are numbers where the other factor has levels that were trained on",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "spread": {
+        "heading": "sd of fits",
+        "meaning": "standard deviation of the score over random states of the probes slp and mlp",
+        "range": (0.0, 1e15),
+        "shown": False,
+    },
+    "leak": {
+        "heading": "leak",
+        "meaning": "how much another factor moves the answer of a factor's probe, relative to the factor; best 0",
+        "range": (0.0, 1e15),
+    },
+    "overlap": {
+        "heading": "overlap",
+        "meaning": "mean squared cosine of the angles between directions of two factors; 0 where orthogonal",
+        "range": (0.0, 1.0),
+        "null": "overlap_chance",
+    },
+    "overlap_chance": {
+        "heading": "overlap chance",
+        "meaning": "overlap of random directions",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "main": {
+        "heading": "main effects",
+        "meaning": "share of variance of the main effects of all factors",
+        "range": (0.0, 1.0),
+    },
+    "pairs_share": {
+        "heading": "interactions",
+        "meaning": "share of variance of interactions of two factors",
+        "range": (0.0, 1.0),
+    },
+    "rest": {
+        "heading": "rest",
+        "meaning": "share of variance of interactions of more factors and of all else",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "shift_before": {
+        "heading": "before",
+        "meaning": "R² (classes: accuracy above chance) of the factors' probes on originals",
+        "range": (-1e15, 1.0),
+        "column": "score_shift_before",
+        "outside": "Scores of single originals are contributions to a ratio, which can lie above 1.",
+    },
+    "shift_after": {
+        "heading": "after",
+        "meaning": "R² (classes: accuracy above chance) of the same probes on changed copies",
+        "range": (-1e15, 1.0),
+        "column": "score_shift_after",
+        "outside": "Scores of single originals are contributions to a ratio, which can lie above 1.",
+    },
+    "shift": {
+        "heading": "shift",
+        "meaning": "RMSE of probes on changed copies less that on originals, in standard deviations of the label",
+        "range": (-1e15, 1e15),
+    },
+    "shift_quarter_1": {
+        "heading": "first quarter",
+        "meaning": "shift of the quarter of copies with the least parameters",
+        "range": (-1e15, 1e15),
+    },
+    "shift_quarter_2": {
+        "heading": "second quarter",
+        "meaning": "shift of the quarter of copies that are second by their parameters",
+        "range": (-1e15, 1e15),
+        "shown": False,
+    },
+    "shift_quarter_3": {
+        "heading": "third quarter",
+        "meaning": "shift of the quarter of copies that are third by their parameters",
+        "range": (-1e15, 1e15),
+        "shown": False,
+    },
+    "shift_quarter_4": {
+        "heading": "last quarter",
+        "meaning": "shift of the quarter of copies with the greatest parameters",
+        "range": (-1e15, 1e15),
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of clips; of originals where there are copies",
+        "digits": 0,
+        "range": (2.0, 1e15),
+        "shown": False,
+    },
+    "dci_disentanglement": {
+        "heading": "DCI disentanglement",
+        "meaning": "how far each dimension is important to one factor alone, by lasso (Eastwood and Williams 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "dci_completeness": {
+        "heading": "DCI completeness",
+        "meaning": "how far one dimension alone is important to each factor, by lasso (Eastwood and Williams 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "dci_informativeness": {
+        "heading": "DCI informativeness",
+        "meaning": "R² or accuracy above chance of the lasso on held-out clips, mean over factors",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "mig": {
+        "heading": "MIG",
+        "meaning": "mutual information gap of the two dimensions that tell most of a factor (Chen et al. 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "sap": {
+        "heading": "SAP",
+        "meaning": "gap of the two dimensions that predict a factor best (Kumar et al. 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "modularity": {
+        "heading": "modularity",
+        "meaning": "how far each dimension informs about one factor alone (Ridgeway and Mozer 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "explicitness": {
+        "heading": "explicitness",
+        "meaning": "area under the ROC curve of levels by logistic regression, chance ½ (Ridgeway and Mozer 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "dci_disentanglement_rotated": {
+        "heading": "DCI disentanglement, rotated",
+        "meaning": "DCI disentanglement after a random rotation",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "dci_completeness_rotated": {
+        "heading": "DCI completeness, rotated",
+        "meaning": "DCI completeness after a random rotation",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "dci_informativeness_rotated": {
+        "heading": "DCI informativeness, rotated",
+        "meaning": "DCI informativeness after a random rotation",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "mig_rotated": {
+        "heading": "MIG, rotated",
+        "meaning": "MIG after a random rotation",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "sap_rotated": {
+        "heading": "SAP, rotated",
+        "meaning": "SAP after a random rotation",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "modularity_rotated": {
+        "heading": "modularity, rotated",
+        "meaning": "modularity after a random rotation",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "explicitness_rotated": {
+        "heading": "explicitness, rotated",
+        "meaning": "explicitness after a random rotation",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "dci_disentanglement_pca": {
+        "heading": "DCI disentanglement, PCA",
+        "meaning": "DCI disentanglement on principal components",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "dci_completeness_pca": {
+        "heading": "DCI completeness, PCA",
+        "meaning": "DCI completeness on principal components",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "dci_informativeness_pca": {
+        "heading": "DCI informativeness, PCA",
+        "meaning": "DCI informativeness on principal components",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "mig_pca": {
+        "heading": "MIG, PCA",
+        "meaning": "MIG on principal components",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "sap_pca": {
+        "heading": "SAP, PCA",
+        "meaning": "SAP on principal components",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "modularity_pca": {
+        "heading": "modularity, PCA",
+        "meaning": "modularity on principal components",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "explicitness_pca": {
+        "heading": "explicitness, PCA",
+        "meaning": "explicitness on principal components",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+}
+"""What each number of `disentanglement` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Disentanglement: is a factor read as well where another takes values never met before?
+
+A probe of one factor, such as the pitch, is trained on clips whose other factor, such as the timbre, has a random half
+of its levels, and tested on the others. The score is the mean correlation (classes: accuracy above chance) over ordered
+pairs of factors.
+
+Paste embeddings, a line for each clip, and for each clip an object with its label of every factor. Best are crossed
+factors: each combination of levels once.
+""",
+    "warning": """\
+**Read it beside *seen*.** A factor that cannot be read at all is at 0 in both. What is lost from *seen* to the score is
+what other factors do to the probe. *overlap* says whether directions are shared, *leak* how much that moves the answers.
+""",
+    "limits": {"columns": 256, "items": 8, "words": 512},
+    "inputs": {
+        "embeddings": "Embeddings",
+        "factors": 'Labels of each clip by factor: {"timbre": "bell", "pitch": 60}',
+        "blocks": "Optional: an integer for each clip; clips of one block are never both trained on and tested",
+    },
+}
+"""What the metric's page says; an input that is no feature of the metric is optional and has a number a line."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `disentanglement`: 48 clips of crossed factors in 8 dimensions, partly entangled."""
+    rng = np.random.default_rng(0)
+    clips = [(timbre, pitch, rate) for timbre in range(3) for pitch in range(4) for rate in range(4)]
+    timbres = rng.normal(size=(3, 8))
+    axes = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    z = [timbres[t] + p * axes[0] + r * axes[1] + 0.4 * p * r * axes[2] for t, p, r in clips]
+    return {
+        "embeddings": (np.array(z) + rng.normal(0, 0.2, (48, 8))).round(3),
+        "factors": [{"timbre": ("bell", "horn", "reed")[t], "pitch": 60 + 2 * p, "rate": 2.0**r} for t, p, r in clips],
+        "blocks": np.array([4 * t + p for t, p, _ in clips]),
+    }
