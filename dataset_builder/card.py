@@ -10,8 +10,13 @@ from typing import Any
 import yaml
 from datasets import Features
 
+from audio_compositionality.support.text import listed
+
 from .columns import audio_columns
 from .manifest import BuiltRecipe, Manifest
+
+_LICENCE = ("cc-by-4.0", "CC BY 4.0")
+"""Of what is generated, as the Hub calls it and as it is written."""
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
@@ -26,12 +31,13 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
     recipes = {name: built for name, built in manifest.recipes.items() if name in features}
     first = next(iter(recipes))
     rows = sum(shard.rows for built in recipes.values() for shard in built.shards.values())
+    synthetic = all(built.synthetic for built in recipes.values())
     header = {
-        "license": "cc-by-4.0",
+        **({"license": _LICENCE[0]} if synthetic else {}),
         "pretty_name": "Audio compositionality",
         "size_categories": [next((label for limit, label in _SIZES if rows < limit), "n>1M")],
         "task_categories": ["feature-extraction", "audio-classification"],
-        "tags": ["audio", "benchmark", "compositionality", "synthetic", "embeddings"],
+        "tags": ["audio", "benchmark", "compositionality", *(["synthetic"] if synthetic else []), "embeddings"],
         "configs": [
             {
                 "config_name": name,
@@ -59,6 +65,7 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
         fingerprints="\n".join(
             f"| `{name}` | {built.version} | `{built.fingerprint}` |" for name, built in recipes.items()
         ),
+        licence=_licence(recipes),
     )
     return f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---\n\n{body}"
 
@@ -68,6 +75,16 @@ def _contents(name: str, built: BuiltRecipe) -> str:
         f"{split} {sum(built.shards[shard].rows for shard in shards):,}" for split, shards in built.splits.items()
     )
     return f"| `{name}` | {sizes} | {built.audio_format.upper()} |"
+
+
+def _licence(recipes: Mapping[str, BuiltRecipe]) -> str:
+    """Recordings have the licence of those who made them, which is not known here."""
+    ours = [f"`{name}`" for name, built in recipes.items() if built.synthetic]
+    if len(ours) == len(recipes):
+        return f"{_LICENCE[1]}."
+    others = [f"`{name}`" for name, built in recipes.items() if not built.synthetic]
+    text = f"{listed(others)}: that of the recordings, which this card does not know."
+    return f"{listed(ours)}: {_LICENCE[1]}. {text}" if ours else text
 
 
 def _info(name: str, features: Features, built: BuiltRecipe) -> dict[str, Any]:

@@ -72,6 +72,11 @@ class BuiltRecipe:
     shards: Mapping[str, Shard]
 
     @property
+    def synthetic(self) -> bool:
+        """Whether its sound is ours, and not that of recordings that somebody brought."""
+        return "recordings" not in self.settings
+
+    @property
     def splits(self) -> dict[str, list[str]]:
         """The shards of each split."""
         splits: dict[str, list[str]] = {}

@@ -219,8 +219,9 @@ class _Factors:
 
     @cached_property
     def presets(self) -> Mapping[str, FactorSettings]:
-        """Settings by the name of a preset."""
-        return {"mini": FactorSettings(stars=32, crossed_levels=(8, 4, 4, 4)), "full": FactorSettings()}
+        """Settings by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
+        mini, full = FactorSettings(stars=32, crossed_levels=(8, 4, 4, 4)), FactorSettings()
+        return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
     def features(self, settings: FactorSettings) -> Features:
         """``metadata`` and ``gains`` as of the other recipes of scenes; onsets are shares of a period."""
@@ -247,7 +248,7 @@ class _Factors:
 
     def render(self, settings: FactorSettings) -> RenderedFactors:
         """Draw the rows; nothing is written."""
-        return RenderedFactors(settings)
+        return RenderedFactors.of(settings)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that does not say what its target is, or of which star it is and what was changed."""

@@ -38,7 +38,7 @@ _COPIES = 13
 
 @dataclass(frozen=True)
 class Base:
-    """A clip that is transformed.
+    """A clip as it is before any transform.
 
     Attributes:
         name: ``transforms-00012``.
@@ -91,14 +91,16 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
 
     @cached_property
     def bases(self) -> tuple[Base, ...]:
-        """What is transformed."""
+        """The clips without their copies: those that are transformed, then the further ones."""
         settings = self.settings
         if settings.recordings is None:
-            scenes = enumerate(draw_bases(settings, settings.bases))
+            scenes = enumerate(draw_bases(settings, settings.bases, settings.untransformed))
             return tuple(Base(_name(n), n, scene.fold, scene.sources, scene.onsets) for n, scene in scenes)
         entries = settings.recordings.entries
-        selected = select_recordings(entries, settings.bases, settings.seed)
-        folds = folds_of([entries[index] for index in selected], settings.seed)
+        transformed = select_recordings(entries, settings.bases, settings.seed)
+        every = select_recordings(entries, settings.bases + settings.untransformed, settings.seed)
+        selected = [*transformed, *sorted(set(every).difference(transformed))]
+        folds = folds_of([entries[index] for index in selected], settings.seed, range(len(transformed)))
         return tuple(
             Base(_name(n), _key(entries[index].sha256), fold, recording=index)
             for n, (index, fold) in enumerate(zip(selected, folds, strict=True))
@@ -106,8 +108,9 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
 
     @cached_property
     def draws(self) -> tuple[tuple[Draw, ...], ...]:
-        """The parameters of each base, in the order of its rows."""
-        return tuple(tuple(self._draws_of(base)) for base in self.bases)
+        """The parameters of each base, in the order of its rows; none where it has no copies."""
+        count = self.settings.bases
+        return tuple(tuple(self._draws_of(base)) if n < count else () for n, base in enumerate(self.bases))
 
     def _draws_of(self, base: Base) -> Iterator[Draw]:
         count = self.settings.per_quarter
@@ -123,7 +126,7 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """Rows without their audio: each base, then its copies."""
+        """Rows without their audio: each base with its copies after it, then the clips without copies."""
         return tuple(
             row
             for base, draws in zip(self.bases, self.draws, strict=True)
@@ -162,7 +165,10 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clip, int16 [samples]."""
-        number, place = divmod(index, 1 + len(self._spans) * QUARTERS * self.settings.per_quarter)
+        in_orbit, bases = 1 + len(self._spans) * QUARTERS * self.settings.per_quarter, self.settings.bases
+        number, place = divmod(index, in_orbit)
+        if number >= bases:
+            number, place = bases + index - bases * in_orbit, 0
         return (self._orbits[number][place],)
 
     def _render_orbit(self, number: int) -> list[Pcm16]:
@@ -236,10 +242,11 @@ class _Transforms:
     def presets(self) -> Mapping[str, TransformSettings]:
         """Settings by the name of a preset; those of ``paper-`` have the paper's ranges and transforms."""
         paper: dict[str, Any] = {"transforms": ("noise", "reverb"), "ranges": PAPER_RANGES}
+        mini = {"bases": 48, "untransformed": 208}
         return {
-            "mini": TransformSettings(bases=48),
+            "mini": TransformSettings(**mini),
             "full": TransformSettings(),
-            "paper-mini": TransformSettings(bases=48, **paper),
+            "paper-mini": TransformSettings(**mini, **paper),
             "paper-full": TransformSettings(**paper),
         }
 
@@ -272,7 +279,7 @@ class _Transforms:
 
     def render(self, settings: TransformSettings) -> RenderedTransforms:
         """Draw the rows; nothing is written."""
-        return RenderedTransforms(settings)
+        return RenderedTransforms.of(settings)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that does not say what was done to which clip."""
@@ -313,13 +320,14 @@ sound changes by a known amount?
 Parameters are drawn uniformly in each quarter of a range, on its scale ({settings.per_quarter} a quarter, seed
 {settings.seed}), by random numbers of their own for each base, transform and quarter.{level} All clips are lowered by
 {settings.headroom:g} dB; a base and its copies by more, and then alike, where one of them would pass full scale.
+{_describe_untransformed(settings)}
 
 | column | content |
 |---|---|
 | `id` | name of the row |
 | `audio` | the clip: at most {settings.duration:g} s, mono, {settings.clip_rate} Hz, 16-bit |
-| `base` | name of the clip that was transformed; its copies have its length |
-| `transform` | what was done; empty for the base itself |
+| `base` | name of the clip that was transformed; its copies have its length; its own where there are none |
+| `transform` | what was done; empty for a base |
 | `parameter`, `unit` | by how much; null for the base |
 | `scaled` | place of the parameter in its range, from 0 to 1; null for the base |
 | `quarter` | of the range, 0 to 3; -1 for the base |
@@ -342,6 +350,14 @@ def _describe_bases(settings: TransformSettings) -> str:
     return (
         f"{settings.bases:,} sound scenes: by turns a single source, and 2 to {settings.max_sources} sources together."
     )
+
+
+def _describe_untransformed(settings: TransformSettings) -> str:
+    if settings.recordings is not None:
+        what = f"Other recordings, as many as there are and at most {settings.untransformed:,}, come after them"
+    else:
+        what = f"{settings.untransformed:,} further single sources come after them"
+    return f"{what} without copies: probes learn from originals alone." if settings.untransformed else ""
 
 
 def _describe_scenes(settings: TransformSettings) -> str:

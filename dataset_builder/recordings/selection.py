@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ..data import DatasetError
 from .protocol import Recording
@@ -29,8 +29,13 @@ def select_recordings(entries: Sequence[Recording], count: int, seed: int) -> li
     return sorted(first[:count])
 
 
-def folds_of(entries: Sequence[Recording], seed: int) -> list[int]:
+def folds_of(entries: Sequence[Recording], seed: int, transformed: Collection[int] = ()) -> list[int]:
     """Fold of each recording, 0 to 4: whole groups, largest first, so that labels and sizes are even.
+
+    Args:
+        entries: the recordings.
+        seed: of the order of groups of one size.
+        transformed: numbers of those that are also spread evenly among themselves.
 
     Raises:
         DatasetError: fewer groups than folds, or two folds with the same recording.
@@ -42,12 +47,22 @@ def folds_of(entries: Sequence[Recording], seed: int) -> list[int]:
         raise DatasetError(
             f"there are {len(entries)} recordings in {len(groups)} groups; the {FOLDS} folds need at least one each"
         )
-    labels = [Counter[str]() for _ in range(FOLDS)]
+    labels = [Counter[tuple[str, bool]]() for _ in range(FOLDS)]
     sizes = [0] * FOLDS
     folds = [0] * len(entries)
-    order = sorted(groups, key=lambda name: (-len(groups[name]), _order(seed, entries[groups[name][0]].sha256), name))
+    special = frozenset(transformed)
+    order = sorted(
+        groups,
+        key=lambda name: (
+            -len(groups[name]),
+            special.isdisjoint(groups[name]),
+            _order(seed, entries[groups[name][0]].sha256),
+            name,
+        ),
+    )
     for name in order:
-        added = Counter(entries[index].label for index in groups[name])
+        added = Counter((entries[index].label, False) for index in groups[name])
+        added += Counter((entries[index].label, True) for index in groups[name] if index in special)
         loads = [sum(count * labels[fold][label] for label, count in added.items()) for fold in range(FOLDS)]
         fold = min(range(FOLDS), key=lambda fold: (loads[fold], sizes[fold], fold))
         labels[fold] += added

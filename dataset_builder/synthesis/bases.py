@@ -31,16 +31,19 @@ class BaseScene:
     fold: int
 
 
-def draw_bases(settings: SceneSettings, total: int) -> Iterator[BaseScene]:
+def draw_bases(settings: SceneSettings, total: int, further: int = 0) -> Iterator[BaseScene]:
     """So many scenes, no two of the same sources: single sources at even places, 2 to N sources at odd ones.
 
-    A scene depends on the seed and on those before it alone: a longer list begins with the shorter one.
+    Then `further` single sources. A scene depends on the seed and on those before it alone: a longer list begins with
+    the shorter one.
     """
     singles, together = _draw_singles(settings), _draw_together(settings)
-    for number in range(total):
-        sources = next(together if number % 2 else singles)
+    for number in range(total + further):
+        single = number >= total or number % 2 == 0
+        of_its_kind = number // 2 if number < total else number - total // 2
+        sources = next(singles if single else together)
         onsets = draw_onsets(sources, settings, random_generator(settings.seed, _ONSETS, number))
-        yield BaseScene(sources, onsets, number // 2 % FOLDS)
+        yield BaseScene(sources, onsets, of_its_kind % FOLDS)
 
 
 def _draw_singles(settings: SceneSettings) -> Iterator[tuple[Source, ...]]:
@@ -72,7 +75,7 @@ def _draw_together(settings: SceneSettings) -> Iterator[tuple[Source, ...]]:
         yield sources
 
 
-def most_bases(settings: SceneSettings) -> int:
-    """How many scenes can be drawn without a search that does not end: half of the sources singly, as many together."""
+def most_singles(settings: SceneSettings) -> int:
+    """How many single sources can be drawn, K at a time, in a few hundred tries for the last of them: half at most."""
     sources: int = settings.num_classes ** len(ATTRIBUTES)
-    return sources
+    return int(sources * min(0.5, 1 - 2 ** (-8 / settings.num_classes)))

@@ -9,7 +9,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from ..recordings.protocol import Recordings
-from .bases import FOLDS, most_bases
+from .bases import FOLDS, most_singles
 from .settings import SceneSettings
 from .transforms import list_transforms, load_transform
 from .transforms.base import ParameterRange, Transform
@@ -33,6 +33,8 @@ class TransformSettings(SceneSettings):
     Attributes:
         max_sources: N, most sources of a base that is a scene.
         bases: how many clips are transformed; of recordings at most so many.
+        untransformed: how many further clips there are without copies, for probes to learn from: single sources, or
+            recordings, of these at most so many.
         per_quarter: how many parameters of a transform are drawn in each quarter of its range.
         transforms: their names.
         ranges: of parameters, by the name of a transform; by default its own.
@@ -48,6 +50,7 @@ class TransformSettings(SceneSettings):
 
     max_sources: int = 3
     bases: int = 400
+    untransformed: int = 1_600
     per_quarter: int = 1
     transforms: tuple[str, ...] = ("gain", "noise", "lowpass", "reverb")
     ranges: tuple[tuple[str, ParameterRange], ...] = ()
@@ -59,9 +62,11 @@ class TransformSettings(SceneSettings):
         object.__setattr__(self, "transforms", tuple(self.transforms))
         object.__setattr__(self, "headroom", float(self.headroom))
         if self.recordings is None:
-            self._check("bases", self.bases, 2 * FOLDS, most_bases(self))
+            self._check("bases", self.bases, 2 * FOLDS, 2 * most_singles(self))
+            self._check("untransformed", self.untransformed, 0, most_singles(self) - (self.bases + 1) // 2)
         else:
             self._check("bases", self.bases, FOLDS, 10**6)
+            self._check("untransformed", self.untransformed, 0, 10**6)
         self._check("per_quarter", self.per_quarter, 1, 100)
         if not 0 <= self.headroom <= 60:
             raise InputError(f"headroom is {self.headroom} dB; it must be from 0 to 60")
@@ -112,7 +117,7 @@ class TransformSettings(SceneSettings):
         if self.recordings is None:
             del values["recordings"]
             return values
-        kept = ("seed", "bases", "per_quarter", "transforms", "headroom", "duration")
+        kept = ("seed", "bases", "untransformed", "per_quarter", "transforms", "headroom", "duration")
         return {
             **{name: values[name] for name in kept},
             "sample_rate": self.clip_rate,

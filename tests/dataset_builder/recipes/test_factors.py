@@ -39,9 +39,11 @@ def stars(few):
 
 def test_the_presets_have_the_sizes_that_are_documented():
     sizes = {name: (settings.stars, settings.crossed_levels) for name, settings in RECIPE.presets.items()}
-    assert sizes == {"mini": (32, (8, 4, 4, 4)), "full": (300, (8, 8, 8, 8))}
+    assert {name: sizes[name] for name in ("mini", "full")} == {"mini": (32, (8, 4, 4, 4)), "full": (300, (8, 8, 8, 8))}
+    assert all(RECIPE.presets[f"paper-{name}"] == RECIPE.presets[name] for name in ("mini", "full"))
     assert {settings.max_sources for settings in RECIPE.presets.values()} == {3}
-    counts = [Counter(row["kind"] for row in RECIPE.render(settings).rows) for settings in RECIPE.presets.values()]
+    rows = (RECIPE.render(RECIPE.presets[name]).rows for name in ("mini", "full"))
+    counts = [Counter(row["kind"] for row in of_preset) for of_preset in rows]
     assert counts == [{"star": 960, "crossed": 512}, {"star": 9_000, "crossed": 4_096}]
 
 

@@ -22,7 +22,13 @@ from ..recordings.made import made_recordings
 
 FOUR = ("gain", "noise", "lowpass", "reverb")
 SMALL = TransformSettings(
-    bases=10, num_classes=3, voices=default_voices()[:3], rate_range=(1, 3), duration=2, sample_rate=16_000
+    bases=10,
+    untransformed=0,
+    num_classes=3,
+    voices=default_voices()[:3],
+    rate_range=(1, 3),
+    duration=2,
+    sample_rate=16_000,
 )
 
 
@@ -48,11 +54,12 @@ def level(clip):
 class TestRows:
     def test_the_presets_have_the_sizes_that_are_documented(self):
         sizes = {name: len(RECIPE.render(settings).rows) for name, settings in RECIPE.presets.items()}
-        assert sizes == {"mini": 816, "full": 6_800, "paper-mini": 48 * 9, "paper-full": 400 * 9}
+        paper = {"paper-mini": 48 * 9 + 208, "paper-full": 400 * 9 + 1_600}
+        assert sizes == {"mini": 1_024, "full": 8_400, **paper}
 
     def test_a_base_comes_before_its_copies(self):
         rows = RECIPE.render(RECIPE.presets["mini"]).rows
-        assert len({row["id"] for row in rows}) == 816
+        assert len({row["id"] for row in rows}) == 1_024
         assert [row["id"] for row in rows[17:23]] == [
             f"transforms-00001-{copy}" for copy in ("base", "gain-0", "gain-1", "gain-2", "gain-3", "noise-0")
         ]
@@ -66,7 +73,7 @@ class TestRows:
 
     def test_half_of_the_bases_are_single_sources_whose_factors_are_known(self):
         settings = RECIPE.presets["mini"]
-        bases = [row for row in RECIPE.render(settings).rows if not row["transform"]]
+        bases = [row for row in RECIPE.render(settings).rows[:816] if not row["transform"]]
         assert [len(row["metadata"]) == 1 for row in bases] == [True, False] * 24
         for row in bases[::2]:
             (labels,) = row["metadata"]
@@ -76,6 +83,24 @@ class TestRows:
             assert labels["amplitude_label"] == f"{row['values']['amplitude']:.3f} dB"
         assert all(row["levels"] is row["values"] is None for row in bases[1::2])
         assert set(Counter(row["fold"] for row in bases).values()) == {8, 10}
+
+    @pytest.mark.parametrize("preset", ["mini", "full"])
+    def test_further_single_sources_come_after_them_without_copies(self, preset):
+        settings = RECIPE.presets[preset]
+        rows = RECIPE.render(settings).rows
+        further = rows[-settings.untransformed :]
+        assert further[0]["base"] == f"transforms-{settings.bases:05d}"
+        assert all(row["id"] == f"{row['base']}-base" for row in further)
+        assert {(row["transform"], row["quarter"]) for row in further} == {("", -1)}
+        singles = [row for row in rows if row["levels"] and not row["transform"]]
+        assert len(singles) == settings.bases // 2 + settings.untransformed
+        sources = [tuple(row["levels"].values()) for row in singles]
+        assert len(set(sources)) == len(sources)
+        for levels in zip(*sources, strict=True):
+            assert set(Counter(levels).values()) == {len(sources) // 8}
+        for some in (singles, further):
+            sizes = Counter(row["fold"] for row in some).values()
+            assert max(sizes) - min(sizes) <= 1
 
     def test_parameters_are_uniform_in_their_quarter_on_the_scale_of_the_range(self):
         rows = [row for row in RECIPE.render(RECIPE.presets["full"]).rows if row["transform"]]
@@ -129,6 +154,17 @@ class TestSound:
         shared = set(rows) & set(small)
         assert len(shared) == 50
         assert all((rows[name][1] == small[name][1]).all() for name in shared)
+
+    def test_further_clips_change_no_other_and_sound_like_bases(self, small):
+        rows = by_id(dataclasses.replace(SMALL, untransformed=6))
+        assert list(rows)[: len(small)] == list(small)
+        assert all(rows[name][0] == row and (rows[name][1] == clip).all() for name, (row, clip) in small.items())
+        rendering = RECIPE.render(dataclasses.replace(SMALL, untransformed=6))
+        further = list(rows)[len(small) :]
+        assert further == [f"transforms-{number:05d}-base" for number in range(10, 16)]
+        for base, name in zip(rendering.bases[10:], further, strict=True):
+            tone = rendering.tone_bank.mix(base.sources, base.onsets)
+            assert np.abs(rows[name][1] - tone * 32_766 * 10 ** (-12 / 20)).max() <= 0.51
 
     def test_levels_are_those_of_the_base_but_after_gain_and_noise(self, small):
         for row, clip in small.values():
@@ -254,12 +290,28 @@ class TestRecordings:
 
     def test_so_many_are_drawn_evenly_over_labels(self):
         recordings = made_recordings(40, labels="aaab")
-        bases = RECIPE.render(of_recordings(recordings, bases=16, transforms=("gain",))).rows[::5]
+        bases = RECIPE.render(of_recordings(recordings, bases=16, transforms=("gain",))).rows[:80:5]
         assert Counter(row["label"] for row in bases) == {"a": 8, "b": 8}
+
+    def test_further_ones_are_as_many_as_there_are_in_folds_by_group(self):
+        recordings = made_recordings(40, labels="aaab", groups=tuple("pqrstuvwxyz"))
+        settings = of_recordings(recordings, bases=16, transforms=("gain",))
+        rendering = RECIPE.render(settings)
+        assert len(rendering.rows) == 16 * 5 + 24
+        originals = [row for row in rendering.rows if not row["transform"]]
+        assert sorted(row["recording"] for row in originals) == sorted(entry.id for entry in recordings.entries)
+        assert len({(row["group"], row["fold"]) for row in originals}) == 11
+        fewer = RECIPE.render(dataclasses.replace(settings, untransformed=8)).rows
+        assert [row["recording"] for row in fewer[:80]] == [row["recording"] for row in rendering.rows[:80]]
+        assert Counter(row["label"] for row in fewer[80:]) == {"a": 6, "b": 2}
+        number = next(n for n, row in enumerate(rendering.rows) if row["base"] == "transforms-00020")
+        waveform, _ = recordings.waveform(rendering.bases[20].recording)
+        assert np.abs(rendering.clips(number)[0] - waveform * 32_766 * 10 ** (-12 / 20)).max() <= 0.51
 
     def test_the_fingerprint_is_that_of_the_content(self):
         recordings = made_recordings()
         values = of_recordings(recordings).values()
+        assert values != of_recordings(recordings, untransformed=0).values()
         assert values == of_recordings(dataclasses.replace(recordings, source="elsewhere"), max_sources=5).values()
         assert values != of_recordings(recordings.without(2)).values()
         assert values != of_recordings(recordings, headroom=3).values()
@@ -288,9 +340,23 @@ class TestRecordings:
         with pytest.raises(InputError, match="need python-stretch"):
             RECIPE.render(settings)
 
+    def test_a_folder_of_recordings_claims_no_licence(self, tiny_data, tmp_path):
+        settings = of_recordings(made_recordings(), transforms=("gain",))
+        folder = build_dataset(RenderedData("mine", {"transforms": settings}), tmp_path / "x", progress=False)
+        card = (folder / "README.md").read_text()
+        assert "license" not in card
+        assert "synthetic" not in card
+        assert "CC BY" not in card
+        assert "`transforms`: that of the recordings, which this card does not know." in card
+        build_dataset(tiny_data, folder, recipes=["a_coat"], progress=False)
+        card = (folder / "README.md").read_text()
+        assert "license" not in card
+        assert "`a_coat`: CC BY 4.0. `transforms`: that of" in card
+
     def test_the_card_says_what_was_done_and_nothing_of_scenes(self):
         card = RECIPE.describe(of_recordings(made_recordings(), transforms=("noise", "stretch")))
         assert "recordings, as evenly over their labels" in card
+        assert "Other recordings, as many as there are and at most 1,600, come after them without copies" in card
         assert "| `noise` | −10 to 40 dB | white Gaussian noise" in card
         assert "| `stretch` | 0.5 to 2, logarithmic |" in card
         assert "FM voice" not in card
@@ -300,6 +366,7 @@ class TestRecordings:
     ("changes", "message"),
     [
         ({"bases": 9}, "bases is 9; it must be from 10 to 4,096"),
+        ({"untransformed": 1_849}, "untransformed is 1849; it must be from 0 to 1,848"),
         ({"per_quarter": 0}, "per_quarter is 0"),
         ({"headroom": -1}, r"headroom is -1\.0 dB; it must be from 0 to 60"),
         ({"transforms": ()}, r"it names some of gain, lowpass, noise, reverb, each once"),
@@ -320,6 +387,7 @@ def test_settings_out_of_range_are_refused(changes, message):
 def test_the_card_says_what_the_presets_are():
     card = RECIPE.describe(RECIPE.presets["mini"])
     assert "48 sound scenes: by turns a single source, and 2 to 3 sources together." in card
+    assert "208 further single sources come after them without copies" in card
     assert "| `lowpass` | 500 to 8,000 Hz, logarithmic |" in card
     assert "Copies by `lowpass` and `reverb` have the root mean square of their base." in card
     assert "| 7 | Breath Pad |" in card

@@ -39,6 +39,13 @@ def test_folds_hold_as_many_of_each_label():
     assert max(sizes.values()) - min(sizes.values()) <= 1
 
 
+def test_those_that_are_transformed_are_spread_evenly_too():
+    labels = "ab" * 50
+    folds = folds_of(entries_of(labels), seed=0, transformed=range(20))
+    assert Counter(folds[:20]) == dict.fromkeys(range(5), 4)
+    assert Counter(folds) == dict.fromkeys(range(5), 20)
+
+
 def test_a_group_is_never_on_both_sides(fuzz_rng):
     groups = [f"speaker {number}" for number in fuzz_rng.zipf(1.8, 200) % 20]
     labels = fuzz_rng.choice(list("abcd"), 200)

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.synthesis.bases import draw_bases, most_bases
+from audio_compositionality.dataset_builder.synthesis.bases import draw_bases, most_singles
 from audio_compositionality.dataset_builder.synthesis.scenes import ATTRIBUTES
 from audio_compositionality.dataset_builder.synthesis.settings import SceneSettings
 from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
@@ -52,5 +52,15 @@ def test_onsets_lie_within_the_period(bases):
 
 def test_as_many_as_there_may_be_can_be_drawn():
     few = SceneSettings(num_classes=2, max_sources=2, voices=default_voices()[:2])
-    assert most_bases(few) == 16
+    assert most_singles(few) == 8
     assert len({frozenset(base.sources) for base in draw_bases(few, 16)}) == 16
+    assert len({frozenset(base.sources) for base in draw_bases(few, 6, 5)}) == 11
+    assert most_singles(SETTINGS) == 2_048
+
+
+def test_further_ones_are_single_sources_of_the_same_stream(bases):
+    further = list(draw_bases(SETTINGS, 41, 100))
+    assert further[:41] == bases[:41]
+    singles = [base.sources for base in further if len(base.sources) == 1]
+    assert singles[:121] == [base.sources for base in draw_bases(SETTINGS, 242) if len(base.sources) == 1]
+    assert np.bincount([base.fold for base in further if len(base.sources) == 1]).tolist() == [25, 24, 24, 24, 24]
