@@ -242,7 +242,7 @@ class _Transforms:
     def presets(self) -> Mapping[str, TransformSettings]:
         """Settings by the name of a preset; those of ``paper-`` have the paper's ranges and transforms."""
         paper: dict[str, Any] = {"transforms": ("noise", "reverb"), "ranges": PAPER_RANGES}
-        mini = {"bases": 48, "untransformed": 208}
+        mini: dict[str, Any] = {"bases": 48, "untransformed": 208}
         return {
             "mini": TransformSettings(**mini),
             "full": TransformSettings(),
