@@ -55,6 +55,9 @@ BINS = 8
 LEFT_OUT = 8
 """Parts into which levels are put, at most, to be left out one after the other when a penalty is chosen."""
 
+FEWEST_ROWS = 3
+"""Of a fold whose correlation counts."""
+
 DIRECTIONS = 3
 """Of the main effects of a factor, the strongest first, whose angles `overlap` takes."""
 
@@ -758,25 +761,35 @@ class _Answers:
         factor: of the rows that were asked.
         deviations: answers less the mean that each probe was trained on, [states, rows, targets].
         means: that mean, [rows, targets].
+        chance: of classes the share of the largest in all that was trained on.
     """
 
     factor: _Factor
     deviations: Floats
     means: Floats
+    chance: float
+
+    @classmethod
+    def of(cls, factor: _Factor, asked: Ints, trained: Ints, deviations: Floats, means: Floats) -> "_Answers":
+        return cls(factor.at(asked), deviations, means, float(factor.targets[trained].mean(axis=0).max()))
+
+    def at(self, rows: Ints) -> "_Answers":
+        """The answers for some of the rows."""
+        return replace(self, factor=self.factor.at(rows), deviations=self.deviations[:, rows], means=self.means[rows])
 
     def errors(self) -> tuple[Floats, Floats]:
-        """Of the answers [states, rows], and of what always gives the same answer [rows], the errors.
+        """Of the answers [states, rows], and of what knows nothing [rows], the errors.
 
-        They are squares, against the mean trained on; of classes 1 where the class is wrong, else 0, against the
-        class that is the commonest in training, which also stands for answers that say nothing.
+        They are squares, against the mean trained on; of classes 1 where the class is wrong, else 0, against how often
+        chance is wrong, which also stands for answers that say nothing.
         """
         truth = self.factor.targets
         if not self.factor.classes:
             return np.square(self.deviations + self.means - truth)[..., 0], np.square(self.means - truth)[:, 0]
-        commonest = self.means.argmax(axis=1)
+        room = np.full(len(truth), 1 - self.chance)
+        wrong = (self.deviations + self.means).argmax(axis=2) != self.factor.codes
         silent = np.abs(self.deviations).max(axis=2) <= ROUNDING
-        classes = np.where(silent, commonest, (self.deviations + self.means).argmax(axis=2))
-        return (classes != self.factor.codes).astype(np.float64), (commonest != self.factor.codes).astype(np.float64)
+        return np.where(silent, room, wrong), room
 
 
 Closed = tuple[_Ridge, Ints | None]
@@ -893,7 +906,10 @@ def _across_folds(
         for number, answers in enumerate(_answers(data, factors, train, [held], asked[rows], turn)):
             deviations[number][:, rows] = answers
             means[number][rows] = factors[number].targets[train].mean(axis=0)
-    return [_Answers(*parts) for parts in zip([factor.at(asked) for factor in factors], deviations, means, strict=True)]
+    return [
+        _Answers.of(factor, asked, trained, deviation, mean)
+        for factor, deviation, mean in zip(factors, deviations, means, strict=True)
+    ]
 
 
 def _tested_score(answers: _Answers) -> tuple[Floats, Floats]:
@@ -902,7 +918,7 @@ def _tested_score(answers: _Answers) -> tuple[Floats, Floats]:
         wrong, room = answers.errors()
         ratios, contributions = _linearised(wrong, np.broadcast_to(room, wrong.shape))
         return 1 - ratios, 1 - contributions
-    x, y = answers.deviations[..., 0], (answers.factor.targets - answers.means)[:, 0]
+    x, y = answers.deviations[..., 0], answers.factor.targets[:, 0]
     x, y = x - x.mean(axis=1, keepdims=True), y - y.mean()
     sizes, size = np.sqrt(np.square(x).mean(axis=1, keepdims=True)), float(np.sqrt(np.square(y).mean()))
     flat = sizes <= ROUNDING * size
@@ -910,6 +926,21 @@ def _tested_score(answers: _Answers) -> tuple[Floats, Floats]:
     r = np.clip((u * v).mean(axis=1, keepdims=True), -1.0, 1.0)
     contributions = r + u * v - r * (np.square(u) + np.square(v)) / 2
     return r[:, 0], contributions.mean(axis=0)
+
+
+def _seen_score(answers: _Answers, folds: Ints) -> tuple[float, int]:
+    """The same, of answers of probes of several folds, and from how many rows; correlations are those within folds.
+
+    Over all folds r would be below 0 on average where nothing is known: the answers of a probe are the larger, the
+    more the rows it was trained on happen to agree, and so the less they agree with the rows left out.
+    """
+    if answers.factor.classes:
+        return float(_tested_score(answers)[0].mean()), len(folds)
+    parts = [answers.at(np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
+    parts = [part for part in parts if len(part.means) >= FEWEST_ROWS and np.ptp(part.factor.targets) > 0]
+    counts = [len(part.means) for part in parts]
+    scores = [float(_tested_score(part)[0].mean()) for part in parts]
+    return (float(np.average(scores, weights=counts)), sum(counts)) if parts else (0.0, 0)
 
 
 def _linearised(numerators: Floats, denominators: Floats) -> tuple[Floats, Floats]:
@@ -951,7 +982,7 @@ def _pair_numbers(data: _Data, factors: Sequence[_Factor]) -> dict[str, Any]:
             states += values / len(pairs)
             pairs[factor.name, over.name] |= {
                 "unseen": float(values.mean()),
-                "seen": float(np.mean([_tested_score(part)[0] for _, part in seen])) if seen else None,
+                "seen": _weighted([_seen_score(part, data.folds[rows]) for rows, part in seen]),
                 "unseen_r2": _r2([part for _, part in unseen]),
                 "seen_r2": _r2([part for _, part in seen]),
             }
@@ -999,7 +1030,7 @@ def _transfers(data: _Data, factors: Sequence[_Factor], over: _Factor) -> tuple[
         answers = _answers(data, factors, train, left_out, test, turn)
         for number, (factor, deviations) in enumerate(zip(factors, answers, strict=True)):
             means = np.broadcast_to(factor.targets[train].mean(axis=0), deviations.shape[1:])
-            unseen[number].append((test, _Answers(factor.at(test), deviations, means)))
+            unseen[number].append((test, _Answers.of(factor, test, train, deviations, means)))
         for number, part in enumerate(_across_folds(data, factors, train, train, turn) or []):
             seen[number].append((train, part))
     return unseen, seen
@@ -1146,6 +1177,12 @@ def _average(values: Sequence[float | None]) -> float | None:
     """Mean of the numbers; None where there is none."""
     numbers = [value for value in values if value is not None]
     return float(np.mean(numbers)) if numbers else None
+
+
+def _weighted(values: Sequence[tuple[float, int]]) -> float | None:
+    """Mean of numbers, each with its weight; None where there is none."""
+    weights = [weight for _, weight in values]
+    return float(np.average([value for value, _ in values], weights=weights)) if any(weights) else None
 
 
 def _sum(values: Sequence[float]) -> float | None:
@@ -1348,7 +1385,8 @@ def _lasso(x: Floats, factor: _Factor, train: Ints, test: Ints, folds: Ints) -> 
         model.fit(x[train], targets if factor.classes else targets[:, 0])
     weights = np.atleast_2d(model.coef_)
     deviations = (x[test] @ weights.T + model.intercept_)[None]
-    errors, room = _Answers(factor.at(test), deviations, np.broadcast_to(mean, deviations.shape[1:])).errors()
+    means = np.broadcast_to(mean, deviations.shape[1:])
+    errors, room = _Answers.of(factor, test, train, deviations, means).errors()
     return np.sqrt(np.square(weights).sum(axis=0)), float(1 - errors.mean() / (room.mean() or 1.0))
 
 
