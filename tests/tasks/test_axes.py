@@ -1,0 +1,216 @@
+"""Tasks of the four axes, on embeddings that are made from what the rows say."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.tasks.base import Outputs, TaskError
+from audio_compositionality.tasks.factor_rows import FACTORS, contexts_of, is_crossed, labels_of
+from audio_compositionality.tasks.parts import dealt_folds
+from audio_compositionality.tasks.registry import load_benchmark, load_task
+
+AXES = [task.info.name for task in load_benchmark("axes")]
+ON_FACTORS = [name for name in AXES if load_task(name).info.recipe == "factors"]
+PROBED = ["informativeness", "equivariance", "disentanglement", "transform_equivariance", "transform_disentanglement"]
+DIM = 24
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """A small configuration of each recipe, without sound."""
+    factors = load_recipe("factors")
+    transforms = load_recipe("transforms")
+    few = replace(factors.presets["mini"], stars=10, crossed_levels=(4, 3, 3, 3))
+    small = replace(transforms.presets["mini"], bases=60, untransformed=60, transforms=("gain", "noise"))
+    return {"factors": factors.render(few).rows, "transforms": transforms.render(small).rows}
+
+
+def additive(rows, noise=0.0, seed=0):
+    """Embeddings that are sums of one vector a level of each factor of the first source, and of one a parameter."""
+    rng = np.random.default_rng(seed)
+    lines = {factor: rng.normal(size=(8, DIM)) for factor in FACTORS}
+    for factor in FACTORS[1:]:
+        lines[factor] = np.arange(8)[:, None] * rng.normal(size=DIM)
+    moves = {"gain": rng.normal(size=DIM), "noise": rng.normal(size=DIM), "onset": rng.normal(size=DIM)}
+    backgrounds = {}
+    embeddings = []
+    for row in rows:
+        levels = row["levels"] or dict.fromkeys(FACTORS, 0)
+        z = sum(lines[factor][levels[factor]] for factor in FACTORS)
+        # What is behind a target, and what a base of several sources is, is the same in all clips of an orbit.
+        name = row.get("block") or ("" if row["levels"] else row["base"])
+        if name:
+            z = z + backgrounds.setdefault(name, 3 * rng.normal(size=DIM))
+        if row.get("transform"):
+            z = z + row["scaled"] * moves[row["transform"]]
+        embeddings.append(z)
+    return np.array(embeddings) + noise * rng.normal(size=(len(rows), DIM))
+
+
+def outputs_of(task, rows, embeddings):
+    return Outputs(clips=np.array([z for z, row in zip(embeddings, rows, strict=True) if task.inputs(row).clips]))
+
+
+def scored(name, rows, embeddings, **requested):
+    task = load_task(name)
+    rows = rows[task.info.recipe]
+    settings = task.settings(rows, requested)
+    return task, task.score(rows, outputs_of(task, rows, embeddings(rows)), settings, "cpu", False)
+
+
+@pytest.mark.parametrize("name", AXES)
+class TestEveryTask:
+    def test_is_scored_on_request_alone(self, name):
+        assert load_task(name).info.on_request
+
+    def test_gives_what_it_describes(self, name, rows):
+        task, scores = scored(name, rows, lambda rows: additive(rows, noise=1.0))
+        assert set(scores.measures) == {measure.name for measure in task.info.measures}
+        assert scores.ids == task.samples(rows[task.info.recipe]).ids
+        for measure in task.info.measures:
+            value = scores.measures[measure.name]
+            assert value is None or np.isfinite(value)
+            assert value is None or measure.range[0] - 1e-9 <= value <= measure.range[1] + 1e-9, measure.name
+            if measure.column in scores.columns:
+                column = scores.columns[measure.column]
+                assert column.shape == (len(scores.ids),)
+                assert np.isfinite(column).all()
+                assert column.mean() == pytest.approx(value, abs=1e-9), measure.name
+        for measure in task.info.recommended:
+            assert measure.column in scores.columns
+
+    def test_headings_differ(self, name):
+        headings = [measure.heading for measure in load_task(name).info.measures]
+        assert len(set(headings)) == len(headings)
+
+    def test_is_the_same_twice(self, name, rows):
+        first, second = (scored(name, rows, lambda rows: additive(rows, noise=1.0))[1] for _ in range(2))
+        assert first.measures == second.measures
+        assert all(np.array_equal(first.columns[column], second.columns[column]) for column in first.columns)
+
+    def test_an_encoder_that_always_answers_the_same_scores_nothing(self, name, rows):
+        task, scores = scored(name, rows, lambda rows: np.ones((len(rows), DIM)))
+        assert all(value is None or np.isfinite(value) for value in scores.measures.values())
+        assert scores.measures[task.info.ranks_by] == pytest.approx(0, abs=0.05)
+
+    def test_random_embeddings_score_nothing(self, name, rows):
+        task, scores = scored(name, rows, lambda rows: np.random.default_rng(3).normal(size=(len(rows), DIM)))
+        assert scores.measures[task.info.ranks_by] == pytest.approx(0, abs=0.2)
+
+    def test_a_row_that_cannot_be_embedded_is_left_out(self, name, rows):
+        task = load_task(name)
+        given = list(rows[task.info.recipe])
+        left_out = next(row["id"] for row in reversed(given) if task.inputs(row).clips)
+        kept = [row for row in given if row["id"] != left_out]
+        settings = task.settings(kept, {})
+        scores = task.score(kept, outputs_of(task, kept, additive(kept, noise=1.0)), settings, "cpu", False)
+        assert scores.ids == task.samples(kept).ids
+
+    def test_no_rows_are_refused(self, name):
+        with pytest.raises(TaskError, match=r"it needs|has no"):
+            load_task(name).settings([], {})
+
+
+class TestAnAdditiveEncoder:
+    """Theory: each factor moves an embedding by a step of its own, whatever else there is."""
+
+    @pytest.mark.parametrize(
+        ("name", "measures"),
+        [
+            ("informativeness", {"informativeness": 0.99}),
+            # Of few stars, each before a background of its own, a probe learns less.
+            ("equivariance", {"r_equivariance": 0.97, "p": 0.97, "in_scene_r_equivariance": 0.8, "in_scene_p": 0.8}),
+            ("disentanglement", {"unseen": 0.94, "seen": 0.97}),
+            ("transform_equivariance", {"r_equivariance": 0.9, "p_gain": 0.9}),
+        ],
+    )
+    def test_reaches_one(self, name, measures, rows):
+        _, scores = scored(name, rows, additive)
+        for measure, least in measures.items():
+            assert least <= scores.measures[measure] <= 1, measure
+
+    def test_has_no_shares_of_interactions(self, rows):
+        _, scores = scored("disentanglement", rows, additive)
+        assert scores.measures["main"] == pytest.approx(1, abs=1e-9)
+
+    def test_that_ignores_onsets_is_invariant_to_them(self, rows):
+        _, scores = scored("onset_invariance", rows, additive)
+        assert scores.measures["invariance"] == pytest.approx(1, abs=1e-9)
+        assert scores.measures["top1"] == 1
+
+    def test_that_ignores_a_transform_is_invariant_to_it(self, rows):
+        _, scores = scored("invariance", rows, lambda rows: additive([{**row, "transform": ""} for row in rows]))
+        assert scores.measures["gain_invariance"] == scores.measures["noise_invariance"] == pytest.approx(1, abs=1e-9)
+        assert scores.measures["reverb_invariance"] is None
+
+    def test_keeps_labels_under_what_it_ignores(self, rows):
+        def deaf(rows):
+            return additive([{**row, "transform": ""} for row in rows])
+
+        _, scores = scored("transform_disentanglement", rows, deaf)
+        for factor in FACTORS:
+            assert scores.measures[f"{factor}_under_noise_shift_after"] == pytest.approx(
+                scores.measures[f"{factor}_under_noise_shift_before"], abs=1e-9
+            )
+        assert scores.measures["amplitude_under_gain_shift_after"] is None
+        assert scores.measures["noise_shift"] == pytest.approx(0, abs=1e-9)
+
+
+class TestFolds:
+    @pytest.mark.parametrize("factor", FACTORS)
+    def test_all_levels_of_a_factor_in_one_context_are_in_one_fold(self, factor, rows):
+        crossed = [row for row in rows["factors"] if is_crossed(row)]
+        contexts = contexts_of(crossed, factor)
+        folds = dealt_folds(contexts)
+        assert set(folds) == set(range(5))
+        assert all(
+            len({fold for fold, other in zip(folds, contexts, strict=True) if other == c}) == 1 for c in contexts
+        )
+        assert len(labels_of(crossed, factor)) == len(crossed)
+
+    def test_do_not_depend_on_the_order_of_rows(self):
+        names = [f"block {number}" for number in range(37)]
+        order = np.random.default_rng(0).permutation(37)
+        assert np.array_equal(dealt_folds(names)[order], dealt_folds([names[k] for k in order]))
+        assert sorted(np.bincount(dealt_folds(names))) == [7, 7, 7, 8, 8]
+
+
+class TestSettings:
+    @pytest.mark.parametrize("name", PROBED)
+    def test_probes_are_closed_forms_unless_asked_otherwise(self, name, rows):
+        task = load_task(name)
+        given = rows[task.info.recipe]
+        assert task.settings(given, {})["probes"] == ["ridge", "kernel"]
+        assert task.settings(given, {"probes": ["mlp"], "scaled": False, "seeds": [1]})["probes"] == ["mlp"]
+
+    @pytest.mark.parametrize(
+        ("requested", "message"),
+        [
+            ({"probes": ["rigde"]}, "unknown probe 'rigde'; did you mean 'ridge'"),
+            ({"probes": []}, r"probes is \[\]; it lists some of ridge"),
+            ({"probes": "ridge"}, "probes is 'ridge'; it lists some of ridge"),
+            ({"scaled": 1}, "scaled is 1; it is true or false"),
+        ],
+    )
+    @pytest.mark.parametrize("name", PROBED)
+    def test_others_are_refused(self, name, requested, message, rows):
+        task = load_task(name)
+        with pytest.raises(TaskError, match=message):
+            task.settings(rows[task.info.recipe], requested)
+
+    def test_a_copy_without_its_original_is_refused(self, rows):
+        orphaned = [row for row in rows["transforms"] if row["id"] != rows["transforms"][0]["id"]]
+        with pytest.raises(TaskError, match="without its original"):
+            load_task("invariance").settings(orphaned, {})
+
+    def test_too_few_originals_are_refused(self, rows):
+        few = [row for row in rows["transforms"] if row["base"] <= "transforms-00003"]
+        with pytest.raises(TaskError, match=r"of 4 clips .* needs at least 5"):
+            load_task("invariance").settings(few, {})
+
+    def test_one_level_is_refused(self, rows):
+        alike = [row for row in rows["factors"] if not is_crossed(row) or row["levels"]["rate"] == 0]
+        with pytest.raises(TaskError, match="1 levels of rate"):
+            load_task("informativeness").settings(alike, {})
