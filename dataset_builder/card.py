@@ -82,8 +82,8 @@ def _licence(recipes: Mapping[str, BuiltRecipe]) -> str:
     ours = [f"`{name}`" for name, built in recipes.items() if built.synthetic]
     if len(ours) == len(recipes):
         return f"{_LICENCE[1]}."
-    others = [f"`{name}`" for name, built in recipes.items() if not built.synthetic]
-    text = f"{listed(others)}: that of the recordings, which this card does not know."
+    recorded = [f"`{name}`" for name, built in recipes.items() if not built.synthetic]
+    text = f"{listed(recorded)}: that of the recordings, which this card does not know."
     return f"{listed(ours)}: {_LICENCE[1]}. {text}" if ours else text
 
 
