@@ -10,7 +10,8 @@ from audio_compositionality.support.text import nearest
 from .data import Data, DatasetError
 from .rendered import RenderedData, preset_names, rendered_preset
 
-_HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+"""What an id of the Hub looks like."""
 
 
 def open_data(source: str | Path | RenderedData, *, revision: str | None = None) -> Data:
@@ -32,7 +33,7 @@ def open_data(source: str | Path | RenderedData, *, revision: str | None = None)
     presets = preset_names()
     if isinstance(source, str) and source in presets:
         return rendered_preset(source)
-    if Path(name).is_dir() or _HUB_ID.fullmatch(name):
+    if Path(name).is_dir() or HUB_ID.fullmatch(name):
         from .stored import StoredData
 
         return StoredData(name, revision=revision)

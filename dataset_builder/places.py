@@ -206,7 +206,7 @@ def _shards_by_manifest(place: Place, manifest: Manifest) -> dict[str, StoredSha
 
 def _shards_by_card(place: Place) -> dict[str, StoredShards]:
     """As `datasets` takes the card or the names of files: configurations of recipes, or one of the authors' data."""
-    _check_card(place)
+    check_card(place)
     files = _files_by_card(place)
     shards: dict[str, StoredShards] = {}
     for configuration in files:
@@ -280,7 +280,7 @@ def _columns(place: Place, files: Mapping[str, list[str]]) -> list[str]:
     raise DatasetError(f"{place.source} names no file that is there; {_EXPECTED}")
 
 
-def _check_card(place: Place) -> None:
+def check_card(place: Place) -> None:
     """Refuse a card that cannot be read, or that names a file elsewhere, before anybody asks for that file."""
     path = place.path(CARD_NAME)
     if path is None:

@@ -20,6 +20,7 @@ from scipy import linalg
 
 from audio_compositionality.dataset_builder.data import Configuration, Data
 from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.recordings.sound_files import RecordingError
 from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
@@ -32,7 +33,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Measure, Outputs, Scores, Task, TaskError, TaskInfo
 from audio_compositionality.tasks.registry import default_tasks
 
-from .recordings import MAX_CLIPS, MIN_CLIPS, RecordingError, Recordings
+from .recordings import MAX_CLIPS, MIN_CLIPS, Recordings
 
 ROUNDING = 1e-9
 """Embeddings that lie no farther from their mean than this times their own length do not vary: less than a hundredth of

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import soundfile
-from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Clip, Row, check_range
-from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.dataset_builder.recordings.sound_files import (
+    RecordingError,
+    printable,
+    read_header,
+    read_samples,
+    sound_files,
+)
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 
 CLIP_SECONDS = 10
@@ -23,9 +26,6 @@ CLIP_SECONDS = 10
 SHORTEST_SECONDS = 1
 """A file shorter than a clip is one clip, unless it is shorter than this."""
 
-LONGEST_HOURS = 24
-"""A file that claims to last longer is taken to be damaged."""
-
 MIN_CLIPS = 10
 """Fewest clips whose covariance is worth computing; far more are needed to know it well."""
 
@@ -33,18 +33,8 @@ MAX_CLIPS = 2_000
 """Clips drawn where there are more: more than most encoders have dimensions, and few enough that a collection of
 recordings takes no longer to embed than the benchmark does at its full size."""
 
-AUDIO_SUFFIXES = (
-    *(".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"),
-    *(".aif", ".aiff", ".aifc", ".au", ".caf", ".rf64", ".w64"),
-)
-"""Files with other names are not looked at."""
-
 RECIPE = "recordings"
 """What stands for the recipe in the key of their embeddings."""
-
-
-class RecordingError(AudioCompositionalityError):
-    """A folder of recordings, or a file in it, that cannot be used: says which, what is wrong, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +58,7 @@ class Recordings:
     Files are cut into clips of 10 s from their beginning on, a rest is left out; a file that is shorter, but lasts 1 s
     or more, is one clip. Channels are averaged; the rate stays as it is. Clips are ordered by rate and length, so that
     clips that follow each other make batches, then by name. Symbolic links, hidden files and whatever does not have a
-    name of `AUDIO_SUFFIXES` are not looked at.
+    name of a sound file's are not looked at.
 
     Attributes:
         recipe: `RECIPE`, which is no recipe of the data set.
@@ -106,14 +96,12 @@ class Recordings:
         if max_clips < MIN_CLIPS:
             raise InputError(f"max_clips is {max_clips}; it must be {MIN_CLIPS} or more")
         self.recipe = RECIPE
-        self.source = _printable(str(folder))
+        self.source = printable(str(folder))
         self.too_short = 0
         self.skipped: list[dict[str, str]] = []
         available: list[_Clip] = []
-        for path in tqdm(
-            _sound_files(Path(folder)), desc="recordings", unit="file", disable=None if progress else True
-        ):
-            name = _printable(path.relative_to(folder).as_posix())
+        for path in tqdm(sound_files(Path(folder)), desc="recordings", unit="file", disable=None if progress else True):
+            name = printable(path.relative_to(folder).as_posix())
             try:
                 clips = list(_clips_of_file(path, name))
             except RecordingError as error:
@@ -145,7 +133,7 @@ class Recordings:
         for place in check_range(wanted, len(self._clips)):
             clip = self._clips[place]
             try:
-                yield Clip(clip.id, _decode(clip), clip.rate)
+                yield Clip(clip.id, read_samples(clip.path, clip.frames, clip.start), clip.rate)
             except RecordingError as error:
                 if not keep_invalid:
                     raise RecordingError(f"{clip.id!r} {error}; --skip-invalid leaves it out") from error
@@ -165,66 +153,12 @@ class Recordings:
         return sha256_of("".join(lines).encode())
 
 
-def _sound_files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        raise RecordingError(f"{str(folder)!r} is not a folder; --recordings names one that holds sound files")
-    paths = []
-    for root, folders, names in os.walk(folder, followlinks=False):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            path = Path(root, name)
-            if not name.startswith(".") and path.suffix.lower() in AUDIO_SUFFIXES and _is_regular(path):
-                paths.append(path)
-    if not paths:
-        raise RecordingError(
-            f"{str(folder)!r} holds no sound file; looked for are {', '.join(AUDIO_SUFFIXES)}, at any depth, symbolic "
-            "links not followed"
-        )
-    return sorted(paths)
-
-
-def _is_regular(path: Path) -> bool:
-    # A link leads elsewhere, and opening a pipe waits for ever.
-    return stat.S_ISREG(path.lstat().st_mode)
-
-
-def _printable(text: str) -> str:
-    """Text that can be printed and stored; names of files may hold control characters and invalid UTF-8."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def _clips_of_file(path: Path, name: str) -> Iterator[_Clip]:
-    try:
-        # In bytes: a name need not be valid UTF-8.
-        info = soundfile.info(os.fsencode(path))
-    except (soundfile.SoundFileError, OSError) as error:
-        raise RecordingError(f"cannot be read: {_reason(error)}") from error
-    rate, frames = int(info.samplerate), int(info.frames)
-    if rate < 1 or not 0 <= frames <= LONGEST_HOURS * 3_600 * rate:
-        raise RecordingError(
-            f"claims {frames:,} samples at {rate:,} Hz, more than {LONGEST_HOURS} hours; is it damaged?"
-        )
+    header = read_header(path)
+    rate, frames = header.rate, header.frames
     length = CLIP_SECONDS * rate
     if frames >= length:
         for start in range(0, frames - length + 1, length):
             yield _Clip(path, name, rate, length, start)
     elif frames >= SHORTEST_SECONDS * rate:
         yield _Clip(path, name, rate, frames, 0)
-
-
-def _decode(clip: _Clip) -> NDArray[np.float32]:
-    try:
-        samples, _ = soundfile.read(os.fsencode(clip.path), clip.frames, clip.start, dtype="float32", always_2d=True)
-    except (soundfile.SoundFileError, OSError) as error:
-        raise RecordingError(f"cannot be decoded: {_reason(error)}") from error
-    if len(samples) != clip.frames:
-        raise RecordingError(f"ends after {len(samples):,} of {clip.frames:,} samples; the file is damaged")
-    if not np.isfinite(samples).all():
-        raise RecordingError("has values that are not finite (NaN or infinity)")
-    waveform: NDArray[np.float32] = samples.mean(axis=1, dtype=np.float32)
-    return waveform
-
-
-def _reason(error: Exception) -> str:
-    # The text of libsndfile without the path, which the message begins with.
-    return _printable(str(getattr(error, "error_string", error))).strip(" .")

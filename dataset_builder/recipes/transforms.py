@@ -151,6 +151,7 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
             "fold": base.fold,
             "recording": "" if entry is None else entry.id,
             "label": "" if entry is None else entry.label,
+            "number": None if entry is None else entry.number,
             "group": "" if entry is None else entry.group,
             "metadata": labels_of(base.sources, settings),
             "levels": None if single is None else {name: getattr(single, name) for name in ATTRIBUTES},
@@ -266,7 +267,7 @@ class _Transforms:
                 "scaled": number,
                 "quarter": Value("int32"),
                 "fold": Value("int32"),
-                **dict.fromkeys(("recording", "label", "group"), text),
+                **{"recording": text, "label": text, "number": number, "group": text},
                 "metadata": source_features()["metadata"],
                 "levels": {name: Value("int32") for name in ATTRIBUTES},
                 "values": {name: number for name in VALUED},
@@ -291,6 +292,8 @@ class _Transforms:
         for column in ("parameter", "scaled"):
             if isinstance(row.get(column), float) != copy:
                 raise DatasetError(f"row {name}: {column} is {row.get(column)!r}; a copy has a number, a base none")
+        if not isinstance(row.get("number"), float | None):
+            raise DatasetError(f"row {name}: number is {row['number']!r}; it is a number or null")
         if row.get("quarter") not in (range(QUARTERS) if copy else (-1,)):
             raise DatasetError(f"row {name}: quarter is {row.get('quarter')!r}; it is 0 to 3, and -1 for a base")
         if row.get("fold") not in range(FOLDS):
@@ -333,6 +336,7 @@ Parameters are drawn uniformly in each quarter of a range, on its scale ({settin
 | `quarter` | of the range, 0 to 3; -1 for the base |
 | `fold` | 0 to {FOLDS - 1}: a base and its copies are in one, and so are the recordings of a group |
 | `recording`, `label`, `group` | of a recording; empty for scenes |
+| `number` | the label of a recording where labels are numbers, else null |
 | `metadata` | the sources: `timbre_label`, `pitch_label`, `rate_label`, `amplitude_label`; empty for recordings |
 | `levels` | class of each factor, from 0, where the base is a single source; else null |
 | `values` | `pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB, where the base is a single source; else null |

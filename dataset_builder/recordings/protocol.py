@@ -23,12 +23,14 @@ class Recording:
         group: recordings of one group (a speaker, a session) are never on both sides of a fold; empty where it is a
             group of its own.
         sha256: hexadecimal, of its samples.
+        number: its label as a number, where labels are numbers and not classes.
     """
 
     id: str
     label: str
     group: str
     sha256: str
+    number: float | None = None
 
 
 class Recordings(Protocol):

@@ -9,6 +9,7 @@ from scipy import linalg, stats
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.recordings.sound_files import RecordingError
 from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.protocols import ModelCard
@@ -24,7 +25,6 @@ from audio_compositionality.studies.coral import (
     coral_transform,
 )
 from audio_compositionality.studies.coral_table import coral_table
-from audio_compositionality.studies.recordings import RecordingError
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.table import to_text
 from audio_compositionality.tasks.registry import load_task, load_tasks

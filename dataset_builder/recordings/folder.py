@@ -1,0 +1,136 @@
+"""Recordings in a folder: ``LABEL/file.wav``, or a table ``metadata.csv`` that says which file has which label."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+from audio_compositionality.support.text import first_line, nearest
+
+from .reading import Candidate, ReadRecordings, numbers_of
+from .sound_files import RecordingError, check_folder, is_regular, printable, sound_files
+
+METADATA = "metadata.csv"
+
+FILE, LABEL, GROUP = "file_name", "label", "group"
+"""Columns of the table: that of the files, and the others by default."""
+
+_LARGEST_TABLE = 64 * 2**20
+"""Bytes."""
+
+
+def folder_recordings(
+    folder: str | Path,
+    *,
+    label: str | None = None,
+    group: str | None = None,
+    skip_invalid: bool = False,
+    progress: bool = True,
+) -> ReadRecordings:
+    """The recordings in a folder.
+
+    Where it holds ``metadata.csv``, its rows are the recordings: ``file_name`` is a path below the folder. Else all
+    sound files are, at any depth, and the label of each is the folder below the given one that it lies in.
+
+    Args:
+        folder: with sound files.
+        label: column of the table with labels; by default ``label``, where there is one.
+        group: column of the table with groups; by default ``group``, where there is one.
+        skip_invalid: leave out recordings that cannot be used.
+        progress: show progress bars.
+
+    Raises:
+        RecordingError: what is there cannot be used: says which file and why.
+    """
+    folder = Path(folder)
+    check_folder(folder)
+    if (folder / METADATA).is_file():
+        candidates = _listed(folder, label, group)
+    elif label is not None or group is not None:
+        raise RecordingError(
+            f"{str(folder)!r} has no {METADATA}, whose columns --label and --group name; without it the folders in it "
+            "are the labels"
+        )
+    else:
+        candidates = _by_folder(folder)
+    return ReadRecordings(printable(str(folder)), candidates, skip_invalid=skip_invalid, progress=progress)
+
+
+def _by_folder(folder: Path) -> list[Candidate]:
+    places = [path.relative_to(folder) for path in sound_files(folder)]
+    beside = [place for place in places if len(place.parts) == 1]
+    if beside and len(beside) < len(places):
+        raise RecordingError(
+            f"{str(folder)!r} holds sound files ({printable(beside[0].name)!r} and so on) beside folders with others: "
+            f"of which label are they? Put them into LABEL/, or write a {METADATA}"
+        )
+    return [
+        Candidate(
+            printable(place.as_posix()),
+            "" if beside else printable(place.parts[0]),
+            None,
+            "",
+            partial(Path, folder / place),
+        )
+        for place in places
+    ]
+
+
+def _listed(folder: Path, label: str | None, group: str | None) -> list[Candidate]:
+    """The recordings of the table; of a file outside the folder, or that is not there, reading says so."""
+    rows = _table(folder / METADATA)
+    columns = list(rows[0])
+    for column in (FILE, label, group):
+        if column is not None and column not in columns:
+            raise RecordingError(f"{METADATA} has no column {column!r}; {nearest(column, columns)}")
+    label, group = label or LABEL, group or GROUP
+    labels = [row.get(label, "").strip() for row in rows]
+    names = [printable(Path(row[FILE]).as_posix()) for row in rows]
+    for line, (name, text) in enumerate(zip(names, labels, strict=True), 2):
+        if label in columns and not text:
+            raise RecordingError(f"{METADATA}: the {label} of {name!r} (line {line}) is empty; leave out what has none")
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise RecordingError(f"{METADATA} names {twice!r} twice; a recording has one line")
+    numbers = numbers_of(labels)
+    return [
+        Candidate(
+            name,
+            printable(text),
+            None if numbers is None else numbers[place],
+            printable(row.get(group, "").strip()),
+            partial(_file_below, folder, row[FILE]),
+        )
+        for place, (name, row, text) in enumerate(zip(names, rows, labels, strict=True))
+    ]
+
+
+def _table(path: Path) -> list[dict[str, str]]:
+    """The rows of a table, one or more, all with the same columns."""
+    if path.stat().st_size > _LARGEST_TABLE:
+        raise RecordingError(f"{METADATA} has more than {_LARGEST_TABLE // 2**20} MiB; is it a table of recordings?")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            rows = list(csv.DictReader(stream, strict=True))
+    except (OSError, ValueError, csv.Error) as error:
+        raise RecordingError(f"{METADATA} cannot be read as a table (CSV in UTF-8): {first_line(error)}") from error
+    if not rows:
+        raise RecordingError(f"{METADATA} has no row below its first line, which names the columns: {FILE}, {LABEL}")
+    for line, row in enumerate(rows, 2):
+        if None in row or None in row.values():
+            raise RecordingError(f"{METADATA}: row {line} has not as many fields as the first, which names the columns")
+    return rows
+
+
+def _file_below(folder: Path, name: str) -> Path:
+    """The file of a name; a table must not lead anywhere else."""
+    path = folder / name
+    try:
+        inside = path.resolve().is_relative_to(folder.resolve())
+        if inside and is_regular(path):
+            return path
+    except (OSError, ValueError, RuntimeError) as error:
+        raise RecordingError(f"cannot be read: {first_line(error)}") from error
+    raise RecordingError("is no file in the folder of the table; links are not followed")

@@ -1,0 +1,260 @@
+"""Recordings in a data set of `datasets`: any on the Hub, or in a folder, that has a column of audio."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from audio_compositionality.support.text import first_line, nearest
+
+from ..data import DatasetError
+from ..opening import HUB_ID
+from ..places import Folder, Place, check_card, place_of
+from .reading import MOST_RECORDINGS, Candidate, ReadRecordings, numbers_of
+from .sound_files import RecordingError, SoundFile, printable
+
+if TYPE_CHECKING:
+    import datasets
+
+READERS = ("parquet", "arrow", "audiofolder")
+"""The readers of `datasets` that are used: none of them runs code of a data set, or unpickles."""
+
+LARGEST_DOWNLOAD = 100
+"""GB that are downloaded at most."""
+
+LARGEST_FILE = 256 * 2**20
+"""Bytes of an encoded recording."""
+
+Answer = TypeVar("Answer")
+
+
+def hub_recordings(
+    dataset: str | Path,
+    *,
+    label: str | None = None,
+    group: str | None = None,
+    split: str | None = None,
+    config: str | None = None,
+    audio: str | None = None,
+    revision: str | None = None,
+    skip_invalid: bool = False,
+    progress: bool = True,
+) -> ReadRecordings:
+    """The recordings in a data set that `datasets` reads, of Parquet or Arrow files or a folder of sound files.
+
+    Sound is decoded by soundfile: neither torchcodec nor FFmpeg is needed.
+
+    Args:
+        dataset: its Hub id, or a folder.
+        label: column with labels: names of classes, whole numbers, which are classes too, or numbers with decimals.
+        group: column whose values say which recordings belong together, such as a speaker.
+        split: such as ``test`` or ``train[:1000]``; not needed where there is one alone.
+        config: name of the configuration; not needed where there is one alone.
+        audio: column with sound; not needed where there is one alone.
+        revision: branch, tag or commit of a Hub id.
+        skip_invalid: leave out recordings that cannot be used.
+        progress: show progress bars.
+
+    Raises:
+        DatasetError: there is no such data set, split or column, or it cannot be read.
+        RecordingError: a recording cannot be used.
+    """
+    source = str(dataset)
+    if not Path(source).is_dir() and not HUB_ID.fullmatch(source):
+        raise RecordingError(f"no data set {printable(source)!r}: neither a folder nor a Hub id (ORG/NAME)")
+    place = place_of(source, revision)
+    with _progress_bars(progress):
+        rows = _rows(place, config, split)
+    sound = _audio_column(place, rows.features, audio)
+    for column in (label, group):
+        if column is not None and column not in rows.features:
+            raise RecordingError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
+    count = len(rows)
+    if count > MOST_RECORDINGS:
+        raise RecordingError(
+            f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
+            "them, such as --split train[:10000]"
+        )
+    labels, numbers = ([""] * count, None) if label is None else _labels(source, rows, label)
+    groups = [""] * count if group is None else _texts(source, rows, group)
+    files = _Files(place, rows, sound)
+    candidates = [
+        Candidate(
+            f"{rows.split}/{index}",
+            labels[index],
+            None if numbers is None else numbers[index],
+            groups[index],
+            partial(files.file, index),
+        )
+        for index in range(count)
+    ]
+    return ReadRecordings(printable(source), candidates, skip_invalid=skip_invalid, progress=progress)
+
+
+def _rows(place: Place, config: str | None, split: str | None) -> datasets.Dataset:
+    """The rows of a split, downloaded and prepared in the cache of `datasets`."""
+    import datasets
+
+    check_card(place)
+    builder = _asked(place, lambda: datasets.load_dataset_builder(place.source, config, revision=place.revision))
+    _check_builder(place, builder)
+    with _encoding_paths():
+        _asked(place, builder.download_and_prepare)
+    splits = list(builder.info.splits or ())
+    if split is None:
+        if len(splits) > 1:
+            raise RecordingError(f"{place.source} has the splits {', '.join(splits)}; name one with --split")
+        split = splits[0]
+    if re.match(r"\w*", split).group() not in splits:  # type: ignore[union-attr]
+        raise RecordingError(f"{place.source} has no split {printable(split)!r}; {nearest(split, splits)}")
+    rows: datasets.Dataset = _asked(place, lambda: builder.as_dataset(split=split))
+    return rows
+
+
+def _check_builder(place: Place, builder: datasets.DatasetBuilder) -> None:
+    """Refuse data that are read by what could run code, that lie elsewhere, or that are too large."""
+    package, _, reader = type(builder).__module__.rpartition(".")
+    if not package.startswith("datasets.packaged_modules.") or reader not in READERS:
+        raise RecordingError(
+            f"{place.source} is read by the reader {reader!r} of datasets; only {', '.join(READERS)} are used: give "
+            "its files as a folder, or save it as Parquet"
+        )
+    for files in (builder.config.data_files or {}).values():
+        place.names_of([str(file) for file in files])
+    size = builder.info.download_size
+    if not isinstance(place, Folder) and size is not None and size > LARGEST_DOWNLOAD * 10**9:
+        raise RecordingError(
+            f"{place.source} has {size / 10**9:,.0f} GB to download, more than {LARGEST_DOWNLOAD}; give another "
+            "--config, or a part of it in a folder"
+        )
+
+
+def _asked(place: Place, question: Callable[[], Answer]) -> Answer:
+    """What `datasets` answers; with files that somebody else made, it can fail in any way."""
+    try:
+        return place.ask(question)
+    except DatasetError:
+        raise
+    except Exception as error:
+        reason = first_line(error.__cause__ or error)
+        raise DatasetError(f"{place.source} cannot be read: {printable(reason)}") from error
+
+
+@contextmanager
+def _encoding_paths() -> Iterator[None]:
+    """`datasets` prepares a folder of sound files without torchcodec, which it asks for and does not use then."""
+    import datasets
+
+    def encode(self: datasets.Audio, value: Any) -> dict[str, Any]:
+        if isinstance(value, dict):
+            return {"bytes": value.get("bytes"), "path": value.get("path")}
+        return {"bytes": None, "path": str(value)}
+
+    before = datasets.Audio.encode_example
+    datasets.Audio.encode_example = encode
+    try:
+        yield
+    finally:
+        datasets.Audio.encode_example = before
+
+
+@contextmanager
+def _progress_bars(shown: bool) -> Iterator[None]:
+    """`datasets` shows its own, unless it is told otherwise for the whole process."""
+    import datasets
+
+    if shown or datasets.are_progress_bars_disabled():
+        yield
+        return
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        datasets.enable_progress_bars()
+
+
+def _audio_column(place: Place, features: datasets.Features, audio: str | None) -> str:
+    import datasets
+
+    columns = [name for name, feature in features.items() if isinstance(feature, datasets.Audio)]
+    if not columns:
+        raise RecordingError(f"{place.source} has no column of audio; its columns are {', '.join(features)}")
+    if audio is None and len(columns) > 1:
+        raise RecordingError(f"{place.source} has audio in the columns {', '.join(columns)}; name one: audio=...")
+    if audio is not None and audio not in columns:
+        raise RecordingError(f"{place.source} has no audio in a column {audio!r}; {nearest(audio, columns)}")
+    return audio or columns[0]
+
+
+def _labels(source: str, rows: datasets.Dataset, column: str) -> tuple[list[str], list[float] | None]:
+    """The labels in words, and as numbers where they are numbers."""
+    texts = _texts(source, rows, column)
+    empty = next((index for index, text in enumerate(texts) if not text), None)
+    if empty is not None:
+        raise RecordingError(f"{source}: row {empty} has no {column}; leave out what has none")
+    dtype = getattr(rows.features[column], "dtype", "")
+    if not dtype.startswith(("float", "double")):
+        return texts, numbers_of(texts)
+    numbers = [float(text) for text in texts]
+    wrong = next((index for index, number in enumerate(numbers) if not math.isfinite(number)), None)
+    if wrong is not None:
+        raise RecordingError(f"{source}: {column} of row {wrong} is {numbers[wrong]}; leave out what has none")
+    return texts, numbers
+
+
+def _texts(source: str, rows: datasets.Dataset, column: str) -> list[str]:
+    """A column in words; nothing for null."""
+    import datasets
+
+    feature = rows.features[column]
+    values = rows.select_columns([column])[:][column] if isinstance(feature, datasets.Value) else None
+    if isinstance(feature, datasets.ClassLabel):
+        values = [
+            None if value is None or value < 0 else feature.names[value]
+            for value in rows.select_columns([column])[:][column]
+        ]
+    if values is None:
+        raise RecordingError(f"{source}: {column} is no column of classes, texts or numbers")
+    return ["" if value is None else printable(str(value).strip()) for value in values]
+
+
+class _Files:
+    """The encoded sound of rows; a row that names a file names one of the data set, and nothing else is opened."""
+
+    def __init__(self, place: Place, rows: datasets.Dataset, column: str) -> None:
+        import datasets
+        from huggingface_hub import constants
+
+        self._rows = rows.select_columns([column]).cast_column(column, datasets.Audio(decode=False))
+        self._column = column
+        caches: Sequence[Any] = (datasets.config.HF_DATASETS_CACHE, constants.HF_HUB_CACHE)
+        folders = [Path(place.source)] if isinstance(place, Folder) else []
+        self._roots = [Path(root).resolve() for root in (*folders, *caches)]
+
+    def file(self, index: int) -> SoundFile:
+        """The file of a row, or its content.
+
+        Raises:
+            RecordingError: there is none, it lies elsewhere, or it is too large.
+        """
+        value = self._rows[index][self._column] or {}
+        content, path = value.get("bytes"), value.get("path")
+        if content:
+            if len(content) > LARGEST_FILE:
+                raise RecordingError(f"has {len(content):,} bytes; {LARGEST_FILE:,} are the most")
+            return io.BytesIO(content)
+        if not path:
+            raise RecordingError("holds no audio")
+        try:
+            file = Path(path).resolve()
+            if file.is_file() and any(file.is_relative_to(root) for root in self._roots):
+                return file
+        except (OSError, ValueError, RuntimeError) as error:
+            raise RecordingError(f"cannot be read: {first_line(error)}") from error
+        raise RecordingError(f"names the file {printable(path)}, which is not in the data set")

@@ -1,0 +1,178 @@
+"""Recordings that were read once, whatever they lie in: those that can be used, in an order of their content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from audio_compositionality.support.files import sha256_of, sha256_of_file
+
+from .protocol import LONGEST_RECORDING, Recording
+from .sound_files import RecordingError, SoundFile, read_header, read_samples
+
+SHORTEST_RECORDING = 0.25
+"""Seconds: half of it, where a transform reads as much as twice a clip, is the shortest clip that there is."""
+
+SOFTEST = -60.0
+"""Root mean square in dB below full scale of the middle of a recording: of a softer one, 16 bits hold little more than
+their rounding."""
+
+MIDDLE = 10
+"""Seconds of the middle, which has to be heard."""
+
+RATES = (1_000, 400_000)
+"""Lowest and highest rate in Hz."""
+
+MOST_RECORDINGS = 100_000
+"""More than that are not read: a part of them tells as much."""
+
+_SHOWN = 3
+"""Recordings that an error names."""
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A recording before it was read.
+
+    Attributes:
+        id: as `Recording.id`.
+        label: its class, or its number in words.
+        number: its label where labels are numbers.
+        group: as `Recording.group`.
+        sound: gives the file, or its content; raises RecordingError where it must not be opened.
+    """
+
+    id: str
+    label: str
+    number: float | None
+    group: str
+    sound: Callable[[], SoundFile]
+
+
+class ReadRecordings:
+    """Recordings that can be used; see `Recordings`.
+
+    Their order is that of their content: names and places of files change nothing.
+
+    Attributes:
+        source: what they were opened from.
+        entries: what is said of each.
+        skipped: id of each that was left out, and why.
+    """
+
+    def __init__(
+        self, source: str, candidates: Sequence[Candidate], *, skip_invalid: bool = False, progress: bool = True
+    ) -> None:
+        """Read all, in several threads; samples are not kept.
+
+        Raises:
+            RecordingError: one cannot be used and `skip_invalid` is not given, or none can.
+        """
+        if len(candidates) > MOST_RECORDINGS:
+            raise RecordingError(
+                f"{source} has {len(candidates):,} recordings; {MOST_RECORDINGS:,} are the most that are read: give a "
+                "part of them"
+            )
+        self.source = source
+        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+            read = pool.map(_examine, candidates)
+            results = list(tqdm(read, "recordings", len(candidates), unit="file", disable=None if progress else True))
+        problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
+        usable = [(c, result) for c, result in zip(candidates, results, strict=True) if not isinstance(result, str)]
+        usable.sort(key=lambda pair: (pair[1][1], pair[0].label, pair[0].group, pair[0].id))
+        problems |= _duplicates(usable)
+        self.skipped: tuple[tuple[str, str], ...] = tuple(problems.items())
+        if problems and not skip_invalid:
+            raise RecordingError(f"{source}: {self._problems()}; --skip-invalid leaves them out")
+        usable = [pair for pair in usable if pair[0].id not in problems]
+        if not usable:
+            raise RecordingError(f"{source} has no recording that can be used: {self._problems()}")
+        self._candidates = [candidate for candidate, _ in usable]
+        self.entries = tuple(Recording(c.id, c.label, c.group, digest, c.number) for c, (_, digest) in usable)
+        rates = {rate for _, (rate, _) in usable}
+        self.sample_rate = rates.pop() if len(rates) == 1 else None
+        content = [[entry.sha256, entry.label, entry.number, entry.group] for entry in self.entries]
+        self.fingerprint = sha256_of(json.dumps(content).encode())
+
+    def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
+        """Samples and rate of a recording; see `Recordings.waveform`.
+
+        Raises:
+            RecordingError: it is another than it was.
+        """
+        entry = self.entries[index]
+        try:
+            samples, rate, digest = _read(self._candidates[index].sound())
+        except RecordingError as error:
+            raise RecordingError(f"{self.source}: recording {entry.id!r} {error}") from error
+        if digest != entry.sha256:
+            raise RecordingError(f"{self.source}: recording {entry.id!r} has changed since it was opened; start again")
+        return samples.astype(np.float64), rate
+
+    def _problems(self) -> str:
+        first = "; ".join(f"{id!r} {reason}" for id, reason in self.skipped[:_SHOWN])
+        more = f"; and {len(self.skipped) - _SHOWN:,} more" if len(self.skipped) > _SHOWN else ""
+        return f"{first}{more}"
+
+
+def numbers_of(labels: Sequence[str]) -> list[float] | None:
+    """Labels as numbers, where all are, and one has a decimal point: whole numbers are names of classes."""
+    if not labels or not all(_NUMBER.fullmatch(label) for label in labels):
+        return None
+    numbers = [float(label) for label in labels]
+    return numbers if any("." in label for label in labels) and all(map(math.isfinite, numbers)) else None
+
+
+def _examine(candidate: Candidate) -> tuple[int, str] | str:
+    """Rate and digest of a recording; or why it cannot be used."""
+    try:
+        samples, rate, digest = _read(candidate.sound())
+    except RecordingError as error:
+        return str(error)
+    if len(samples) < SHORTEST_RECORDING * rate:
+        return f"lasts {len(samples) / rate:.3f} s; {SHORTEST_RECORDING:g} s are the least"
+    length = min(len(samples), MIDDLE * rate)
+    start = (len(samples) - length) // 2
+    power = float(np.mean(samples[start : start + length].astype(np.float64) ** 2))
+    if power < 10 ** (SOFTEST / 10):
+        loud = f"{10 * math.log10(power):.0f} dB" if power else "no sound at all"
+        return f"is nearly silent in its middle ({loud}; {SOFTEST:.0f} dB below full scale are the least)"
+    return rate, digest
+
+
+def _read(file: SoundFile) -> tuple[NDArray[np.float32], int, str]:
+    """Samples of the middle of a file, their rate, and what names them: of a lossy format the digest of the file."""
+    header = read_header(file)
+    if not RATES[0] <= header.rate <= RATES[1]:
+        raise RecordingError(f"has a rate of {header.rate:,} Hz; it must be from {RATES[0]:,} to {RATES[1]:,}")
+    frames = min(header.frames, LONGEST_RECORDING * header.rate)
+    samples = read_samples(file, frames, (header.frames - frames) // 2)
+    if header.lossy:
+        digest = sha256_of_file(file) if isinstance(file, Path) else sha256_of(file.getvalue())
+    else:
+        digest = hashlib.sha256(b"%d " % header.rate + samples.astype("<f4").tobytes()).hexdigest()
+    return samples, header.rate, digest
+
+
+def _duplicates(usable: Sequence[tuple[Candidate, tuple[int, str]]]) -> dict[str, str]:
+    """Those that are the same recording as another, and could come on the other side of a fold."""
+    first: dict[str, Candidate] = {}
+    problems = {}
+    for candidate, (_, digest) in usable:
+        twin = first.setdefault(digest, candidate)
+        if twin is not candidate and not (candidate.group and candidate.group == twin.group):
+            problems[candidate.id] = f"is the same recording as {twin.id!r}; leave one out, or give both one group"
+    return problems

@@ -1,0 +1,27 @@
+"""Sound files of the tests: short noise, another for each seed."""
+
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+RATE = 8_000
+
+
+def noise(seconds=1.0, rate=RATE, seed=0):
+    return 0.1 * np.random.default_rng(seed).normal(size=round(seconds * rate))
+
+
+def write(path, seconds=1.0, rate=RATE, seed=0, samples=None, **options):
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, noise(seconds, rate, seed) if samples is None else samples, rate, **options)
+    return path
+
+
+def write_labelled(folder, count=6, **options):
+    """So many files of each of two labels."""
+    for number in range(count):
+        write(folder / "dog" / f"{number}.wav", seed=number, **options)
+        write(folder / "cat" / "inside" / f"{number}.flac", seed=100 + number, **options)
+    return folder
