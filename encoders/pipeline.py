@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from audio_compositionality.support.errors import InputError
 
 from .base import ClipError, FloatArray, StagedEncoder, check_embeddings, output_dim_of
+from .layers import LayeredEncoder, deepest, embed_layers
 from .protocols import AudioEncoder
 
 Result = TypeVar("Result")
@@ -104,10 +105,46 @@ def embed_batches(
         for prepared in feeder:
             with _blame(prepared.ids):
                 embeddings = _second_stage(encoder, prepared)
-            if prepared.errors:
-                embeddings = embeddings.copy()
-                embeddings[list(prepared.errors)] = np.nan
-            yield EmbeddedBatch(prepared.ids, embeddings, prepared.errors)
+            yield _embedded(prepared, embeddings)
+
+
+def embed_batches_at_layers(
+    encoders: Sequence[LayeredEncoder[Any]], batches: Iterable[ClipBatch], *, skip_invalid: bool = False
+) -> Generator[list[EmbeddedBatch]]:
+    """As `embed_batches`, by several encoders that are one model, in one pass; see `LayeredEncoder.at_layers`.
+
+    Returns:
+        for each batch what `embed_batches` gives by each encoder.
+    """
+    with _Feeder(deepest(encoders), batches, skip_invalid) as feeder:
+        for prepared in feeder:
+            with _blame(prepared.ids):
+                embedded = _second_stage_at_layers(encoders, prepared)
+            yield embedded
+
+
+def _second_stage_at_layers(encoders: Sequence[LayeredEncoder[Any]], prepared: _Prepared) -> list[EmbeddedBatch]:
+    rows = len(prepared.ids)
+    if prepared.features is not None:
+        try:
+            arrays = embed_layers(encoders, prepared.features)
+        except ClipError:
+            if prepared.batch is None:
+                raise
+        else:
+            checked = (check_embeddings(array, one, rows) for array, one in zip(arrays, encoders, strict=True))
+            return [_embedded(prepared, array) for array in checked]
+    # A clip without an embedding at one layer may have one at others: each by itself.
+    each = [replace(prepared, errors=dict(prepared.errors)) for _ in encoders]
+    return [_embedded(mine, _second_stage(one, mine)) for one, mine in zip(encoders, each, strict=True)]
+
+
+def _embedded(prepared: _Prepared, embeddings: FloatArray) -> EmbeddedBatch:
+    """A batch with its embeddings, NaN where a clip is left out."""
+    if prepared.errors:
+        embeddings = embeddings.copy()
+        embeddings[list(prepared.errors)] = np.nan
+    return EmbeddedBatch(prepared.ids, embeddings, prepared.errors)
 
 
 def _first_stage(encoder: AudioEncoder, batch: ClipBatch, skip_invalid: bool) -> _Prepared:

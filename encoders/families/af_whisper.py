@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray
+from ..layers import states_at, with_states
 from ..loading.listing import ModelListing
 from ..model_encoder import Hidden
 from ..options import EncoderOptions
@@ -36,7 +38,6 @@ class AfWhisperEncoder(WhisperEncoder):
 
         is_whole = checkpoint.config.model_type == self.whole
         super().__init__(PartialCheckpoint.of(checkpoint, name_in_tower if is_whole else str), device, options)
-        self._is_pooled = options.layer in (None, self.num_layers)
 
     def _tower_class(self) -> Any:
         from transformers import AudioFlamingo3Encoder
@@ -54,9 +55,13 @@ class AfWhisperEncoder(WhisperEncoder):
 
     def _extract_features(self, clips: FloatArray) -> WhisperFeatures:
         features = super()._extract_features(clips)
-        if self._is_pooled and features.frames < 2:
+        if self._is_pooled(self.card.options.layer) and features.frames < 2:
             self._refuse_short(clips.shape[1])
         return features
+
+    def _is_pooled(self, layer: int | None) -> bool:
+        """Whether frames of a layer are pairs of those before."""
+        return layer in (None, self.num_layers)
 
     def _mask(self, features: WhisperFeatures) -> dict[str, Any]:
         """What keeps the model from attending to padding."""
@@ -67,12 +72,16 @@ class AfWhisperEncoder(WhisperEncoder):
         mask = torch.arange(steps, device=features.log_mel.device) < 2 * features.frames
         return {"input_features_mask": mask.expand(clips, -1)}
 
-    def _encode(self, features: WhisperFeatures) -> Hidden:
-        output = self._model(features.log_mel, **self._mask(features), output_hidden_states=not self._is_pooled)
-        frame_seconds = 2 * self._log_mel.hop / self.card.sample_rate
-        if self._is_pooled:
-            return Hidden(output.last_hidden_state[:, : features.frames // 2], 2 * frame_seconds)
-        return Hidden(output.hidden_states[self.card.options.layer][:, : features.frames], frame_seconds)
+    def _encode_at(self, features: WhisperFeatures, layers: Sequence[int | None]) -> list[Hidden]:
+        wanted = [None if self._is_pooled(layer) else layer for layer in layers]
+        output = self._model(features.log_mel, **self._mask(features), output_hidden_states=with_states(wanted))
+        seconds = 2 * self._log_mel.hop / self.card.sample_rate
+        return [
+            Hidden(state[:, : features.frames // 2], 2 * seconds)
+            if layer is None
+            else Hidden(state[:, : features.frames], seconds)
+            for layer, state in zip(wanted, states_at(output, wanted), strict=True)
+        ]
 
 
 def name_in_tower(stored: str) -> str | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray
+from ..layers import LayeredEncoder, states_at, with_states
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden, ModelEncoder
+from ..model_encoder import Hidden
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ RENAMED_IN_BLOCK = {
 }
 
 
-class AudioMaeEncoder(ModelEncoder["LogMelWindow"]):
+class AudioMaeEncoder(LayeredEncoder["LogMelWindow"]):
     """AudioMAE ViT-B/16, pretrained on AudioSet (Huang et al., 2022, arXiv 2207.06405).
 
     The mean over the patches that begin within the clip, after the final normalisation and without the class token,
@@ -56,9 +58,7 @@ class AudioMaeEncoder(ModelEncoder["LogMelWindow"]):
         self.check_options(weights.id, options, LAYERS)
         self._front_end = WindowedFilterBank(mels=MELS, frames=FRAMES, mean=MEAN, std=STD).to(device)
         model = weights.build(make_model, convert)
-        if options.layer is not None:
-            # The first block is kept for its input.
-            del model.layers[max(options.layer, 1) :]
+        self._drop_later_blocks(model.layers, options.layer)
         self._model = model.to(device)
         card = weights.card(
             sample_rate=SAMPLE_RATE, output_dim=int(model.config.hidden_size), options=options, modules=[self._model]
@@ -73,16 +73,17 @@ class AudioMaeEncoder(ModelEncoder["LogMelWindow"]):
         window: LogMelWindow = self._front_end(self._on_device(clips))
         return window
 
-    def _encode(self, features: LogMelWindow) -> Hidden:
+    def _encode_at(self, features: LogMelWindow, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.kaldi import HOP
 
-        layer = self.card.options.layer
-        output = self._model(features.log_mel[:, None], output_hidden_states=layer is not None)
-        hidden = output.last_hidden_state if layer is None else output.hidden_states[layer]
-        # The class token comes first, then the eight patches of the first moment, and so on.
-        patches = hidden[:, 1:].unflatten(1, (FRAMES // PATCH, -1)).mean(dim=2)
-        sounding = -(-features.frames // PATCH)
-        return Hidden(patches[:, :sounding], PATCH * HOP / self.card.sample_rate, hidden[:, 0])
+        output = self._model(features.log_mel[:, None], output_hidden_states=with_states(layers))
+        sounding, seconds = -(-features.frames // PATCH), PATCH * HOP / self.card.sample_rate
+        states = []
+        for hidden in states_at(output, layers):
+            # The class token comes first, then the eight patches of the first moment, and so on.
+            patches = hidden[:, 1:].unflatten(1, (FRAMES // PATCH, -1)).mean(dim=2)
+            states.append(Hidden(patches[:, :sounding], seconds, hidden[:, 0]))
+        return states
 
 
 def make_model() -> Any:

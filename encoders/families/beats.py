@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..base import FloatArray, ModelError
 from ..inference import double_precision_device
+from ..layers import LayeredEncoder
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden, ModelEncoder
+from ..model_encoder import Hidden
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ MEAN, STD = 15.41663, 6.55582
 BIAS_TABLE = "self_attn.relative_attention_bias.weight"
 
 
-class BeatsEncoder(ModelEncoder["torch.Tensor"]):
+class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
     """BEATs: the mean over the patches of the clip.
 
     Any length of a patch (16 frames of 10 ms) or more is taken; frames at the end that fill no patch are left out.
@@ -41,8 +43,7 @@ class BeatsEncoder(ModelEncoder["torch.Tensor"]):
         self._front_end_device = double_precision_device(device)
         self._filter_bank = FilterBank(MELS, "povey", torch.float64).to(self._front_end_device)
         model = weights.build(Beats, convert)
-        if options.layer is not None:
-            del model.encoder.layers[options.layer :]
+        self._drop_later_blocks(model.encoder.layers, options.layer)
         self._model = model.to(device)
         card = weights.card(sample_rate=SAMPLE_RATE, output_dim=DIM, options=options, modules=[model])
         super().__init__(card, num_layers=LAYERS, device=device)
@@ -58,13 +59,20 @@ class BeatsEncoder(ModelEncoder["torch.Tensor"]):
         log_mel: torch.Tensor = self._filter_bank(waveforms)
         return ((log_mel - MEAN) / (2 * STD)).to(self.device)
 
-    def _encode(self, features: torch.Tensor) -> Hidden:
+    @classmethod
+    def _needed_blocks(cls, layer: int) -> int:
+        return layer
+
+    def _encode_at(self, features: torch.Tensor, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.kaldi import HOP, SAMPLE_RATE
         from ..networks.beats import PATCH
 
-        patches = self._model(features)
+        seconds = PATCH * HOP / SAMPLE_RATE
         # The patches of one moment stand together.
-        return Hidden(patches.unflatten(1, (-1, MELS // PATCH)).mean(dim=2), PATCH * HOP / SAMPLE_RATE)
+        return [
+            Hidden(patches.unflatten(1, (-1, MELS // PATCH)).mean(dim=2), seconds)
+            for patches in self._model(features, layers)
+        ]
 
 
 def convert(state: State) -> State:

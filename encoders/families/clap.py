@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..base import FloatArray, ModelError
 from ..inference import double_precision_device
+from ..layers import LayeredEncoder, with_states
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden, ModelEncoder
+from ..model_encoder import Hidden
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class ClapFeatures:
     samples: int
 
 
-class ClapEncoder(ModelEncoder[ClapFeatures]):
+class ClapEncoder(LayeredEncoder[ClapFeatures]):
     """CLAP: the projected audio embedding, of unit length.
 
     The window is 10 s. CLAP repeats a shorter clip, as in training; it would crop a longer one at random, so that
@@ -55,7 +57,7 @@ class ClapEncoder(ModelEncoder[ClapFeatures]):
         self.check_options(checkpoint.id, options, len(audio.depths))
         self._front_end_device = double_precision_device(device)
         self._log_mel = ClapLogMel(extractor, checkpoint.name).to(self._front_end_device)
-        self._segments = segments_of_image(audio)
+        self._segments, self._dims = segments_of_image(audio), layer_dims(audio)
         longest = audio.spec_size * self._segments
         if extractor.feature_size != audio.num_mel_bins or self._log_mel.frames > longest:
             raise ModelError(
@@ -67,7 +69,7 @@ class ClapEncoder(ModelEncoder[ClapFeatures]):
         if options.layer is None and options.pooling is None:
             dim = int(config.projection_dim)
         else:
-            dim = layer_dims(audio)[-1 if options.layer is None else options.layer]
+            dim = self._dims[-1 if options.layer is None else options.layer]
         rate = int(extractor.sampling_rate)
         card = part.card(sample_rate=rate, output_dim=dim, options=options, modules=[self._model])
         super().__init__(card, num_layers=len(audio.depths), device=device)
@@ -80,23 +82,29 @@ class ClapEncoder(ModelEncoder[ClapFeatures]):
         log_mel = self._log_mel(torch.from_numpy(clips).to(self._front_end_device))
         return ClapFeatures(log_mel.to(self.device), samples)
 
-    def _encode(self, features: ClapFeatures) -> Hidden:
+    def _dim_at(self, layer: int) -> int:
+        return self._dims[layer]
+
+    def _encode_at(self, features: ClapFeatures, layers: Sequence[int | None]) -> list[Hidden]:
         import torch
 
         from ..networks.htsat import unfold_image
 
-        layer, log_mel = self.card.options.layer, features.log_mel
+        log_mel, window = features.log_mel, self._log_mel.window_samples
         # No clip is longer than the window, so none takes the branch for feature fusion.
         is_longer = torch.zeros(len(log_mel), 1, dtype=torch.bool)
-        output = self._model(log_mel[:, None], is_longer=is_longer, output_hidden_states=layer is not None)
-        if layer is None:
-            frames = output.last_hidden_state.mean(dim=2).mT
-            embedding = torch.nn.functional.normalize(output.audio_embeds.float(), dim=-1)
-        else:
-            frames, embedding = unfold_image(output.hidden_states[layer], self._segments), None
-        count, window = frames.shape[1], self._log_mel.window_samples
-        sounding = -(-count * features.samples // window)
-        return Hidden(frames[:, :sounding], window / self.card.sample_rate / count, embedding=embedding)
+        output = self._model(log_mel[:, None], is_longer=is_longer, output_hidden_states=with_states(layers))
+        states = []
+        for layer in layers:
+            if layer is None:
+                frames = output.last_hidden_state.mean(dim=2).mT
+                embedding = torch.nn.functional.normalize(output.audio_embeds.float(), dim=-1)
+            else:
+                frames, embedding = unfold_image(output.hidden_states[layer], self._segments), None
+            count = frames.shape[1]
+            sounding = -(-count * features.samples // window)
+            states.append(Hidden(frames[:, :sounding], window / self.card.sample_rate / count, embedding=embedding))
+        return states
 
 
 ARCHITECTURES = {"clap": ClapEncoder}

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray, ModelError
+from ..layers import LayeredEncoder
 from ..model_encoder import Hidden, ModelEncoder
 from ..options import EncoderOptions
 
@@ -60,6 +62,10 @@ class CodecEncoder(ModelEncoder["torch.Tensor"]):
         self._refuse_short(clips.shape[1], self._hop)
         return self._on_device(clips)
 
+
+class ConvolutionalCodecEncoder(CodecEncoder):
+    """A codec without layers of one kind to choose from."""
+
     @abstractmethod
     def _latents(self, clips: torch.Tensor) -> torch.Tensor:
         """Latents [n, dim, frames] of clips [n, samples]; every frame begins within the clip."""
@@ -68,7 +74,7 @@ class CodecEncoder(ModelEncoder["torch.Tensor"]):
         return Hidden(self._latents(features).mT, self._hop / self.card.sample_rate)
 
 
-class DacEncoder(CodecEncoder):
+class DacEncoder(ConvolutionalCodecEncoder):
     """Descript Audio Codec (Kumar et al., 2023, arXiv 2306.06546), at the rate of the checkpoint: 16, 24 or 44.1 kHz.
 
     The last frame is filled up with silence, as its feature extractor does.
@@ -88,7 +94,7 @@ class DacEncoder(CodecEncoder):
         return latents
 
 
-class EncodecEncoder(CodecEncoder):
+class EncodecEncoder(ConvolutionalCodecEncoder):
     """EnCodec (Défossez et al., 2022, arXiv 2210.13438).
 
     The 24 kHz model encodes a clip at once. The 48 kHz model is stereo and is given the clip on both channels; it
@@ -130,31 +136,37 @@ class EncodecEncoder(CodecEncoder):
         return latents
 
 
-class MimiEncoder(CodecEncoder):
+class MimiEncoder(CodecEncoder, LayeredEncoder["torch.Tensor"]):
     """Mimi (Défossez et al., 2024, arXiv 2410.00037): convolutions, a transformer, and downsampling to 12.5 Hz.
 
     Layers are those of the transformer, at 25 Hz; the model's output is the last of them after downsampling.
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-        super().__init__(checkpoint, device, options, num_layers=int(checkpoint.config.num_hidden_layers))
+        config = checkpoint.config
+        self._layer_hop = math.prod(int(ratio) for ratio in config.upsampling_ratios)
+        self._output_hop = round(config.sampling_rate / config.frame_rate)
+        super().__init__(checkpoint, device, options, num_layers=int(config.num_hidden_layers))
 
     @property
     def _hop(self) -> int:
-        config = self._config
-        hop = math.prod(int(ratio) for ratio in config.upsampling_ratios)
-        return hop if self.card.options.layer is not None else round(config.sampling_rate / config.frame_rate)
+        return self._layer_hop if self.card.options.layer is not None else self._output_hop
 
     def _load_encoder(self, checkpoint: Checkpoint) -> Any:
         from transformers import MimiEncoderModel
 
         return replace(checkpoint, config=checkpoint.config.encoder_config).load_model(MimiEncoderModel)
 
-    def _latents(self, clips: torch.Tensor) -> torch.Tensor:
-        layer = self.card.options.layer
-        output = self._model(clips[:, None], **({} if layer is None else {"output_hidden_states": [layer]}))
-        latents: torch.Tensor = output.latents if layer is None else output.hidden_states[layer].mT
-        return latents
+    def _encode_at(self, features: torch.Tensor, layers: Sequence[int | None]) -> list[Hidden]:
+        numbers = [layer for layer in layers if layer is not None]
+        output = self._model(features[:, None], **({"output_hidden_states": numbers} if numbers else {}))
+        rate = self.card.sample_rate
+        return [
+            Hidden(output.latents.mT, self._output_hop / rate)
+            if layer is None
+            else Hidden(output.hidden_states[layer], self._layer_hop / rate)
+            for layer in layers
+        ]
 
 
 def _pad_end(clips: torch.Tensor, samples: int) -> torch.Tensor:

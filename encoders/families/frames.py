@@ -6,16 +6,17 @@ It takes every architecture that no other family names, or says why it cannot.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ..base import ClipError, FloatArray, ModelError
 from ..inference import inference
+from ..layers import LayeredEncoder
 from ..loading.listing import ANY_OTHER
-from ..model_encoder import Hidden, ModelEncoder
+from ..model_encoder import Hidden
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class FrameFeatures:
     frames: int
 
 
-class FrameEncoder(ModelEncoder[FrameFeatures]):
+class FrameEncoder(LayeredEncoder[FrameFeatures]):
     """A model that returns one vector a frame; the embedding is the mean over the frames that are sound.
 
     The feature extractor of the checkpoint sets the sample rate and the normalisation; its attention mask, where it
@@ -67,7 +68,9 @@ class FrameEncoder(ModelEncoder[FrameFeatures]):
         model = checkpoint.load_model(AutoModel)
         if self._config.is_encoder_decoder:
             model = model.get_encoder()
-        self._model = _drop_later_blocks(model, num_layers, options.layer).to(device)
+        if (blocks := _blocks_of(model, num_layers)) is not None:
+            self._drop_later_blocks(blocks, options.layer)
+        self._model = model.to(device)
         self._inputs = set(inspect.signature(model.forward).parameters)
         self._main_input: str = model.main_input_name
         self._lengths = _output_lengths(model, self._config, options.layer)
@@ -75,6 +78,19 @@ class FrameEncoder(ModelEncoder[FrameFeatures]):
         card = checkpoint.card(sample_rate=rate, output_dim=None, options=options, modules=[self._model])
         super().__init__(card, num_layers=num_layers, device=device)
         self.card = replace(card, output_dim=self._probe())
+
+    def _at(self, layer: int) -> Self:
+        view = super()._at(layer)
+        if self.card.options.layer is None:
+            # Adapters and upsampling stand between the layers and the output.
+            view._lengths = _output_lengths(view._model, view._config, layer)
+            view.card = replace(view.card, output_dim=view._probe())
+        return view
+
+    @classmethod
+    def _needed_blocks(cls, layer: int) -> int:
+        # One more is kept than is needed: transformers puts the normalised output in the place of the last state.
+        return layer + 1
 
     def _probe(self) -> int:
         """Run the model on a second of noise, to refuse what cannot be pooled.
@@ -92,7 +108,7 @@ class FrameEncoder(ModelEncoder[FrameFeatures]):
             )
         try:
             with inference(self.device):
-                hidden = self._hidden_state(inputs)
+                (hidden,) = self._hidden_states(inputs, (self.card.options.layer,))
         except (RuntimeError, TypeError) as error:
             raise self._unfit(
                 f"a {type(self._model).__name__} cannot run on what its {type(self._extractor).__name__} makes: {error}"
@@ -147,11 +163,14 @@ class FrameEncoder(ModelEncoder[FrameFeatures]):
             )
         return FrameFeatures(inputs, frames)
 
-    def _hidden_state(self, inputs: Tensors) -> torch.Tensor:
-        """Output of the model at the layer that is asked for: [n, frames, dim]."""
-        layer = self.card.options.layer
+    def _hidden_states(self, inputs: Tensors, layers: Sequence[int | None]) -> list[torch.Tensor]:
+        """Output of the model at some layers: [n, frames, dim] each."""
+        numbers = [layer for layer in layers if layer is not None]
         on_device = {name: values.to(self.device) for name, values in inputs.items()}
-        output = self._model(**on_device, **({} if layer is None else {"output_hidden_states": [layer]}))
+        output = self._model(**on_device, **({"output_hidden_states": numbers} if numbers else {}))
+        return [self._state(output, layer) for layer in layers]
+
+    def _state(self, output: Any, layer: int | None) -> torch.Tensor:
         if layer is None:
             hidden = getattr(output, "last_hidden_state", None)
         else:
@@ -162,11 +181,12 @@ class FrameEncoder(ModelEncoder[FrameFeatures]):
             raise self._unfit(
                 f"a {type(self._model).__name__} returns {output_text}, where [clips, frames, dim] is needed"
             )
-        states: torch.Tensor = hidden
-        return states
+        state: torch.Tensor = hidden
+        return state
 
-    def _encode(self, features: FrameFeatures) -> Hidden:
-        return Hidden(self._hidden_state(features.inputs)[:, : features.frames], self._frame_seconds)
+    def _encode_at(self, features: FrameFeatures, layers: Sequence[int | None]) -> list[Hidden]:
+        states = self._hidden_states(features.inputs, layers)
+        return [Hidden(state[:, : features.frames], self._frame_seconds) for state in states]
 
     def _unfit(self, reason: str) -> ModelError:
         from ..loading.checkpoints import HOW_TO_WRAP
@@ -179,11 +199,8 @@ def _count_layers(config: Any) -> int:
     return int(getattr(config, "encoder_num_hidden_layers", getattr(config, "num_hidden_layers", 0)))
 
 
-def _drop_later_blocks(model: Any, num_layers: int, layer: int | None) -> Any:
-    """The model without the blocks that a hidden layer does not need, where they are one list named ``layers``.
-
-    One more is kept than is needed, since transformers puts the normalised output in the place of the last state.
-    """
+def _blocks_of(model: Any, num_layers: int) -> torch.nn.ModuleList | None:
+    """The blocks of the model, where they are one list named ``layers``."""
     import torch
 
     lists = [
@@ -191,9 +208,7 @@ def _drop_later_blocks(model: Any, num_layers: int, layer: int | None) -> Any:
         for name, module in model.named_modules()
         if name.rpartition(".")[2] == "layers" and isinstance(module, torch.nn.ModuleList) and len(module) == num_layers
     ]
-    if layer is not None and len(lists) == 1:
-        del lists[0][layer + 1 :]
-    return model
+    return lists[0] if len(lists) == 1 else None
 
 
 def _output_lengths(model: Any, config: Any, layer: int | None) -> Callable[[int], int] | None:

@@ -8,13 +8,15 @@ the same.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..base import FloatArray
+from ..layers import LayeredEncoder, with_states
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden, ModelEncoder
+from ..model_encoder import Hidden
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class MsClapFeatures:
     samples: int
 
 
-class MsClapEncoder(ModelEncoder[MsClapFeatures]):
+class MsClapEncoder(LayeredEncoder[MsClapFeatures]):
     """MS-CLAP 2023: the projected audio embedding, as the model's own `audio_encoder` gives it.
 
     A clip shorter than 7 s is repeated up to 7 s, as in training. One of more than 1,024 frames (7.4 s) is embedded in
@@ -73,10 +75,11 @@ class MsClapEncoder(ModelEncoder[MsClapFeatures]):
         config = ms_clap_config()
         self.check_options(weights.id, options, len(config.depths))
         self._model = weights.build(MsClap, convert_ms_clap, unused=UNUSED).to(device)
+        self._dims = layer_dims(config)
         if options.layer is None and options.pooling is None:
             dim = EMBEDDING_DIM
         else:
-            dim = layer_dims(config)[-1 if options.layer is None else options.layer]
+            dim = self._dims[-1 if options.layer is None else options.layer]
         card = weights.card(sample_rate=SAMPLE_RATE, output_dim=dim, options=options, modules=[self._model])
         super().__init__(card, num_layers=len(config.depths), device=device)
 
@@ -91,25 +94,30 @@ class MsClapEncoder(ModelEncoder[MsClapFeatures]):
         starts = range(0, frames - WINDOW - 1, WINDOW_HOP)
         return MsClapFeatures(torch.stack([log_mel[:, s : s + WINDOW] for s in starts], dim=1), samples)
 
-    def _encode(self, features: MsClapFeatures) -> Hidden:
+    def _dim_at(self, layer: int) -> int:
+        return self._dims[layer]
+
+    def _encode_at(self, features: MsClapFeatures, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.torchlibrosa import HOP
         from ..networks.htsat import overlap_mean, segments_of_image, unfold_image
 
-        layer, rate = self.card.options.layer, self.card.sample_rate
+        rate = self.card.sample_rate
         clips, windows, frames, _ = features.windows.shape
-        output = self._model.htsat(features.windows.flatten(0, 1)[:, None], output_hidden_states=layer is not None)
-        embedding = None
-        if layer is None:
-            hidden = output.last_hidden_state.mean(dim=2).mT
-            embedding = self._model.projection(output.pooler_output.unflatten(0, (clips, windows)).mean(dim=1))
-        else:
-            hidden = unfold_image(output.hidden_states[layer], segments_of_image(self._model.config))
-        count = hidden.shape[1]
-        seconds = frames * HOP / rate / count
-        whole = overlap_mean(hidden.unflatten(0, (clips, windows)))
+        output = self._model.htsat(features.windows.flatten(0, 1)[:, None], output_hidden_states=with_states(layers))
         is_repeated = features.samples < TRAINED_SECONDS * rate
-        sounding = -(-features.samples // round(seconds * rate)) if is_repeated else None
-        return Hidden(whole[:, :sounding], seconds, embedding=embedding)
+        states = []
+        for layer in layers:
+            embedding = None
+            if layer is None:
+                hidden = output.last_hidden_state.mean(dim=2).mT
+                embedding = self._model.projection(output.pooler_output.unflatten(0, (clips, windows)).mean(dim=1))
+            else:
+                hidden = unfold_image(output.hidden_states[layer], segments_of_image(self._model.config))
+            seconds = frames * HOP / rate / hidden.shape[1]
+            whole = overlap_mean(hidden.unflatten(0, (clips, windows)))
+            sounding = -(-features.samples // round(seconds * rate)) if is_repeated else None
+            states.append(Hidden(whole[:, :sounding], seconds, embedding=embedding))
+        return states
 
 
 def repeated_up_to(samples: int, clips: torch.Tensor) -> torch.Tensor:

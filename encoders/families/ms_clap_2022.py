@@ -7,13 +7,15 @@ the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..base import FloatArray
+from ..layers import LayeredEncoder
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden, ModelEncoder
+from ..model_encoder import Hidden
 from ..options import EncoderOptions
 from .ms_clap import PROJECTION, repeated_up_to
 from .panns import rename_block
@@ -44,7 +46,7 @@ class MsClap2022Features:
     samples: int
 
 
-class MsClap2022Encoder(ModelEncoder[MsClap2022Features]):
+class MsClap2022Encoder(LayeredEncoder[MsClap2022Features]):
     """MS-CLAP 2022: the projected audio embedding, as the model's own `audio_encoder` gives it.
 
     A clip shorter than 5 s is repeated up to 5 s, as the package does; a longer one is embedded whole, in one pass.
@@ -57,15 +59,13 @@ class MsClap2022Encoder(ModelEncoder[MsClap2022Features]):
     has_embedding = True
 
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
-        from ..front_ends.torchlibrosa import MELS
         from ..networks.ms_clap_2022 import EMBEDDING_DIM, SAMPLE_RATE, ProjectedCnn14
-        from ..networks.panns import CHANNELS
+        from ..networks.panns import CHANNELS, dim_at
 
         self.check_options(weights.id, options, len(CHANNELS))
-        self._depth = len(CHANNELS) if options.layer is None else options.layer
         self._model = weights.build(ProjectedCnn14, convert_ms_clap_2022, unused=UNUSED).to(device)
         is_projected = options.layer is None and options.pooling is None
-        dim = EMBEDDING_DIM if is_projected else (MELS, *CHANNELS)[self._depth]
+        dim = EMBEDDING_DIM if is_projected else dim_at(len(CHANNELS) if options.layer is None else options.layer)
         card = weights.card(sample_rate=SAMPLE_RATE, output_dim=dim, options=options, modules=[self._model])
         super().__init__(card, num_layers=len(CHANNELS), device=device)
 
@@ -73,17 +73,25 @@ class MsClap2022Encoder(ModelEncoder[MsClap2022Features]):
         waveforms = repeated_up_to(TRAINED_SECONDS * self.card.sample_rate, self._on_device(clips))
         return MsClap2022Features(self._model.log_mel(waveforms), clips.shape[1])
 
-    def _encode(self, features: MsClap2022Features) -> Hidden:
+    def _dim_at(self, layer: int) -> int:
+        from ..networks.panns import dim_at
+
+        return dim_at(layer)
+
+    def _encode_at(self, features: MsClap2022Features, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.torchlibrosa import HOP
         from ..networks.panns import HALVINGS
 
         rate = self.card.sample_rate
-        frames = self._model(features.log_mel, self._depth)
-        embedding = self._model.embed(frames) if self.card.options.layer is None else None
-        hops = 2 ** min(self._depth, HALVINGS) * HOP
         is_repeated = features.samples < TRAINED_SECONDS * rate
-        sounding = -(-features.samples // hops) if is_repeated else None
-        return Hidden(frames[:, :sounding], hops / rate, embedding=embedding)
+        depths = [self.num_layers if layer is None else layer for layer in layers]
+        states = []
+        for layer, depth, frames in zip(layers, depths, self._model(features.log_mel, depths), strict=True):
+            embedding = self._model.embed(frames) if layer is None else None
+            hops = 2 ** min(depth, HALVINGS) * HOP
+            sounding = -(-features.samples // hops) if is_repeated else None
+            states.append(Hidden(frames[:, :sounding], hops / rate, embedding=embedding))
+        return states
 
 
 def convert_ms_clap_2022(state: State) -> State:

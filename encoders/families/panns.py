@@ -7,12 +7,14 @@ the sum of their maximum and their mean over time goes through the first fully c
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..base import FloatArray
+from ..layers import LayeredEncoder
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden, ModelEncoder
+from ..model_encoder import Hidden
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from ..loading.weights import State, Weights
 
 
-class PannsEncoder(ModelEncoder["torch.Tensor"]):
+class PannsEncoder(LayeredEncoder["torch.Tensor"]):
     """Cnn14; its embedding is the model's own, its layers are the six convolutional blocks.
 
     A frame of block k lasts 2^k · 10 ms, of the last two 320 ms. Layer 0 is the normalised log-mel spectrogram. A
@@ -31,13 +33,11 @@ class PannsEncoder(ModelEncoder["torch.Tensor"]):
     has_embedding = True
 
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
-        from ..front_ends.torchlibrosa import MELS
-        from ..networks.panns import CHANNELS, SAMPLE_RATE, Cnn14
+        from ..networks.panns import CHANNELS, SAMPLE_RATE, Cnn14, dim_at
 
         self.check_options(weights.id, options, len(CHANNELS))
-        self._depth = len(CHANNELS) if options.layer is None else options.layer
         self._model = weights.build(Cnn14, convert_cnn14, unused=("fc_audioset.",)).to(device)
-        dim = (MELS, *CHANNELS)[self._depth]
+        dim = dim_at(len(CHANNELS) if options.layer is None else options.layer)
         card = weights.card(sample_rate=SAMPLE_RATE, output_dim=dim, options=options, modules=[self._model])
         super().__init__(card, num_layers=len(CHANNELS), device=device)
 
@@ -50,14 +50,24 @@ class PannsEncoder(ModelEncoder["torch.Tensor"]):
         features: torch.Tensor = self._model.log_mel(self._on_device(clips))
         return features
 
-    def _encode(self, features: torch.Tensor) -> Hidden:
+    def _dim_at(self, layer: int) -> int:
+        from ..networks.panns import dim_at
+
+        return dim_at(layer)
+
+    def _encode_at(self, features: torch.Tensor, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.torchlibrosa import HOP
         from ..networks.panns import HALVINGS
 
-        frames = self._model(features, self._depth)
-        frame_seconds = 2 ** min(self._depth, HALVINGS) * HOP / self.card.sample_rate
-        embedding = self._model.embed(frames) if self.card.options.layer is None else None
-        return Hidden(frames, frame_seconds, embedding=embedding)
+        depths = [self.num_layers if layer is None else layer for layer in layers]
+        return [
+            Hidden(
+                frames,
+                2 ** min(depth, HALVINGS) * HOP / self.card.sample_rate,
+                embedding=self._model.embed(frames) if layer is None else None,
+            )
+            for layer, depth, frames in zip(layers, depths, self._model(features, depths), strict=True)
+        ]
 
 
 def convert_cnn14(state: State) -> State:

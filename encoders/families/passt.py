@@ -6,12 +6,14 @@ embedding of a clip is that of the package's mode "embed_only": the mean of clas
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..base import FloatArray
+from ..layers import LayeredEncoder
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden, ModelEncoder
+from ..model_encoder import Hidden
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 LONGEST_SECONDS = 10
 
 
-class PasstEncoder(ModelEncoder["torch.Tensor"]):
+class PasstEncoder(LayeredEncoder["torch.Tensor"]):
     """PaSST-S; its embedding is the mean of its class and its distillation token.
 
     A frame is the mean of the twelve patches of a moment; moments are 100 ms apart. A clip may last 150 ms to 10 s:
@@ -52,14 +54,16 @@ class PasstEncoder(ModelEncoder["torch.Tensor"]):
         features: torch.Tensor = self._log_mel(self._on_device(clips))
         return features
 
-    def _encode(self, features: torch.Tensor) -> Hidden:
+    def _encode_at(self, features: torch.Tensor, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.passt import HOP
         from ..networks.passt import BANDS, STRIDE
 
-        tokens = self._model(features, self.card.options.layer)
-        token = tokens[:, :2].mean(dim=1)
-        frames = tokens[:, 2:].unflatten(1, (BANDS, -1)).mean(dim=1)
-        return Hidden(frames, STRIDE * HOP / self.card.sample_rate, cls=token, embedding=token)
+        states = []
+        for tokens in self._model(features, layers):
+            token = tokens[:, :2].mean(dim=1)
+            frames = tokens[:, 2:].unflatten(1, (BANDS, -1)).mean(dim=1)
+            states.append(Hidden(frames, STRIDE * HOP / self.card.sample_rate, cls=token, embedding=token))
+        return states
 
 
 def convert_passt(state: State) -> State:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray, ModelError
-from ..model_encoder import Hidden, ModelEncoder
+from ..layers import LayeredEncoder
+from ..model_encoder import Hidden
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ OF_AUDIO = re.compile(r"(?:audio_model\.|audio_video_encoder\.embedder\.)?(audio
 """Names of the tensors of the audio tower, in PE-A-Frame and, with either prefix, in PE-AV."""
 
 
-class PerceptionEncoder(ModelEncoder["torch.Tensor"]):
+class PerceptionEncoder(LayeredEncoder["torch.Tensor"]):
     """PE-Audio at 48 kHz, 40 ms a frame, with a class token.
 
     The embedding is the class token, projected to the space shared with text where the checkpoint has the projection
@@ -60,13 +62,14 @@ class PerceptionEncoder(ModelEncoder["torch.Tensor"]):
             checkpoint, tower = part, part.load_part(AudioTower, both)
             self._encoder, self._head = tower.audio_encoder.to(device), tower.audio_head.to(device)
         # transformers has no other way to tell the two kinds apart.
-        self._projects_frames = "PeAudioFrameLevelModel" in (config.architectures or ()) and options.layer is None
+        self._projects_frames = "PeAudioFrameLevelModel" in (config.architectures or ())
         self.has_embedding = not self._projects_frames
+        self._layer_dim = int(audio.hidden_size)
         is_projected = self._head is not None and options.layer is None
         if is_projected and options.pooling != "cls" and (self._projects_frames or options.pooling is None):
             dim = int(both.text_config.hidden_size)
         else:
-            dim = int(audio.hidden_size)
+            dim = self._layer_dim
         card = checkpoint.card(
             sample_rate=int(extractor.sampling_rate),
             output_dim=dim,
@@ -81,9 +84,15 @@ class PerceptionEncoder(ModelEncoder["torch.Tensor"]):
         waveforms: torch.Tensor = inputs["input_values"]
         return waveforms
 
-    def _encode(self, features: torch.Tensor) -> Hidden:
-        layer = self.card.options.layer
-        output = self._encoder(features.to(self.device), **({} if layer is None else {"output_hidden_states": [layer]}))
+    def _dim_at(self, layer: int) -> int:
+        return self._layer_dim
+
+    def _encode_at(self, features: torch.Tensor, layers: Sequence[int | None]) -> list[Hidden]:
+        numbers = [layer for layer in layers if layer is not None]
+        output = self._encoder(features.to(self.device), **({"output_hidden_states": numbers} if numbers else {}))
+        return [self._state(output, layer) for layer in layers]
+
+    def _state(self, output: Any, layer: int | None) -> Hidden:
         seconds = self._hop / self.card.sample_rate
         if layer is not None and layer < self.num_layers:
             hidden = output.hidden_states[layer]

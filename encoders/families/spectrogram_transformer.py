@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..base import FloatArray, ModelError
-from ..model_encoder import Hidden, ModelEncoder
+from ..layers import LayeredEncoder, states_at, with_states
+from ..model_encoder import Hidden
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from ..loading.checkpoints import Checkpoint
 
 
-class SpectrogramTransformerEncoder(ModelEncoder["LogMelWindow"]):
+class SpectrogramTransformerEncoder(LayeredEncoder["LogMelWindow"]):
     """Audio Spectrogram Transformer (Gong et al., 2021, arXiv 2104.01778).
 
     The mean over the patches that begin within the clip, without the two class tokens, of which `cls` is the mean. Its
@@ -51,9 +53,7 @@ class SpectrogramTransformerEncoder(ModelEncoder["LogMelWindow"]):
         self._stride = int(config.time_stride)
         self._bands = (config.num_mel_bins - config.patch_size) // config.frequency_stride + 1
         model = checkpoint.load_model(ASTModel)
-        if options.layer is not None:
-            # The first block is kept for its input.
-            del model.layers[max(options.layer, 1) :]
+        self._drop_later_blocks(model.layers, options.layer)
         self._model = model.to(device)
         card = checkpoint.card(
             sample_rate=SAMPLE_RATE, output_dim=int(config.hidden_size), options=options, modules=[self._model]
@@ -68,16 +68,17 @@ class SpectrogramTransformerEncoder(ModelEncoder["LogMelWindow"]):
         window: LogMelWindow = self._front_end(self._on_device(clips))
         return window
 
-    def _encode(self, features: LogMelWindow) -> Hidden:
+    def _encode_at(self, features: LogMelWindow, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.kaldi import HOP
 
-        layer = self.card.options.layer
-        output = self._model(features.log_mel, output_hidden_states=layer is not None)
-        hidden = output.last_hidden_state if layer is None else output.hidden_states[layer]
-        # Class and distillation token come first, then all patches of the lowest band, and so on.
-        patches = hidden[:, 2:].unflatten(1, (self._bands, -1)).mean(dim=1)
-        sounding = -(-features.frames // self._stride)
-        return Hidden(patches[:, :sounding], self._stride * HOP / self.card.sample_rate, hidden[:, :2].mean(dim=1))
+        output = self._model(features.log_mel, output_hidden_states=with_states(layers))
+        sounding, seconds = -(-features.frames // self._stride), self._stride * HOP / self.card.sample_rate
+        states = []
+        for hidden in states_at(output, layers):
+            # Class and distillation token come first, then all patches of the lowest band, and so on.
+            patches = hidden[:, 2:].unflatten(1, (self._bands, -1)).mean(dim=1)
+            states.append(Hidden(patches[:, :sounding], seconds, hidden[:, :2].mean(dim=1)))
+        return states
 
 
 ARCHITECTURES = {"audio-spectrogram-transformer": SpectrogramTransformerEncoder}

@@ -6,12 +6,14 @@ the mean over the frames of the clip itself, as arXiv 2603.13685 does: 500 of 1,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray, ModelError
+from ..layers import LayeredEncoder, states_at, with_states
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden, ModelEncoder
+from ..model_encoder import Hidden
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class WhisperFeatures:
     frames: int
 
 
-class WhisperEncoder(ModelEncoder[WhisperFeatures]):
+class WhisperEncoder(LayeredEncoder[WhisperFeatures]):
     """A Whisper encoder; its frames are those of the clip itself, 20 ms each.
 
     Clips longer than the window (30 s) are refused, never cropped. The last layer is the model's output, after its
@@ -89,11 +91,10 @@ class WhisperEncoder(ModelEncoder[WhisperFeatures]):
         sounding = -(-samples // self._log_mel.hop)
         return WhisperFeatures(log_mel, frames=(sounding - 1) // 2 + 1)
 
-    def _encode(self, features: WhisperFeatures) -> Hidden:
-        layer = self.card.options.layer
-        output = self._model(features.log_mel, output_hidden_states=layer is not None)
-        hidden = output.last_hidden_state if layer is None else output.hidden_states[layer]
-        return Hidden(hidden[:, : features.frames], 2 * self._log_mel.hop / self.card.sample_rate)
+    def _encode_at(self, features: WhisperFeatures, layers: Sequence[int | None]) -> list[Hidden]:
+        output = self._model(features.log_mel, output_hidden_states=with_states(layers))
+        seconds = 2 * self._log_mel.hop / self.card.sample_rate
+        return [Hidden(state[:, : features.frames], seconds) for state in states_at(output, layers)]
 
 
 ARCHITECTURES = {"whisper": WhisperEncoder}

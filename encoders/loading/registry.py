@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +132,43 @@ def load_model(
         raise ModelError(_unknown(name, plain_name))
     listing = next((entry for entry in named_models().values() if entry.source == source), None)
     return _load_checkpoint(source, None, listing, fresh_seed, device, options)
+
+
+def load_layers(
+    name: str,
+    layers: Collection[int] | None = None,
+    *,
+    device: str | torch.device | None = None,
+    options: EncoderOptions = DEFAULT_OPTIONS,
+    seed: int = 0,
+) -> list[Model]:
+    """Load several layers of a model, each as a model with a card of its own; its weights are loaded once.
+
+    Args:
+        name: see `load_model`.
+        layers: which; None for all, from 0, the input of the first block, to the output of the last one.
+        device, options, seed: see `load_model`; the layer of the options is not used.
+
+    Returns:
+        one a layer, in ascending order.
+
+    Raises:
+        ModelError: as `load_model`, or if the model has no layers to choose from.
+    """
+    from ..layers import LayeredEncoder
+    from ..model_encoder import ModelEncoder
+
+    wanted = None if layers is None else sorted(set(layers))
+    at_deepest = replace(options, layer=wanted[-1] if wanted else None)
+    model = load_model(name, device=device, options=at_deepest, seed=seed)
+    numbers = range(model.num_layers + 1) if wanted is None and isinstance(model, ModelEncoder) else wanted
+    if not numbers or (wanted is None and len(numbers) == 1):
+        raise ModelError(f"'{name}' has no layers to choose from")
+    if isinstance(model, LayeredEncoder):
+        return list(model.at_layers(numbers))
+    others = [replace(options, layer=layer) for layer in numbers if layer != at_deepest.layer]
+    loaded = [load_model(name, device=device, options=other, seed=seed) for other in others]
+    return loaded if wanted is None else [*loaded, model]
 
 
 def load_encoder(

@@ -8,6 +8,7 @@ the checkpoint.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -40,15 +41,20 @@ class Beats(nn.Module):
         self.post_extract_proj = nn.Linear(PATCH_DIM, DIM)
         self.encoder = Transformer()
 
-    def forward(self, log_mel: torch.Tensor) -> torch.Tensor:
-        """Output of the last block for normalised log-mel spectrograms [n, frames, mels].
+    def forward(self, log_mel: torch.Tensor, layers: Sequence[int | None] = (None,)) -> list[torch.Tensor]:
+        """Outputs of blocks for normalised log-mel spectrograms [n, frames, mels].
+
+        Args:
+            log_mel: the spectrograms.
+            layers: 0 for the input of the first block, k for the output of block k, None for that of the last.
 
         Returns:
-            [n, (frames // 16)·(mels // 16), dim]: patch by patch, the bands of one moment after one another.
+            [n, (frames // 16)·(mels // 16), dim] for each layer: patch by patch, the bands of one moment after one
+            another.
         """
         patches = self.patch_embedding(log_mel[:, None]).flatten(2).mT
-        hidden: torch.Tensor = self.encoder(self.post_extract_proj(self.layer_norm(patches)))
-        return hidden
+        states: list[torch.Tensor] = self.encoder(self.post_extract_proj(self.layer_norm(patches)), layers)
+        return states
 
 
 class Transformer(nn.Module):
@@ -66,15 +72,18 @@ class Transformer(nn.Module):
         nn.init.zeros_(self.pos_conv.bias)
         nn.init.normal_(self.relative_attention_bias.weight, std=0.02)
 
-    def forward(self, patches: torch.Tensor) -> torch.Tensor:
-        """Output of the last block, [n, patches, dim], of patches [n, patches, dim]."""
+    def forward(self, patches: torch.Tensor, layers: Sequence[int | None]) -> list[torch.Tensor]:
+        """States [n, patches, dim] of patches [n, patches, dim], for each of some layers."""
         position = functional.gelu(self.pos_conv(patches.mT)[..., :-1]).mT
         hidden: torch.Tensor = self.layer_norm(patches + position)
         buckets = position_buckets(patches.shape[1]).to(patches.device)
         bias = self.relative_attention_bias(buckets).permute(2, 0, 1)
-        for block in self.layers:
+        states = {0: hidden}
+        for number, block in enumerate(self.layers, 1):
             hidden = block(hidden, bias)
-        return hidden
+            if number in layers:
+                states[number] = hidden
+        return [hidden if layer is None else states[layer] for layer in layers]
 
 
 class Block(nn.Module):

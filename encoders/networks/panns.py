@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 
@@ -16,6 +18,11 @@ CHANNELS = (64, 128, 256, 512, 1024, 2048)
 
 HALVINGS = 5
 """Blocks that end in a pooling of 2 × 2: all but the last."""
+
+
+def dim_at(depth: int) -> int:
+    """Dimension of the frames after so many blocks."""
+    return (MELS, *CHANNELS)[depth]
 
 
 class ConvBlock(nn.Module):
@@ -51,23 +58,23 @@ class Cnn14(nn.Module):
                 nn.init.xavier_uniform_(module.weight)
         nn.init.zeros_(self.fc1.bias)
 
-    def forward(self, log_mel: torch.Tensor, depth: int) -> torch.Tensor:
-        """Frames [n, frames, dim] of spectrograms [n, frames, 64].
+    def forward(self, log_mel: torch.Tensor, depths: Sequence[int]) -> list[torch.Tensor]:
+        """Frames [n, frames, dim] of spectrograms [n, frames, 64], for each of some depths.
 
         Args:
             log_mel: in decibels.
-            depth: number of blocks. 0 gives the normalised spectrogram, with 64 values a frame; k the feature
+            depths: numbers of blocks. 0 gives the normalised spectrogram, with 64 values a frame; k the feature
                 maps of block k averaged over frequency.
         """
         normalised: torch.Tensor = self.bn0(log_mel.transpose(1, 2)).transpose(1, 2)
-        if depth == 0:
-            return normalised
-        maps = normalised[:, None]
-        for number, block in enumerate(self.blocks[:depth]):
+        frames, maps = {0: normalised}, normalised[:, None]
+        for number, block in enumerate(self.blocks[: max(depths)], 1):
             maps = block(maps)
-            if number < HALVINGS:
+            if number <= HALVINGS:
                 maps = nn.functional.avg_pool2d(maps, 2)
-        return maps.mean(dim=3).transpose(1, 2)
+            if number in depths:
+                frames[number] = maps.mean(dim=3).transpose(1, 2)
+        return [frames[depth] for depth in depths]
 
     def embed(self, frames: torch.Tensor) -> torch.Tensor:
         """Embeddings [n, 2048] of the frames of the last block."""

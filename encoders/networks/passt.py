@@ -6,6 +6,7 @@ Patchout and the jitter of the mel filters are for training only.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import partial
 
 import torch
@@ -84,20 +85,24 @@ class Passt(nn.Module):
                 nn.init.trunc_normal_(module.weight, std=0.02)
                 nn.init.zeros_(module.bias)
 
-    def forward(self, log_mel: torch.Tensor, layer: int | None) -> torch.Tensor:
-        """Tokens [n, 2 + 12 · moments, 768] of spectrograms [n, 128, frames].
+    def forward(self, log_mel: torch.Tensor, layers: Sequence[int | None]) -> list[torch.Tensor]:
+        """Tokens [n, 2 + 12 · moments, 768] of spectrograms [n, 128, frames], for each of some layers.
 
         The class token and the distillation token come first, then all patches of the lowest band, and so on.
 
         Args:
             log_mel: spectrograms of 16 frames at least, and of as many as there are positions at most.
-            layer: 0 for the input of the first block, k for the output of block k, None for that of the last,
+            layers: 0 for the input of the first block, k for the output of block k, None for that of the last,
                 normalised.
         """
         patches = self.patch_embed(log_mel[:, None])
         patches = patches + self.time_new_pos_embed[..., : patches.shape[3]] + self.freq_new_pos_embed
         ends = torch.cat([self.cls_token, self.dist_token], dim=1) + self.new_pos_embed
         tokens = torch.cat([ends.expand(len(patches), -1, -1), patches.flatten(2).transpose(1, 2)], dim=1)
-        for block in self.blocks[:layer]:
+        states = {0: tokens}
+        depth = max(len(self.blocks) if layer is None else layer for layer in layers)
+        for number, block in enumerate(self.blocks[:depth], 1):
             tokens = block(tokens)
-        return self.norm(tokens) if layer is None else tokens
+            if number in layers:
+                states[number] = tokens
+        return [self.norm(tokens) if layer is None else states[layer] for layer in layers]
