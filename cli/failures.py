@@ -6,10 +6,53 @@ import errno
 import os
 import sys
 import traceback as tracebacks
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import Any
 
 from audio_compositionality.support.errors import AudioCompositionalityError
 
 _KEPT = "what is finished is kept"
+
+
+@contextmanager
+def named_output() -> Iterator[None]:
+    """Name the standard output in an error of writing to it: of a full disk the system tells no name."""
+    with redirect_stdout(_NamedOutput(sys.stdout)):
+        yield
+        # What is left is written here, so that it fails as all else does and not when Python ends.
+        sys.stdout.flush()
+
+
+class _NamedOutput:
+    """The standard output, whose errors have its name; in all else it is what it was."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write as `io.TextIOBase.write` does."""
+        with self._naming():
+            return int(self._stream.write(text))
+
+    def flush(self) -> None:
+        """Write what is left."""
+        with self._naming():
+            self._stream.flush()
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            error.filename = error.filename or "standard output"
+            # What is left is not tried again when Python ends.
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            raise
 
 
 def exit_status(error: BaseException, *, resume: str = "", traceback: bool = False, can_skip: bool = False) -> int:

@@ -17,7 +17,7 @@ from audio_compositionality.support.text import nearest
 
 from .arguments import add_traceback
 from .command import Command
-from .failures import exit_status
+from .failures import exit_status, named_output
 
 PROGRAM = "audio-compositionality"
 
@@ -63,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = argument_parser({name: command} if name and command else load_commands()).parse_args(typed)
         options.typed = shlex.join([PROGRAM, *typed])
         _register_metrics()
-        status: int | None = options.run(options)
+        with named_output():
+            status: int | None = options.run(options)
     except (KeyboardInterrupt, Exception) as error:
         return exit_status(
             error,

@@ -25,7 +25,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
     """Write a file, in a folder that is made where it is absent. The file gets its name when all of it is on the disk.
 
     Args:
-        path: of the file; what stands there is replaced.
+        path: of the file; what stands there is replaced. A device or a pipe, such as ``/dev/stdout``, is written into.
         content: text is written as UTF-8, with its line ends as they are.
     """
     write_together({path: content})
@@ -37,15 +37,17 @@ def write_together(files: Mapping[Path, bytes | str]) -> None:
     Args:
         files: content by path, see `write_whole`.
     """
-    partials = {partial_path(path): path for path in files}
+    contents = {path: content.encode() if isinstance(content, str) else content for path, content in files.items()}
+    partials = {partial_path(path): path for path in files if not _is_no_file(path)}
     try:
         for partial, path in partials.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            content = files[path]
             with partial.open("wb") as stream:
-                stream.write(content.encode() if isinstance(content, str) else content)
+                stream.write(contents[path])
                 stream.flush()
                 os.fsync(stream.fileno())
+        for path in contents.keys() - set(partials.values()):
+            path.write_bytes(contents[path])
         for partial, path in partials.items():
             partial.replace(path)
     except OSError as error:
@@ -55,6 +57,11 @@ def write_together(files: Mapping[Path, bytes | str]) -> None:
     finally:
         for partial in partials:
             partial.unlink(missing_ok=True)
+
+
+def _is_no_file(path: Path) -> bool:
+    """Whether a path is a device or a pipe: a file in its place would take it from everybody, where root writes."""
+    return path.is_char_device() or path.is_block_device() or path.is_fifo()
 
 
 def partial_path(path: Path) -> Path:

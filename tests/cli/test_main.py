@@ -116,6 +116,7 @@ def test_the_package_is_the_command():
         ["evaluate", "nowhere/encoder.py:X"],
         ["evaluate", "untrained:no-such-model"],
         ["run", "nowhere/encoder.py:X"],
+        ["check-model", "nowhere/encoder.py:X"],
         ["embed", "no/such/folder", "--out", "embeddings"],
         ["compare", "nowhere"],
         ["report", "nowhere"],
@@ -193,6 +194,25 @@ def test_whatever_is_written_whole_is_named_where_the_disk_is_full(run, command_
     assert run("tasks") == 2
     assert str(tmp_path / "result.json") in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+@pytest.mark.parametrize("lines", [1, 10_000])
+def test_an_output_that_cannot_be_written_is_named(lines):
+    """Whether it fails when it is printed or only when the command ends."""
+    code = (
+        "from dataclasses import replace\n"
+        "from audio_compositionality.cli import tasks\n"
+        "from audio_compositionality.cli.main import main\n"
+        f"tasks.COMMAND = replace(tasks.COMMAND, run=lambda options: print('a line\\n' * {lines}))\n"
+        "raise SystemExit(main(['tasks']))\n"
+    )
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert "'standard output'" in line
 
 
 def test_a_lack_of_memory_is_one_line(run, fails, capsys):
