@@ -99,7 +99,12 @@ def run_table(comparisons: Sequence[Comparison]) -> Table:
     return Table("The runs", columns, tuple(rows))
 
 
-_EMBEDDED = {"embed": "", "embed_rest": "some read from the store", "read": "read from the store"}
+_EMBEDDED = {
+    "embed": "",
+    "embed_rest": "some read from the store",
+    "read": "read from the store",
+    "embed_layers": "one pass for several layers",
+}
 """Stages of a run by which embeddings come to be there, and what is said of each."""
 
 

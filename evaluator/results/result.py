@@ -128,7 +128,8 @@ class Result(Strict):
         versions: of this package, Python and the libraries that compute.
         device: where the model ran, and where fits did.
         seconds: wall-clock time of each stage: of ``embed``, of ``read`` where all embeddings were there already, of
-            ``embed_rest`` where some were; of ``score``.
+            ``embed_rest`` where some were, of ``embed_layers`` where one pass gave those of several layers, whose
+            results all state it; of ``score``.
         date: UTC, ISO 8601.
         samples_sha256: SHA-256 of the CSV file of the samples.
     """

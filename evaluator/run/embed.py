@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +14,8 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import ClipBatch, Configuration, DatasetError, in_batches
 from audio_compositionality.encoders.base import ClipError
-from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches
+from audio_compositionality.encoders.layers import LayeredEncoder
+from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches, embed_batches_at_layers
 from audio_compositionality.encoders.protocols import AudioEncoder, Model
 from audio_compositionality.support.text import first_line
 
@@ -38,17 +39,24 @@ def open_store(model: AudioEncoder, configuration: Configuration, options: RunOp
 
 
 def embed_configuration(model: AudioEncoder, configuration: Configuration, options: RunOptions) -> EmbeddingStore:
-    """Embed every clip of a configuration into a store; what is there already is not computed again.
+    """Embed every clip of a configuration into a store; see `embed_at_layers`."""
+    return embed_at_layers([model], configuration, options)[0]
+
+
+def embed_at_layers(
+    models: Sequence[AudioEncoder], configuration: Configuration, options: RunOptions
+) -> list[EmbeddingStore]:
+    """Embed every clip of a configuration into stores; what is there already is not computed again.
 
     Several processes, see `join_processes`, compute each its own shards and wait for each other.
 
     Args:
-        model: an encoder.
+        models: an encoder, or several that are layers of one model, which then take one pass; see `models_by_pass`.
         configuration: of opened data.
         options: batch size, store, which clips to leave out.
 
     Returns:
-        the store: `EmbeddingStore.load` has the embeddings, `EmbeddingStore.folder` says where they are.
+        the store of each: `EmbeddingStore.load` has the embeddings, `EmbeddingStore.folder` says where they are.
 
     Raises:
         ClipError: a clip cannot be embedded, or the store has it as such, and `options.skip_invalid` is not given.
@@ -57,14 +65,27 @@ def embed_configuration(model: AudioEncoder, configuration: Configuration, optio
         MemoryError: not even a single clip fits into the memory.
         ProcessError: another process has failed.
     """
-    store = open_store(model, configuration, options)
-    fill_store(store, model, configuration, options, join_processes())
-    return store
+    stores = [open_store(model, configuration, options) for model in models]
+    fill_stores(stores, models, configuration, options, join_processes())
+    return stores
 
 
-def fill_store(
-    store: EmbeddingStore,
-    model: AudioEncoder,
+def models_by_pass(models: Sequence[Model]) -> list[list[Model]]:
+    """Models in their order, those together of which one pass gives the embeddings: layers of one model."""
+    groups: list[list[Model]] = []
+    for model in models:
+        same = (group for group in groups if isinstance(group[0], LayeredEncoder) and group[0].is_same_model(model))
+        group = next(same, None)
+        if group is None:
+            groups.append([model])
+        else:
+            group.append(model)
+    return groups
+
+
+def fill_stores(
+    stores: Sequence[EmbeddingStore],
+    models: Sequence[AudioEncoder],
     configuration: Configuration,
     options: RunOptions,
     processes: Processes,
@@ -75,14 +96,44 @@ def fill_store(
     batch crosses the end of a shard, whose bytes thus do not depend on which others were there.
 
     Args:
-        store: of the model and the configuration.
-        model: the encoder.
+        stores: of each model and the configuration.
+        models: see `embed_at_layers`.
         configuration: the clips.
         options: see `embed_configuration`, which says what is raised.
         processes: those that share the work.
     """
+    first, model = stores[0], models[0]
     batch_size = batch_size_of(model, options)
-    share = processes.share_of(store.num_shards)
+    share = processes.share_of(first.num_shards)
+    for store in stores:
+        _check_stored(store, share, options)
+    more = f" and {len(models) - 1} more of its layers" if len(models) > 1 else ""
+    description = f"{model.card.id}{more}, {first.key.recipe}"
+    if processes.count > 1:
+        description += f" (process 1 of {processes.count}, its share)"
+    hidden = None if options.progress and processes.is_main else True
+    with tqdm(total=_items_in(first, share), desc=description, unit="clip", disable=hidden, leave=None) as bar:
+
+        def embed_missing(size: int) -> None:
+            places = [place for place, store in enumerate(stores) if not all(map(store.has, share))]
+            lacking = [stores[place] for place in places]
+            missing = [shard for shard in share if not all(store.has(shard) for store in lacking)]
+            bar.n = _items_in(first, share) - _items_in(first, missing)
+            bar.refresh()
+            if missing:
+                batches = _batches_of(configuration, first, missing, size, options.skip_invalid)
+                with closing(_stream([models[place] for place in places], batches, options.skip_invalid)) as stream:
+                    _write_shards(lacking, missing, stream, bar)
+
+        within_memory(embed_missing, batch_size, model)
+    processes.wait()
+    if processes.is_main:
+        for store in stores:
+            _check_complete(store)
+
+
+def _check_stored(store: EmbeddingStore, share: Sequence[int], options: RunOptions) -> None:
+    """Look at the shards that are there, or forget them where all are to be computed again."""
     for shard in share:
         if options.force:
             store.discard(shard)
@@ -90,25 +141,20 @@ def fill_store(
             content = store.read(shard)
             if not options.skip_invalid:
                 refuse_skipped(store, content, store.items(shard).start)
-    description = f"{model.card.id}, {store.key.recipe}"
-    if processes.count > 1:
-        description += f" (process 1 of {processes.count}, its share)"
-    hidden = None if options.progress and processes.is_main else True
-    with tqdm(total=_items_in(store, share), desc=description, unit="clip", disable=hidden, leave=None) as bar:
 
-        def embed_missing(size: int) -> None:
-            missing = [shard for shard in share if not store.has(shard)]
-            bar.n = _items_in(store, share) - _items_in(store, missing)
-            bar.refresh()
-            if missing:
-                batches = _batches_of(configuration, store, missing, size, options.skip_invalid)
-                with closing(embed_batches(model, batches, skip_invalid=options.skip_invalid)) as stream:
-                    _write_shards(store, missing, stream, bar)
 
-        within_memory(embed_missing, batch_size, model)
-    processes.wait()
-    if processes.is_main:
-        _check_complete(store)
+def _stream(
+    models: Sequence[AudioEncoder], batches: Iterator[ClipBatch], skip_invalid: bool
+) -> Generator[list[EmbeddedBatch]]:
+    """What each model gives of each batch."""
+    layers = [model for model in models if isinstance(model, LayeredEncoder)]
+    if len(models) > 1:
+        with closing(embed_batches_at_layers(layers, batches, skip_invalid=skip_invalid)) as stream:
+            yield from stream
+    else:
+        with closing(embed_batches(models[0], batches, skip_invalid=skip_invalid)) as single:
+            for batch in single:
+                yield [batch]
 
 
 def batch_size_of(model: Model, options: RunOptions) -> int:
@@ -192,35 +238,45 @@ def _batches_of(
 
 
 def _write_shards(
-    store: EmbeddingStore, shards: Sequence[int], stream: Iterator[EmbeddedBatch], bar: tqdm[Any]
+    stores: Sequence[EmbeddingStore], shards: Sequence[int], stream: Iterator[list[EmbeddedBatch]], bar: tqdm[Any]
 ) -> None:
-    """Gather embedded batches into shards; a thread writes each while the model works on the next."""
+    """Gather embedded batches into shards of each store; a thread writes each while the model works on the next."""
     written: Future[None] | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="embedding-store") as writer:
         for shard in shards:
-            content = _gather(store, shard, stream, bar)
+            contents = _gather(stores, shard, stream, bar)
             if written is not None:
                 written.result()
-            written = writer.submit(store.write, shard, content)
+            written = writer.submit(_write, stores, shard, contents)
         if written is not None:
             written.result()
 
 
-def _gather(store: EmbeddingStore, shard: int, stream: Iterator[EmbeddedBatch], bar: tqdm[Any]) -> EmbeddingShard:
-    ids = [store.ids[clip] for clip in store.items(shard)]
-    embeddings = np.empty((len(ids), store.dim), np.float32)
-    errors: dict[int, str] = {}
+def _write(stores: Sequence[EmbeddingStore], shard: int, contents: Sequence[EmbeddingShard]) -> None:
+    """Write a shard to the stores that lack it."""
+    for store, content in zip(stores, contents, strict=True):
+        if not store.has(shard):
+            store.write(shard, content)
+
+
+def _gather(
+    stores: Sequence[EmbeddingStore], shard: int, stream: Iterator[list[EmbeddedBatch]], bar: tqdm[Any]
+) -> list[EmbeddingShard]:
+    ids = [stores[0].ids[clip] for clip in stores[0].items(shard)]
+    contents = [EmbeddingShard(np.empty((len(ids), store.dim), np.float32), {}) for store in stores]
+    errors: list[dict[int, str]] = [{} for _ in stores]
     done = 0
     while done < len(ids):
-        batch = next(stream, None)
-        names = [] if batch is None else list(batch.ids)
-        if batch is None or not names or names != ids[done : done + len(names)]:
+        batches = next(stream, [])
+        names = list(batches[0].ids) if batches else []
+        if not names or names != ids[done : done + len(names)]:
             raise StoreError(f"the data give the clips {names[:1]} where their rows have '{ids[done]}'")
-        embeddings[done : done + len(names)] = batch.embeddings
-        errors |= {done + place: error for place, error in batch.errors.items()}
+        for content, failed, batch in zip(contents, errors, batches, strict=True):
+            content.embeddings[done : done + len(names)] = batch.embeddings
+            failed |= {done + place: error for place, error in batch.errors.items()}
         done += len(names)
         bar.update(len(names))
-    return EmbeddingShard(embeddings, errors)
+    return [EmbeddingShard(content.embeddings, failed) for content, failed in zip(contents, errors, strict=True)]
 
 
 def within_memory(work: Callable[[int], Value], size: int, model: AudioEncoder) -> Value:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
 from audio_compositionality.tasks.registry import default_tasks, list_tasks, load_tasks
 
-from .embed import precision_deviation
+from .embed import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
 from .outputs import Filled, ModelOutputs, check_model_kind, compute_outputs
@@ -123,14 +124,16 @@ def evaluate_models(
     earlier = _earlier_results(models, opened, options, processes)
     results: list[Result] = []
     hidden = None if options.progress and len(models) * len(opened) > 1 else True
+    numbers = {id(model): number for number, model in enumerate(models)}
     with tqdm(total=len(models) * len(opened), desc="scores", unit="score", disable=hidden) as bar:
-        for number, model in enumerate(models):
-            # Tasks of one recipe share what the model makes of its clips.
-            filled: Filled = {}
-            for one in opened:
-                result = earlier.get((number, one.task.info.name))
+        for group in models_by_pass(models):
+            # Tasks of one recipe share what the model makes of its clips, and layers of one model a pass through it.
+            filled = Filled()
+            for model, one in product(group, opened):
+                result = earlier.get((numbers[id(model)], one.task.info.name))
                 if result is None:
-                    result = _evaluate(model, one, options, processes, filled)
+                    layers = [other for other in group if _is_to_embed(numbers[id(other)], one, opened, earlier)]
+                    result = _evaluate(model, one, options, processes, filled, layers)
                 if result is not None:
                     results.append(result)
                     if on_result is not None and processes.is_main:
@@ -140,15 +143,27 @@ def evaluate_models(
     return [Result.loads(text) for text in json.loads(processes.tell(json.dumps([r.dumps() for r in results])))]
 
 
+def _is_to_embed(
+    number: int, opened: OpenedTask, every: Sequence[OpenedTask], earlier: Mapping[tuple[int, str], Result]
+) -> bool:
+    """Whether a model lacks a result of a task or of another one of its recipe."""
+    names = [other.task.info.name for other in every if other.task.info.recipe == opened.task.info.recipe]
+    return any((number, name) not in earlier for name in names)
+
+
 def _evaluate(
-    model: Model, opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
+    model: Model,
+    opened: OpenedTask,
+    options: RunOptions,
+    processes: Processes,
+    filled: Filled,
+    layers: Sequence[Model],
 ) -> Result | None:
     """Embed, score and write one result; None in a process that is not the main one."""
-    started = time.perf_counter()
-    computed = compute_outputs(model, opened, options, processes, filled)
+    computed = compute_outputs(model, opened, options, processes, filled, layers)
     if computed is None:
         return None
-    result, samples = _score(model, computed, options, processes, time.perf_counter() - started)
+    result, samples = _score(model, computed, options, processes)
     if options.out is not None:
         save_result(options.out, result, samples)
     return result
@@ -241,7 +256,7 @@ def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str
 
 
 def _score(
-    model: Model, computed: ModelOutputs, options: RunOptions, processes: Processes, embed_seconds: float
+    model: Model, computed: ModelOutputs, options: RunOptions, processes: Processes
 ) -> tuple[Result, SampleTable]:
     """The result of what a model made of a task, and its samples; `options.device` is that of fits."""
     left, skipped = computed.opened, computed.skipped
@@ -256,7 +271,7 @@ def _score(
         ran_on=model.device + (f" and {more} more" if more else ""),
         fit_device=str(options.device),
         progress=options.progress,
-        seconds={computed.stage: embed_seconds},
+        seconds={computed.stage: computed.seconds},
     )
     stated = {
         "precision_deviation": None if deviation is None else Deviation.model_validate(deviation),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder, Model
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 
-from .embed import batch_size_of, fill_store, open_store, recorded_error, refuse_skipped
+from .embed import batch_size_of, fill_stores, open_store, recorded_error, refuse_skipped
 from .opened import OpenedTask
 from .options import RunOptions
 from .processes import Processes
@@ -24,8 +25,18 @@ from .store import AnswerShard, AnswerStore, EmbeddingShard, EmbeddingStore, Sto
 NEAR = 8
 """Clips between two that are wanted, up to which they are read in one go: opening stored rows takes longer."""
 
-Filled = dict[StoreKey, EmbeddingStore]
-"""Stores in which all clips are."""
+
+@dataclass(frozen=True)
+class Filled:
+    """What the same call has embedded before.
+
+    Attributes:
+        stores: those in which all clips are.
+        seconds: of a pass that filled several of them, for those of which no result has told of it yet.
+    """
+
+    stores: dict[StoreKey, EmbeddingStore] = field(default_factory=dict)
+    seconds: dict[StoreKey, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -37,13 +48,15 @@ class ModelOutputs:
         outputs: for its rows.
         skipped: why a clip could not be embedded, by its id.
         stage: name of what took the time, as results state it: ``embed`` where all was computed, ``read`` where all was
-            there already, ``embed_rest`` where some was.
+            there already, ``embed_rest`` where some was, ``embed_layers`` where one pass gave several layers.
+        seconds: that it took.
     """
 
     opened: OpenedTask
     outputs: Outputs
     skipped: dict[str, str]
-    stage: str = "embed"
+    stage: str
+    seconds: float
 
 
 def check_model_kind(task: Task, model: Model) -> None:
@@ -64,7 +77,12 @@ def _missing(protocol: type, model: Model) -> list[str]:
 
 
 def compute_outputs(
-    model: Model, opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled | None = None
+    model: Model,
+    opened: OpenedTask,
+    options: RunOptions,
+    processes: Processes,
+    filled: Filled | None = None,
+    layers: Sequence[Model] = (),
 ) -> ModelOutputs | None:
     """What a model makes of the inputs of a task; what is in the store is not computed again.
 
@@ -75,7 +93,9 @@ def compute_outputs(
         opened: the task and its data.
         options: how models are run.
         processes: those that share the work.
-        filled: stores that were filled before by the same call; the one that is filled here is added.
+        filled: what was embedded before by the same call; what is embedded here is added.
+        layers: models that are layers of the same one and are going to be scored: their embeddings are computed in the
+            same pass.
 
     Returns:
         the outputs in the main process, None in others.
@@ -88,9 +108,12 @@ def compute_outputs(
     """
     if opened.prompts and isinstance(model, AudioLanguageModel):
         return _answers(model, opened, options) if processes.is_main else None
-    store, stage = None, "embed"
+    started = time.perf_counter()
+    store, stage, seconds = None, "embed", None
     if opened.clip_ids and isinstance(model, AudioEncoder):
-        store, stage = _filled_store(model, opened, options, processes, {} if filled is None else filled)
+        beside = [other for other in layers if isinstance(other, AudioEncoder) and other is not model]
+        filled = Filled() if filled is None else filled
+        store, stage, seconds = _filled_store([model, *beside], opened, options, processes, filled)
     if not processes.is_main:
         return None
     skipped: dict[str, str] = {}
@@ -100,21 +123,34 @@ def compute_outputs(
     texts = np.zeros((0, 0), np.float32)
     if opened.texts and isinstance(model, AudioTextEncoder):
         texts = _texts(model, opened, options)
-    return ModelOutputs(opened, Outputs(clips=clips, texts=texts), skipped, stage)
+    seconds = time.perf_counter() - started if seconds is None else seconds
+    return ModelOutputs(opened, Outputs(clips=clips, texts=texts), skipped, stage, seconds)
 
 
 def _filled_store(
-    model: AudioEncoder, opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
-) -> tuple[EmbeddingStore, str]:
-    """The store with all clips of a task's configuration: that of an earlier task of the same recipe, where one is; and
-    the stage, see `ModelOutputs`, by what this process has to do."""
-    store = open_store(model, opened.configuration, options)
-    if store.key in filled:
-        return filled[store.key], "read"
-    stage = _stage(store, processes.share_of(store.num_shards), options)
-    fill_store(store, model, opened.configuration, options, processes)
-    filled[store.key] = store
-    return store, stage
+    models: Sequence[AudioEncoder], opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
+) -> tuple[EmbeddingStore, str, float | None]:
+    """The store with all clips of a task's configuration by the first of some layers of a model, those of the others
+    being filled beside it: that of an earlier task of the same recipe, where one is; the stage, see `ModelOutputs`, by
+    what this process has to do; and the seconds of a pass that gave several layers, else None."""
+    stores = [open_store(model, opened.configuration, options) for model in models]
+    key = stores[0].key
+    if key in filled.stores:
+        seconds = filled.seconds.pop(key, None)
+        return filled.stores[key], "read" if seconds is None else "embed_layers", seconds
+    wanted = [place for place, store in enumerate(stores) if store.key not in filled.stores]
+    stores, models = [stores[place] for place in wanted], [models[place] for place in wanted]
+    share = processes.share_of(stores[0].num_shards)
+    stages = [_stage(store, share, options) for store in stores]
+    started = time.perf_counter()
+    fill_stores(stores, models, opened.configuration, options, processes)
+    elapsed = time.perf_counter() - started
+    in_pass = [store.key for store, stage in zip(stores, stages, strict=True) if stage != "read"]
+    filled.stores.update({store.key: store for store in stores})
+    if len(in_pass) < 2 or key not in in_pass:
+        return stores[0], stages[0], None
+    filled.seconds.update(dict.fromkeys(in_pass[1:], elapsed))
+    return stores[0], "embed_layers", elapsed
 
 
 def _stage(store: EmbeddingStore | AnswerStore, shards: Sequence[int], options: RunOptions) -> str:
@@ -163,7 +199,7 @@ def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions)
         ClipError: there are such clips, and they are not to be left out.
         TaskError: what is left cannot be scored.
     """
-    prompts, ids = opened.prompts, opened.clip_ids
+    started, prompts, ids = time.perf_counter(), opened.prompts, opened.clip_ids
     fingerprint = _digest([opened.configuration.fingerprint, *prompts])
     store = AnswerStore(
         options.store,
@@ -191,7 +227,7 @@ def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions)
     kept = {row["id"] for row in left.rows}
     asked_of = [row["id"] for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
     answers = [answer for answer, row in zip(content.answers, asked_of, strict=True) if row in kept]
-    return ModelOutputs(left, Outputs(answers=answers), skipped, stage)
+    return ModelOutputs(left, Outputs(answers=answers), skipped, stage, time.perf_counter() - started)
 
 
 def _answered(model: AudioLanguageModel, clips: Sequence[Clip], prompts: Sequence[str], size: int) -> AnswerShard:

@@ -17,7 +17,7 @@ import torch
 
 from audio_compositionality.encoders.base import ClipError, StagedEncoder
 from audio_compositionality.encoders.protocols import ModelCard
-from audio_compositionality.evaluator.run.embed import embed_configuration, fill_store, open_store
+from audio_compositionality.evaluator.run.embed import embed_configuration, fill_stores, open_store
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.processes import Processes
 from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreError
@@ -50,7 +50,7 @@ def numbers(count: int) -> np.ndarray:
 def fill(encoder, configuration, root, processes=None, **options) -> EmbeddingStore:
     made = RunOptions(store=root, **{"progress": False, **options})
     store = open_store(encoder, configuration, made)
-    fill_store(store, encoder, configuration, made, processes or Processes())
+    fill_stores([store], [encoder], configuration, made, processes or Processes())
     return store
 
 

@@ -1,0 +1,143 @@
+"""Several layers of a model: a store and a result each, from as few passes as there are batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from audio_compositionality.encoders.layers import LayeredEncoder
+from audio_compositionality.encoders.model_encoder import Hidden
+from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.evaluator.results.result import load_result
+from audio_compositionality.evaluator.run.embed import embed_at_layers, embed_configuration, models_by_pass, open_store
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.tasks.registry import load_tasks
+
+from .numbered import Numbered
+from .toys import BandEnergies
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+class Powers(LayeredEncoder[torch.Tensor]):
+    """Layer k is the k-th power of a clip's spectrum in 8 bands; notes the layers of each pass."""
+
+    def __init__(self, rate: int = 32_000) -> None:
+        options = EncoderOptions(layer=3)
+        card = ModelCard("powers@layer=3", "v1", rate, 8, weights_sha256="0" * 64, options=options)
+        super().__init__(card, num_layers=3, device=torch.device("cpu"))
+        self.passes: list[tuple[int | None, ...]] = []
+
+    def _extract_features(self, clips):
+        spectrum = np.abs(np.fft.rfft(np.repeat(clips, 4, axis=1)))[:, 1:]
+        bands = spectrum[:, : spectrum.shape[1] // 8 * 8].reshape(len(clips), 8, -1)
+        return torch.from_numpy(np.log1p(bands.mean(axis=2) + clips[:, :1]).astype(np.float32))
+
+    def _encode_at(self, features: torch.Tensor, layers: Sequence[int | None]) -> list[Hidden]:
+        self.passes.append(tuple(layers))
+        return [Hidden((features ** (layer or 0))[:, None], 1.0) for layer in layers]
+
+
+def shards(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.safetensors")}
+
+
+def test_layers_of_one_model_are_one_group():
+    first, second = Powers().at_layers([1, 2]), Powers().at_layers([1, 3])
+    toy = BandEnergies()
+    models = [toy, first[0], second[0], first[1], second[1], toy]
+    assert models_by_pass(models) == [[toy], first, second, [toy]]
+
+
+def test_one_pass_fills_a_store_a_layer(tmp_path):
+    options = RunOptions(store=tmp_path / "together", progress=False)
+    encoder = Powers(16_000)
+    layers = encoder.at_layers([0, 2, 3])
+    stores = embed_at_layers(layers, Numbered(150), options)
+    assert encoder.passes == [(0, 2, 3)] * (16 + 16 + 6)
+    assert len({store.folder for store in stores}) == 3
+    for layer, store in zip(layers, stores, strict=True):
+        alone = RunOptions(store=tmp_path / "alone", progress=False)
+        expected = embed_configuration(layer, Numbered(150), alone)
+        np.testing.assert_array_equal(store.load().embeddings, expected.load().embeddings)
+    assert shards(tmp_path / "together") == shards(tmp_path / "alone")
+
+
+def test_what_is_there_is_not_computed_again(tmp_path):
+    options = RunOptions(store=tmp_path, progress=False)
+    encoder = Powers(16_000)
+    layers = encoder.at_layers([0, 1, 3])
+    stores = embed_at_layers(layers, Numbered(150), options)
+    before = shards(tmp_path)
+    stores[0].discard(1)
+    stores[1].discard(2)
+    encoder.passes.clear()
+    embed_at_layers(layers, Numbered(150), options)
+    assert encoder.passes == [(0, 1)] * (16 + 6)
+    assert shards(tmp_path) == before
+    encoder.passes.clear()
+    embed_at_layers(layers, Numbered(150), options)
+    assert not encoder.passes
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_each_layer_has_a_result_and_says_that_a_pass_was_shared(tiny_data, tmp_path, in_memory):
+    encoder = Powers()
+    layers = encoder.at_layers([1, 2, 3])
+    options = RunOptions(
+        device="cpu",
+        progress=False,
+        store=None if in_memory else tmp_path / "store",
+        out=tmp_path / "results",
+        settings={"seeds": [0], "max_steps": 10},
+    )
+    results = evaluate_models(layers, tiny_data, load_tasks(["a_coat", "a_tre"]), options)
+    assert [(r.model.id, r.task) for r in results] == [
+        (f"powers@layer={layer}", task) for layer in (1, 2, 3) for task in ("a_coat", "a_tre")
+    ]
+    assert {r.model.options.layer for r in results} == {1, 2, 3}
+    assert set(encoder.passes) == {(1, 2, 3)}
+    clips = sum(len(tiny_data.configuration(recipe).clip_ids) for recipe in tiny_data.recipes)
+    assert len(encoder.passes) <= clips // 4 + 2
+    # One pass a recipe, which all layers' results tell of.
+    for task in ("a_coat", "a_tre"):
+        assert len({r.seconds["embed_layers"] for r in results if r.task == task}) == 1
+    paths = sorted((tmp_path / "results").rglob("*.json"))
+    assert len(paths) == 6
+    assert {load_result(path)[0].model.id for path in paths} == {f"powers@layer={layer}" for layer in (1, 2, 3)}
+    # Each is what the layer alone gives.
+    alone = evaluate_models(layers[:1], tiny_data, load_tasks(["a_coat"]), RunOptions(device="cpu", progress=False))
+    assert alone[0].measures == results[0].measures
+    assert set(alone[0].seconds) == {"embed", "score"}
+
+
+def test_layers_that_have_results_are_not_embedded_again(tiny_data, tmp_path):
+    (first,) = Powers().at_layers([1])
+    tasks = load_tasks(["a_coat"])
+    options = RunOptions(device="cpu", progress=False, out=tmp_path)
+    evaluate_models([first], tiny_data, tasks, options)
+    encoder = Powers()
+    results = evaluate_models(encoder.at_layers([1, 2, 3]), tiny_data, tasks, options)
+    assert set(encoder.passes) == {(2, 3)}
+    assert [set(r.seconds) for r in results] == [{"embed", "score"}, *[{"embed_layers", "score"}] * 2]
+
+
+def test_a_store_that_has_some_layers_says_which_were_read(tiny_data, tmp_path):
+    encoder = Powers()
+    layers = encoder.at_layers([1, 2, 3])
+    options = RunOptions(device="cpu", progress=False, store=tmp_path)
+    configuration = tiny_data.configuration("a_coat")
+    embed_configuration(layers[1], configuration, options)
+    results = evaluate_models(layers, tiny_data, load_tasks(["a_coat"]), options)
+    assert [set(r.seconds) for r in results] == [
+        {"embed_layers", "score"},
+        {"read", "score"},
+        {"embed_layers", "score"},
+    ]
+    assert open_store(layers[0], configuration, options).has(0)
