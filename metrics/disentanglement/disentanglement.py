@@ -65,7 +65,7 @@ HISTOGRAM = 20
 """Bins of a dimension for mutual information (Chen et al. 2018, as disentanglement_lib has it)."""
 
 LASSO_PENALTIES = np.logspace(0, -3, 20)
-"""In shares of the least penalty that leaves no dimension; validation chooses (Eastwood and Williams 2018)."""
+"""In shares of the least penalty that leaves no dimension, of which cross-validation chooses."""
 
 SMALLEST = 1e-11
 """Added to importances before their entropy, as disentanglement_lib does."""
@@ -97,11 +97,19 @@ Args:
     embeddings: [n, dim], one row for each clip.
     factors: labels by the factor's name, n numbers or n strings (classes) each; or n dictionaries, of each clip its
         label by the factor's name.
-    folds, blocks, base, parameters, probes, scaled, literature, seed, return_scores: see `disentanglement` in the module.
+    folds: optional, n integers, at least 3 different: for tests of levels that were trained on.
+    blocks: optional, n strings or integers: what clips share, such as a recording; no block is in two folds.
+    base: optional, n integers: of a changed copy the row of its original (from 0), of an original -1.
+    parameters: optional, n numbers: how strongly each copy was changed; those of originals are passed over.
+    probes: the probes to choose from, of "ridge", "kernel", "slp" and "mlp".
+    scaled: False for slp and mlp on features and labels as they come.
+    literature: also compute DCI, MIG, SAP, modularity and explicitness.
+    seed: of halves, folds, random states and rotation.
+    return_scores: also return scores of the clips, and the numbers of each pair of factors.
 Returns:
     a dictionary, described at `disentanglement` in the module: unseen, seen, unseen_r2, seen_r2, spread, leak, overlap,
-    overlap_chance, main, pairs_share, rest, shift_before, shift_after, shift, shift_quarter_1 to shift_quarter_4, n, and
-    the scores of the literature.
+    overlap_chance, main, pairs_share, rest, shift_before, shift_after, shift, shift_quarter_1 to shift_quarter_4, n,
+    and the scores of the literature.
 Examples:
     >>> import evaluate
     >>> metric = evaluate.load("disentanglement")
@@ -127,61 +135,70 @@ def disentanglement(
     seed: int = 0,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how separately the factors of n clips stand in their embeddings.
+    """Return how separately the factors of n clips stand in their embeddings, and the controls of that.
 
-    - `embeddings` [n, dim]. `factors`: of each factor n labels, numbers or strings (which are classes), by its name; or
-      n mappings, a clip's labels by the names. Levels are the different labels; a factor with more than 16 different
-      numbers is cut into 8 levels of equally many clips. Best are crossed factors: each combination of levels.
-    - `blocks` [n], strings or integers: what belongs together and is never both trained on and tested; without them
-      the combinations of levels (with `base`: the originals, in their order). `folds` [n], integers, 3 or more different
-      ones: of whole blocks; without them blocks are dealt to 5 folds by `seed`, whatever the order of rows.
-    - `probes`: some of ridge, kernel, slp, mlp (see `PROBES`); the one that validates best is taken each time. slp and
-      mlp are trained from 3 random states, whose scores are averaged; with `scaled` false they get raw features and
-      targets as in the paper. `seed`: of halves, folds, random states and rotation.
-    - `base` [n], integers: of a changed copy the row of its original, of an original −1. Then what is measured is the
-      change (`shift…`), and nothing else. Labels of copies are those *after* the change. `parameters` [n], numbers: how
-      strongly copies were changed (None or NaN for originals), for the quarters.
-    - `literature`: also compute the scores of the literature; slow.
+    - `embeddings` [n, dim]. `factors`: of each factor n labels by its name, numbers or strings (which are classes); or
+      n mappings, of each clip its labels by those names. Levels are the different labels; a factor with more than 16
+      different numbers is cut into 8 levels of about equally many clips. Best are crossed factors, where each
+      combination of levels occurs.
+    - `blocks` [n], strings or integers: what is never both trained on and tested, but for `unseen`; without them the
+      combinations of levels (with `base`: originals with their copies). `folds` [n], integers, at least 3 different,
+      no block in two; without them blocks are dealt to 5 folds by `seed`.
+    - `probes`: one or more of PROBES; that which validates best is taken each time. `slp` and `mlp` are means over 3
+      random states; with `scaled` False they see features and numbers as they come, as those of arXiv 2505.06224 do.
+    - `base` [n], integers: of a changed copy the row of its original, of an original −1. Then what is measured is what
+      the change does to the probes (`shift…`), and nothing else. Labels of copies are those *after* the change.
+      `parameters` [n], numbers: how strongly copies were changed (None or NaN for originals), for the quarters.
+    - `literature`: also the scores of the literature; slow. `seed`: of halves, folds, random states and rotation.
 
-    Results; each is a mean over ordered pairs of factors (F1, F2), or over factors, and None where it is not asked:
+    Results are means over ordered pairs of factors (F1, F2), or over factors; None where they do not apply:
 
-    - `unseen`: the probe of F1 is trained on the clips whose F2 has one of a random half of its levels, and tested on
-      the others: correlation r of answer and label, of classes (accuracy − chance)/(1 − chance), chance being the share
-      of the largest class trained on; mean over 5 halves, drawn in pairs that change places, so that each level is
-      tested. The penalty is that which is best when one seen level after the other is left out (where one alone
-      is seen: one fold after the other). `unseen_r2`: R² against the training mean, of factors of numbers;
-    - `seen`, `seen_r2`: the same with tests of the seen half by cross-validation: fold k is tested, the penalty chosen
-      on fold k + 1, the probe trained on all folds but k. Answers of different folds are compared after the mean that
-      each was trained on is taken away;
-    - `spread`: standard deviation of `unseen` over random states; None for ridge and kernel, which have none;
-    - `leak` = E(f(z′) − f(z))² over clips that differ in F2 alone, relative to those that differ in F1 alone, f being the
-      probe of F1 trained on all levels; only clips of one fold, neither trained on. 0 is best, 1 says that F2 moves the
-      answer as much as F1. None where no two clips differ in one factor alone;
-    - `overlap`: mean squared cosine of the principal angles between the first 3 directions of the main effects of F1
-      and F2 (of an additive model fitted to both together); `overlap_chance`: that of random directions, 3/dim;
-    - `main`, `pairs_share`, `rest`: shares of variance of the main effects of all factors, of interactions of two, and of
-      all else; only for crossed factors with equally many clips of each combination, else None;
-    - `shift_before`, `shift_after`: R² (classes: accuracy above chance) of originals and of their copies under probes
-      trained on originals of other folds; `shift`: RMSE of copies less that of originals (arXiv 2505.06224, section III),
-      in units of the labels' standard deviation; of classes the difference of error rates. `shift_quarter_1` …: the
-      same of the copies in each quarter of the order of parameters. Means over factors, originals counting the same;
-    - `n`: number of clips; with `base` of originals;
-    - with `literature`: `dci_disentanglement`, `dci_completeness`, `dci_informativeness` (Eastwood and Williams 2018, by
-      lasso, of standardised dimensions; R² or accuracy above chance of the last on held-out clips), `mig` (Chen et al.
-      2018, 20-bin histograms), `sap` (Kumar et al. 2018), `modularity` and `explicitness` (Ridgeway and Mozer 2018; mean
-      area under the ROC curve, chance ½), defined as in disentanglement_lib; `…_rotated` after a random rotation,
-      `…_pca` on principal components;
-    - with return_scores: `scores` [n], the clips' linearised contributions to `unseen`, of which it is exactly the mean
-      (by the influence function of r: r + z_x z_y − r (z_x² + z_y²)/2); `by_pair`, a list of dictionaries of the numbers of
-      each pair with `factor` and `over`. With `base`: `scores_shift_before` and `scores_shift_after`, one for each original
-      in the order of rows, and `by_pair` with `over` "copies". Each is None where it does not apply.
+    - `unseen`: the probe of F1 is trained on the clips whose F2 has a level of a random half, and tested on the others:
+      r of answers and labels, of classes (accuracy − chance)/(1 − chance), chance being the accuracy of always giving
+      the commonest class in training. Mean over 5 halves, drawn in pairs that change places, so that each level is
+      tested. The penalty is that which is best when one seen level after the other is left out (where a half is one
+      level: one fold). `unseen_r2`: R² against the training mean, of factors of numbers;
+    - `seen`, `seen_r2`: the same for the clips of the seen half, each by a probe trained on the other folds of that
+      half, the penalty chosen on the next fold. r is that within folds (from 3 clips on), since r over folds has a mean
+      below 0 where nothing is known;
+    - `spread`: standard deviation of `unseen` over random states; None with closed forms alone, which have none;
+    - `leak` = E(f(z′) − f(z))² over clips that differ in F2 alone, in units of that over clips that differ in F1 alone,
+      f being the probe of F1 trained on other folds than theirs. 0 is best; at 1 F2 moves the answer as much as F1;
+    - `overlap`: mean squared cosine of the principal angles between the 3 strongest directions of the main effects of
+      F1 and of F2, by least squares; `overlap_chance`: that of random directions, 3/dim;
+    - `main`, `pairs_share`, `rest`: shares of variance of the main effects of all factors, of the interactions of two,
+      and of all else; only where each combination of levels occurs equally often;
+    - `shift_before`, `shift_after`: R² (classes: accuracy above chance) of originals and of their copies, by probes
+      trained on the originals of other folds; `shift`: RMSE of copies less that of originals (arXiv 2505.06224, section
+      III), in standard deviations of the label; of classes the difference of error rates. `shift_quarter_1` to `_4`:
+      the same for the copies in each quarter of the order of their parameters. Each original counts the same;
+    - `n`: number of clips, with `base` of originals;
+    - with `literature`, defined as in disentanglement_lib, on arrays: `dci_disentanglement`, `dci_completeness` and
+      `dci_informativeness` (Eastwood and Williams 2018; by lasso on standardised dimensions; the last is R² or accuracy
+      above chance on the first fold, on which nothing is trained), `mig` (Chen et al. 2018; histograms of 20 bins),
+      `sap` (Kumar et al. 2018), `modularity` and `explicitness` (Ridgeway and Mozer 2018; the latter is an area under
+      the ROC curve, chance ½). `…_rotated`: the same after a random rotation; `…_pca`: on principal components;
+    - with return_scores: `scores` [n], linearised contributions of the clips to `unseen`, which is exactly their mean
+      (for r and standardised answers u and labels v: r + u·v − r (u² + v²)/2); `scores_shift_before` and
+      `scores_shift_after`, those of originals to R² in the order of rows; `by_pair`, a list of dictionaries with the
+      numbers of each pair, its `factor` and `over`, which is "copies" with `base`. None where they do not apply.
 
-    Embeddings that are all the same score 0. With ridge and kernel the numbers, but for the literature's, depend on
-    neither unit nor origin nor rotation of the embeddings.
+    Embeddings that are all the same score 0. With closed forms no number but those of the literature depends on unit,
+    origin or rotation of the embeddings.
 
-    Raises ValueError when embeddings are not finite [n, dim]; a factor has other than n labels, of one kind and two
-    levels; there are fewer than 2 factors (1 with `base`) or 5 blocks; a block lies in two folds; a class is in one fold
-    only, or never seen with the levels that a probe is trained on; `base` names no original; a probe is unknown.
+    Sources: arXiv 2505.06224, section III, for `shift`; unseen levels, leak, overlap and shares are ours.
+
+    Raises ValueError when embeddings are not finite [n, dim], lengths differ, labels of a factor are neither all
+    numbers nor all strings or are all the same, there are fewer than 2 factors (1 with `base`), 3 folds or 5 blocks, a
+    block lies in two folds, a class is in one fold alone or does not go with the levels that are trained on, `base`
+    names no original, or a probe is unknown.
+
+    >>> clips = [(tone, level) for tone in "abcd" for level in range(4)]
+    >>> z = np.array([[tone == "a", tone == "b", tone == "c", level] for tone, level in clips], dtype=float)
+    >>> tones, levels = zip(*clips, strict=True)
+    >>> result = disentanglement(z, {"tone": tones, "level": levels}, return_scores=True)
+    >>> [(pair["factor"], pair["over"], round(pair["unseen"], 3)) for pair in result["by_pair"]]
+    [('tone', 'level', 1.0), ('level', 'tone', 1.0)]
     """
     z = _matrix("embeddings", embeddings)
     table = _factors(factors, len(z))
@@ -761,17 +778,11 @@ class _Answers:
         factor: of the rows that were asked.
         deviations: answers less the mean that each probe was trained on, [states, rows, targets].
         means: that mean, [rows, targets].
-        chance: of classes the share of the largest in all that was trained on.
     """
 
     factor: _Factor
     deviations: Floats
     means: Floats
-    chance: float
-
-    @classmethod
-    def of(cls, factor: _Factor, asked: Ints, trained: Ints, deviations: Floats, means: Floats) -> "_Answers":
-        return cls(factor.at(asked), deviations, means, float(factor.targets[trained].mean(axis=0).max()))
 
     def at(self, rows: Ints) -> "_Answers":
         """The answers for some of the rows."""
@@ -780,16 +791,16 @@ class _Answers:
     def errors(self) -> tuple[Floats, Floats]:
         """Of the answers [states, rows], and of what knows nothing [rows], the errors.
 
-        They are squares, against the mean trained on; of classes 1 where the class is wrong, else 0, against how often
-        chance is wrong, which also stands for answers that say nothing.
+        They are squares, against the mean trained on; of classes 1 where the class is wrong, else 0, against the
+        class that is the commonest in training, which also stands for answers that say nothing.
         """
         truth = self.factor.targets
         if not self.factor.classes:
             return np.square(self.deviations + self.means - truth)[..., 0], np.square(self.means - truth)[:, 0]
-        room = np.full(len(truth), 1 - self.chance)
-        wrong = (self.deviations + self.means).argmax(axis=2) != self.factor.codes
+        commonest = self.means.argmax(axis=1)
         silent = np.abs(self.deviations).max(axis=2) <= ROUNDING
-        return np.where(silent, room, wrong), room
+        classes = np.where(silent, commonest, (self.deviations + self.means).argmax(axis=2))
+        return (classes != self.factor.codes).astype(np.float64), (commonest != self.factor.codes).astype(np.float64)
 
 
 Closed = tuple[_Ridge, Ints | None]
@@ -872,7 +883,7 @@ def _answers(
 def _trained_answers(
     data: _Data, name: str, factor: _Factor, train: Ints, part: Ints, test: Ints
 ) -> tuple[Floats, float]:
-    """Of `slp` or `mlp` the answers less the mean trained on, [states, rows, targets], and the mean validation error."""
+    """Of `slp` or `mlp` the answers less the mean trained on, [states, rows, targets], and the validation error."""
     rest = np.setdiff1d(train, part)
     fits = [
         _probe(
@@ -892,8 +903,10 @@ def _trained_answers(
 def _across_folds(
     data: _Data, factors: Sequence[_Factor], trained: Ints, asked: Ints, turn: int = 0
 ) -> list[_Answers] | None:
-    """Answers for the rows `asked`, each by a probe trained on rows of `trained` in other folds than the row's; None where
-    there are fewer than 3 folds."""
+    """Answers for the rows `asked`, each by a probe trained on rows of `trained` in other folds than the row's.
+
+    None where there are fewer than 3 folds.
+    """
     names = np.unique(data.folds[trained])
     if len(names) < 3:
         return None
@@ -906,10 +919,7 @@ def _across_folds(
         for number, answers in enumerate(_answers(data, factors, train, [held], asked[rows], turn)):
             deviations[number][:, rows] = answers
             means[number][rows] = factors[number].targets[train].mean(axis=0)
-    return [
-        _Answers.of(factor, asked, trained, deviation, mean)
-        for factor, deviation, mean in zip(factors, deviations, means, strict=True)
-    ]
+    return [_Answers(*parts) for parts in zip([factor.at(asked) for factor in factors], deviations, means, strict=True)]
 
 
 def _tested_score(answers: _Answers) -> tuple[Floats, Floats]:
@@ -1030,7 +1040,7 @@ def _transfers(data: _Data, factors: Sequence[_Factor], over: _Factor) -> tuple[
         answers = _answers(data, factors, train, left_out, test, turn)
         for number, (factor, deviations) in enumerate(zip(factors, answers, strict=True)):
             means = np.broadcast_to(factor.targets[train].mean(axis=0), deviations.shape[1:])
-            unseen[number].append((test, _Answers.of(factor, test, train, deviations, means)))
+            unseen[number].append((test, _Answers(factor.at(test), deviations, means)))
         for number, part in enumerate(_across_folds(data, factors, train, train, turn) or []):
             seen[number].append((train, part))
     return unseen, seen
@@ -1038,7 +1048,7 @@ def _transfers(data: _Data, factors: Sequence[_Factor], over: _Factor) -> tuple[
 
 def _halves(count: int, seed: int) -> list[tuple[Ints, Ints]]:
     """Random halves of levels and what is not in them, in pairs that change places, none twice."""
-    rng, halves = np.random.default_rng(seed), {}
+    rng, halves = np.random.default_rng(seed), dict[tuple[int, ...], tuple[Ints, Ints]]()
     for _ in range(20 * HALVES):
         order = rng.permutation(count)
         first, second = np.sort(order[: count // 2]), np.sort(order[count // 2 :])
@@ -1065,18 +1075,18 @@ def _check_learnt(factors: Sequence[_Factor], folds: Ints) -> None:
             where = np.unique(folds[factor.codes == level])
             if len(where) < 2:
                 raise ValueError(
-                    f"Class {factor.levels[level]!r} of factor {factor.name!r} is in fold {where[0]} alone, so that no probe "
-                    "could learn it before it is tested; a class must be in two blocks of different folds."
+                    f"Class {factor.levels[level]!r} of factor {factor.name!r} is in fold {where[0]} alone: no probe "
+                    "could learn it before it is tested; it needs two blocks, in different folds."
                 )
 
 
 def _check_seen(factor: _Factor, over: _Factor, train: Ints, met: Ints) -> None:
-    missing = np.setdiff1d(factor.codes, factor.codes[train]) if factor.classes else []
-    if len(missing):
+    missing = np.setdiff1d(factor.codes, factor.codes[train])
+    if factor.classes and len(missing):
         levels = ", ".join(over.levels[level] for level in met)
         raise ValueError(
-            f"Class {factor.levels[missing[0]]!r} of factor {factor.name!r} never goes with {over.name} {levels}, so that it "
-            f"would be seen in test only; classes must go with more than half of the levels of {over.name!r}."
+            f"Class {factor.levels[missing[0]]!r} of factor {factor.name!r} never goes with {over.name} {levels}: it "
+            f"would be seen in test only; a class must go with more than half of the levels of {over.name!r}."
         )
 
 
@@ -1098,7 +1108,7 @@ def _ordered(factors: Sequence[_Factor]) -> list[tuple[str, str]]:
 
 
 def _moved(answers: Floats, changed: _Factor, factors: Sequence[_Factor], folds: Ints) -> float | None:
-    """Mean squared distance of the answers of two clips of one fold that differ in one factor alone; None without any."""
+    """Mean squared distance of the answers for two clips of one fold that differ in one factor alone; None without."""
     rest = [factor.codes for factor in factors if factor is not changed]
     flat = np.moveaxis(answers, 0, 1).reshape(len(folds), -1)
     near, pairs = _pair_squares(flat, _cells([*rest, folds]))
@@ -1220,7 +1230,7 @@ def _shift_numbers(
     _check_learnt([factor.at(originals) for factor in factors], data.folds[originals])
     answers = _across_folds(data, factors, originals, np.arange(len(z)))
     shifts = [_shift(part, originals, copies, owners, quarters) for part in answers or ()]
-    pairs = [
+    pairs: list[dict[str, Any]] = [
         {"factor": factor.name, "over": "copies", **numbers}
         for factor, (numbers, _) in zip(factors, shifts, strict=True)
     ]
@@ -1238,13 +1248,13 @@ def _check_originals(factor: _Factor, originals: Ints, copies: Ints) -> None:
     levels = np.unique(factor.codes[originals])
     if len(levels) < 2:
         raise ValueError(
-            f"All originals have the label {factor.levels[levels[0]]} of factor {factor.name!r}; a factor needs two levels."
+            f"All originals have the label {factor.levels[levels[0]]} of factor {factor.name!r}; two levels are needed."
         )
-    new = copies[~np.isin(factor.codes[copies], levels)] if factor.classes else []
-    if len(new):
+    new = copies[~np.isin(factor.codes[copies], levels)]
+    if factor.classes and len(new):
         raise ValueError(
-            f"Row {new[0]}, a copy, has the label {factor.levels[factor.codes[new[0]]]!r} of factor {factor.name!r}, which "
-            "no original has: it would be seen in test only."
+            f"Row {new[0]}, a copy, has the label {factor.levels[factor.codes[new[0]]]!r} of factor {factor.name!r}, "
+            "which no original has: it would be seen in test only."
         )
 
 
@@ -1284,7 +1294,7 @@ def _shift(
 
 
 def _literature(z: Floats, factors: Sequence[_Factor], folds: Ints, seed: int) -> dict[str, float]:
-    """The scores of the literature for the embeddings as they are, after a random rotation, and on principal components."""
+    """The scores of the literature: as the embeddings are, after a random rotation, and on principal components."""
     x = _standardised(z)
     rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(x.shape[1], x.shape[1])))[0]
     _, sizes, axes = np.linalg.svd(x, full_matrices=False)
@@ -1319,7 +1329,7 @@ def _literature_scores(x: Floats, factors: Sequence[_Factor], folds: Ints) -> di
 
 
 def _informations(x: Floats, codes: Sequence[Ints]) -> Floats:
-    """Mutual information of each dimension, in HISTOGRAM bins of its range, with each factor: [dim, factors], in nats."""
+    """Mutual information of each dimension, in HISTOGRAM bins of its range, with each factor: nats, [dim, factors]."""
     informations = np.zeros((x.shape[1], len(codes)))
     for dimension, values in enumerate(x.T):
         bins = np.digitize(values, np.histogram(values, HISTOGRAM)[1][:-1]) - 1
@@ -1360,17 +1370,21 @@ def _separations(importance: Floats) -> tuple[float, float]:
 
     def certainty(rows: Floats) -> Floats:
         shares = (rows + SMALLEST) / (rows + SMALLEST).sum(axis=1, keepdims=True)
-        return 1 + (shares * np.log(shares)).sum(axis=1) / np.log(max(rows.shape[1], 2))
+        certainties: Floats = 1 + (shares * np.log(shares)).sum(axis=1) / np.log(max(rows.shape[1], 2))
+        return certainties
 
     dimensions, factors = importance.sum(axis=1) / total, importance.sum(axis=0) / total
     return float(certainty(importance) @ dimensions), float(certainty(importance.T) @ factors)
 
 
 def _lasso(x: Floats, factor: _Factor, train: Ints, test: Ints, folds: Ints) -> tuple[Floats, float]:
-    """Importance of each dimension to a factor: the size of its weight, penalty by cross-validation; and R² or accuracy
-    above chance on the test rows."""
+    """Importance of each dimension to a factor, the size of its weight; and R² or accuracy above chance on test rows.
+
+    The penalty is the greatest whose error over folds is within a standard error of the least: where nothing can be
+    told, no dimension has a weight. The least itself would choose one of noise, which is important to one factor alone.
+    """
     from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LassoCV, MultiTaskLassoCV
+    from sklearn.linear_model import Lasso, LassoCV, MultiTaskLasso, MultiTaskLassoCV
     from sklearn.model_selection import PredefinedSplit
 
     mean = factor.targets[train].mean(axis=0)
@@ -1378,16 +1392,20 @@ def _lasso(x: Floats, factor: _Factor, train: Ints, test: Ints, folds: Ints) -> 
     most = float(np.sqrt(np.square(x[train].T @ targets).sum(axis=1)).max()) / len(train)
     if most <= SMALLEST:
         return np.zeros(x.shape[1]), 0.0
-    kind = MultiTaskLassoCV if factor.classes else LassoCV
-    model = kind(alphas=most * LASSO_PENALTIES, cv=PredefinedSplit(folds[train]))
+    search, final = (MultiTaskLassoCV, MultiTaskLasso) if factor.classes else (LassoCV, Lasso)
+    targets = targets if factor.classes else targets[:, 0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(x[train], targets if factor.classes else targets[:, 0])
+        path = search(alphas=most * LASSO_PENALTIES, cv=PredefinedSplit(folds[train])).fit(x[train], targets)
+        errors = path.mse_path_.mean(axis=1)
+        margin = path.mse_path_.std(axis=1, ddof=1)[errors.argmin()] / np.sqrt(path.mse_path_.shape[1])
+        model = final(alpha=path.alphas_[errors <= errors.min() + margin].max()).fit(x[train], targets)
     weights = np.atleast_2d(model.coef_)
     deviations = (x[test] @ weights.T + model.intercept_)[None]
     means = np.broadcast_to(mean, deviations.shape[1:])
-    errors, room = _Answers.of(factor, test, train, deviations, means).errors()
-    return np.sqrt(np.square(weights).sum(axis=0)), float(1 - errors.mean() / (room.mean() or 1.0))
+    wrong, room = _Answers(factor.at(test), deviations, means).errors()
+    importance: Floats = np.sqrt(np.square(weights).sum(axis=0))
+    return importance, float(1 - wrong.mean() / (room.mean() or 1.0))
 
 
 def _attribute_scores(x: Floats, factor: _Factor, train: Ints, test: Ints) -> Floats:
@@ -1690,7 +1708,7 @@ factors: each combination of levels once.
 """,
     "warning": """\
 **Read it beside *seen*.** A factor that cannot be read at all is at 0 in both. What is lost from *seen* to the score is
-what other factors do to the probe. *overlap* says whether directions are shared, *leak* how much that moves the answers.
+what other factors do to the probe: *overlap* says whether directions are shared, *leak* how far that moves answers.
 """,
     "limits": {"columns": 256, "items": 8, "words": 512},
     "inputs": {
