@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from . import arguments
+from .announce import print_result
 from .command import GO_ON, Command
+from .imports import import_evaluate
+
+if TYPE_CHECKING:
+    from audio_compositionality.push_scripts.baselines import MissingBaselines
 
 _DESCRIPTION = """\
 Bring repositories on the Hub to the content of this version. What is there already is not sent again: a push that was
@@ -21,9 +28,13 @@ _EXAMPLES = """\
       what would be sent to my-lab/audio-compositionality, and how large it is
   audio-compositionality push metrics --org my-lab
       a Space a metric, for evaluate.load("my-lab/METRIC")
-  audio-compositionality push leaderboard --org my-lab --results results
-      the Space my-lab/audio-compositionality-leaderboard, my-lab/audio-compositionality-results, and first results
+  audio-compositionality push leaderboard --org my-lab
+      the Space my-lab/audio-compositionality-leaderboard, my-lab/audio-compositionality-results, and the baselines'
+      results, so that the board is not empty
 """
+
+_TIMES = {"mini": "five to twenty minutes", "full": "twenty minutes to an hour and a half"}
+"""How long it takes to score the baselines twice on two cores, quiet or busy: a submission is of rounded embeddings."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,12 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     leaderboard = whats.add_parser(
         "leaderboard",
         help="the leaderboard's Space and the repository of its results",
-        description="Bring the Space ORG/audio-compositionality-leaderboard to this version, and make the repository "
-        "of results ORG/audio-compositionality-results, of which only the card is ever changed.",
+        description="Bring the Space ORG/audio-compositionality-leaderboard to this version, make the repository of "
+        "results ORG/audio-compositionality-results, and score the baselines whose results it lacks and add them, so "
+        "that no board is empty. Results that are there are never changed.",
     )
-    leaderboard.add_argument(
-        "--results", nargs="+", type=Path, metavar="RESULT", help="also submit these results, such as the baselines'"
-    )
+    _add_first_results(leaderboard)
     for subparser in (dataset, metrics, leaderboard):
         arguments.add_org(subparser)
         subparser.add_argument(
@@ -67,25 +77,126 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         arguments.add_traceback(subparser)
 
 
+def _add_first_results(parser: argparse.ArgumentParser) -> None:
+    """Add what a leaderboard begins with."""
+    group = parser.add_argument_group("first results")
+    which = group.add_mutually_exclusive_group()
+    which.add_argument("--results", nargs="+", type=Path, metavar="RESULT", help="add these results, and no baselines'")
+    which.add_argument("--no-baselines", action="store_true", help="add no results")
+    group.add_argument(
+        "--presets",
+        default="mini",
+        metavar="NAME,NAME",
+        help="presets that the baselines are scored on; default mini, in five to twenty minutes; mini,full takes an "
+        "hour or two",
+    )
+    group.add_argument(
+        "--out",
+        type=Path,
+        default=Path("results-baselines"),
+        metavar="DIR",
+        help="the baselines' results, a folder for each preset; what is there is used; default results-baselines",
+    )
+    arguments.add_store(group)
+    arguments.add_device(group)
+
+
 def run(options: argparse.Namespace) -> None:
     """Push, and say what was sent."""
+    if options.what == "leaderboard":
+        _run_leaderboard(options)
+        return
     from audio_compositionality.push_scripts import reports
     from audio_compositionality.push_scripts.dataset import push_dataset
-    from audio_compositionality.push_scripts.spaces import push_leaderboard, push_metrics
+    from audio_compositionality.push_scripts.spaces import push_metrics
 
-    how = {"private": options.private, "pull_request": options.create_pr, "dry_run": options.dry_run}
     if options.what == "dataset":
-        lines = reports.dataset_lines(push_dataset(options.folder, options.org, **how))
-    elif options.what == "metrics":
-        lines = reports.metric_lines(push_metrics(options.org, **how))
+        lines = reports.dataset_lines(push_dataset(options.folder, options.org, **_how(options)))
     else:
-        lines = reports.leaderboard_lines(push_leaderboard(options.org, **how))
-    print("\n".join(lines), flush=True)
-    if options.what == "leaderboard" and options.results:
+        lines = reports.metric_lines(push_metrics(options.org, **_how(options)))
+    print("\n".join(lines))
+
+
+def _how(options: argparse.Namespace) -> dict[str, Any]:
+    return {"private": options.private, "pull_request": options.create_pr, "dry_run": options.dry_run}
+
+
+def _run_leaderboard(options: argparse.Namespace) -> None:
+    """Push the leaderboard, and what it begins with."""
+    presets = _presets(options)
+    if options.results:
+        arguments.check_results(options.results)
+    from audio_compositionality.push_scripts import reports
+    from audio_compositionality.push_scripts.spaces import push_leaderboard
+
+    print("\n".join(reports.leaderboard_lines(push_leaderboard(options.org, **_how(options)))), flush=True)
+    if options.results:
         from audio_compositionality.push_scripts.submit import submit_results
 
-        submitted = submit_results(options.results, options.org, dry_run=options.dry_run)
+        submitted = submit_results(
+            options.results,
+            options.org,
+            store=options.store,
+            device=options.device,
+            pull_request=options.create_pr,
+            dry_run=options.dry_run,
+            progress=sys.stderr.isatty(),
+        )
         print("\n".join(reports.submission_lines(submitted)))
+    for preset in presets:
+        _add_baselines(options, preset)
+
+
+def _presets(options: argparse.Namespace) -> list[str]:
+    """The presets that the baselines are scored on.
+
+    Raises:
+        InputError: one that there is not.
+    """
+    if options.results or options.no_baselines:
+        return []
+    from audio_compositionality.dataset_builder.rendered import rendered_preset
+
+    names = [name.strip() for name in options.presets.split(",")]
+    presets = list(dict.fromkeys(name for name in names if name))
+    for preset in presets:
+        rendered_preset(preset)
+    return presets
+
+
+def _add_baselines(options: argparse.Namespace, preset: str) -> None:
+    """Score what the leaderboard lacks of the baselines on a preset, and send it."""
+    from audio_compositionality.push_scripts import reports
+    from audio_compositionality.push_scripts.baselines import missing_baselines, publish_baselines
+
+    missing = missing_baselines(options.org, preset, device=options.device)
+    if options.dry_run or not missing:
+        print("\n".join(reports.baseline_lines(missing)))
+        return
+    out = options.out / preset
+    print(_opening(missing, out), flush=True)
+    import_evaluate()
+    submissions = publish_baselines(
+        options.org,
+        missing,
+        out,
+        store=options.store,
+        device=options.device,
+        pull_request=options.create_pr,
+        progress=sys.stderr.isatty(),
+        on_result=print_result,
+    )
+    print("\n".join(line for submitted in submissions for line in reports.submission_lines(submitted)), flush=True)
+
+
+def _opening(missing: MissingBaselines, out: Path) -> str:
+    names = ", ".join(model.card.id for model in missing.tasks)
+    time = _TIMES.get(missing.preset)
+    takes = f", which takes {time} on two cores" if time else ""
+    return (
+        f"Scoring {names} on the preset {missing.preset} for the leaderboard{takes}: once, and once more as they are "
+        f"sent, rounded to 16 bits. Results go to {out}; what is there already is used. --no-baselines leaves this out."
+    )
 
 
 COMMAND = Command(

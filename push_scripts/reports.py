@@ -8,6 +8,7 @@ from audio_compositionality.hub.content import Changes, Commit, size_of
 from audio_compositionality.support.text import number_text, plain
 from audio_compositionality.tasks.registry import load_task
 
+from .baselines import MissingBaselines
 from .dataset import DatasetPush
 from .spaces import SpacePush
 from .submit import Submitted
@@ -65,6 +66,9 @@ def submission_lines(submitted: Submitted) -> list[str]:
             lines.append(f"--model-card opens others on {', '.join(model.id for model in submitted.models)}.")
     elif submitted.commit is None:
         lines.append(f"These results are submitted already: {submitted.url}")
+    elif _is_on_main(submitted.commit):
+        how = "as reported until its Space has recomputed them" if submitted.commit.changes else "as before"
+        lines.append(f"On the leaderboard, {how}: {submitted.url}")
     else:
         lines.append(f"Submitted: {submitted.url}")
     return lines + [
@@ -72,6 +76,15 @@ def submission_lines(submitted: Submitted) -> list[str]:
         for model, commit in submitted.models.items()
         if commit is not None
     ]
+
+
+def baseline_lines(missing: MissingBaselines) -> list[str]:
+    """Of `missing_baselines` in a dry run: what would be scored and sent."""
+    name, sizes = f"{missing.repository}, baselines on {missing.preset}", missing.sizes
+    if not missing:
+        return [f"{name}: nothing to send, all results are there already"]
+    sent = f"{len(sizes)} results to score and send, with embeddings of {_size(sum(sizes.values()))}"
+    return [f"{name}: {sent}", *_listed(sizes)]
 
 
 def _is_on_main(commit: Commit | None) -> bool:

@@ -1,4 +1,4 @@
-"""Submit results to a leaderboard: a pull request with the results, their samples and their embeddings."""
+"""Submit results to a leaderboard, with their samples and embeddings: by a pull request, or to the branch main."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Submitted:
     Attributes:
         repository: of the results.
         submissions: what is sent, one a result; empty where the user's pull request has them already.
-        commit: the pull request; None of a dry run, and where it was there already.
-        url: of the pull request; None of a dry run.
+        commit: the pull request, or that on main; None of a dry run, and where the pull request was there already.
+        url: of the pull request, or of the commit; None of a dry run.
         models: the repositories of the models, each with its pull request; None of a dry run.
         dry_run: whether nothing was to be sent.
     """
@@ -55,10 +55,11 @@ def submit_results(
     licence: str | None = None,
     model_card: bool = False,
     device: str | None = None,
+    pull_request: bool = True,
     dry_run: bool = False,
     progress: bool = True,
 ) -> Submitted:
-    """Open a pull request with results on ``ORG/audio-compositionality-results``.
+    """Open a pull request with results on ``ORG/audio-compositionality-results``, or commit them to it.
 
     Embeddings are rounded to 16 bits and scored again: a submitted result is that of the submitted embeddings. Called
     again after it was killed or has lost an answer, it finds its own pull request and opens no second one.
@@ -74,6 +75,8 @@ def submit_results(
         licence: of its weights, likewise.
         model_card: also open pull requests on the models' own repositories.
         device: torch device of fits.
+        pull_request: False commits to the branch main, for those who may: the leaderboard shows the results at once,
+            as reported, and its checker verifies them there.
         dry_run: send nothing.
         progress: show bars.
 
@@ -96,7 +99,7 @@ def submit_results(
             f"there is no {repository}: check --org; `audio-compositionality push leaderboard` makes one", 404
         )
     title = _title([one.path for one in loaded], results, (with_embeddings, paradigm, licence))
-    opened = None if dry_run else hub.own_request(repository, title)
+    opened = hub.own_request(repository, title) if pull_request and not dry_run else None
     if opened is not None:
         url = f"{repository.url}/discussions/{opened.number}"
         return Submitted(repository, (), None, url, _on_models(hub, org, models, revision))
@@ -118,11 +121,11 @@ def submit_results(
                 progress=progress,
             )
         )
-    _check_new(present or {}, submissions)
+    _check_new(present or {}, submissions, pull_request)
     if dry_run:
         return Submitted(repository, tuple(submissions), None, None, dict.fromkeys(models), dry_run=True)
     files = {f"{made.folder}/{name}": content for made in submissions for name, content in made.files.items()}
-    commit = hub.commit(repository, files, title, description=_description(submissions), pull_request=True)
+    commit = hub.commit(repository, files, title, description=_description(submissions), pull_request=pull_request)
     return Submitted(repository, tuple(submissions), commit, commit.url, _on_models(hub, org, models, revision))
 
 
@@ -149,17 +152,18 @@ def _title(paths: Sequence[Path], results: Sequence[Result], options: tuple[obje
 
 def _description(submissions: Sequence[Submission]) -> str:
     lines = [f"- `{made.folder}`: {made.result.score:.6f}" for made in submissions]
-    return "\n".join(["Submitted by `audio-compositionality submit`.", "", *lines])
+    return "\n".join(["Submitted by `audio-compositionality`.", "", *lines])
 
 
-def _check_new(present: Mapping[str, RemoteFile], submissions: Sequence[Submission]) -> None:
-    """Refuse an entry that the leaderboard has, and warn of embeddings that it has of another model.
+def _check_new(present: Mapping[str, RemoteFile], submissions: Sequence[Submission], pull_request: bool) -> None:
+    """Refuse a pull request with an entry that the leaderboard has; warn of embeddings that it has of another model.
 
-    Only equal files are noticed here; the checker of the leaderboard compares what is in them.
+    A commit leaves out what is there. Only equal files are noticed here; the checker of the leaderboard compares what
+    is in them.
     """
     stored = [file for path, file in present.items() if path.endswith(f"/{EMBEDDINGS}")]
     for made in submissions:
-        if f"{made.folder}/{RESULT}" in present:
+        if pull_request and f"{made.folder}/{RESULT}" in present:
             raise ResultError(f"the leaderboard has this result already: {made.folder}")
         if EMBEDDINGS not in made.files:
             continue

@@ -42,11 +42,58 @@ def test_push_metrics(calls, run):
     assert calls == [("push_metrics", ("lab",), {"private": True, "pull_request": True, "dry_run": False})]
 
 
-def test_push_leaderboard_also_submits_results(calls, run, capsys):
-    assert run("push", "leaderboard", "--org", "lab", "--results", "one", "two") == 0
+def test_push_leaderboard_adds_results_that_are_given(calls, run, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("one").mkdir()
+    Path("two").mkdir()
+    assert run("push", "leaderboard", "--org", "lab", "--results", "one", "two", "--create-pr", "--store", "kept") == 0
     assert [name for name, *_ in calls] == ["push_leaderboard", "submit_results"]
     assert calls[1][1] == ([Path("one"), Path("two")], "lab")
+    options = {"pull_request": True, "dry_run": False, "store": Path("kept"), "device": None, "progress": False}
+    assert calls[1][2] == options
     assert capsys.readouterr().out == "done: push_leaderboard\ndone: submit_results\n"
+
+
+def test_push_leaderboard_scores_the_baselines_of_each_preset(calls, run, capsys, monkeypatch):
+    class Missing:
+        preset = "full"
+        tasks = ()
+
+        def __bool__(self):
+            return True
+
+    scripts = "audio_compositionality.push_scripts"
+    missing = {"mini": None, "full": Missing()}
+    monkeypatch.setattr(f"{scripts}.baselines.missing_baselines", lambda org, preset, *, device: missing[preset])
+    monkeypatch.setattr(f"{scripts}.reports.baseline_lines", lambda missing: ["all are there"])
+    published = []
+
+    def publish(*arguments, **options):
+        published.append((arguments, options))
+        return [["sent"]]
+
+    monkeypatch.setattr(f"{scripts}.baselines.publish_baselines", publish)
+    assert run("push", "leaderboard", "--org", "lab", "--presets", "mini,full", "--out", "kept", "--device", "cpu") == 0
+    ((arguments, options),) = published
+    assert arguments == ("lab", missing["full"], Path("kept/full"))
+    assert (options["pull_request"], options["device"], options["store"]) == (False, "cpu", None)
+    first, second, third, fourth = capsys.readouterr().out.splitlines()
+    assert (first, second, fourth) == ("done: push_leaderboard", "all are there", "done: sent")
+    assert "on the preset full for the leaderboard, which takes twenty minutes to an hour and a half" in third
+    assert f"Results go to {Path('kept/full')}" in third
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--presets", "ful"], "unknown preset 'ful'; did you mean 'full'"),
+        (["--results", "nowhere"], "no results at nowhere"),
+    ],
+)
+def test_push_leaderboard_says_what_is_wrong_before_it_pushes(arguments, message, calls, run, capsys):
+    assert run("push", "leaderboard", "--org", "lab", *arguments) == 2
+    assert message in capsys.readouterr().err
+    assert not calls
 
 
 def test_submit(calls, run, tmp_path, monkeypatch):

@@ -1,0 +1,155 @@
+"""The baselines' results on a leaderboard, so that none is empty: which ones it lacks, and scoring and sending them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.dataset_builder.rendered import rendered_preset
+from audio_compositionality.encoders.loading.registry import list_models, load_model
+from audio_compositionality.encoders.protocols import Model
+from audio_compositionality.evaluator.results.result import Result, ResultError, result_path
+from audio_compositionality.evaluator.run.evaluate import Report, differences, evaluate_models
+from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.run.store import store_root
+from audio_compositionality.evaluator.submissions.submission import outputs_problem, read_result
+from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES, RESULT, RESULT_LIMIT, parse_path
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.errors import Repository
+from audio_compositionality.hub.names import results_of
+from audio_compositionality.support.files import safe_file_name
+from audio_compositionality.tasks.registry import default_tasks
+
+from .submit import Submitted, submit_results
+
+
+@dataclass(frozen=True)
+class MissingBaselines:
+    """The baselines' results on a preset that a leaderboard lacks.
+
+    Attributes:
+        repository: of its results.
+        preset: name of the preset.
+        data: of the preset.
+        tasks: what is missing, by the baseline; none has no task.
+    """
+
+    repository: Repository
+    preset: str
+    data: Data
+    tasks: Mapping[Model, tuple[OpenedTask, ...]]
+
+    def __bool__(self) -> bool:
+        return bool(self.tasks)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the embeddings of each result as they are sent, by the result's name."""
+        return {
+            f"{model.card.id}/{opened.task.info.name}": 2 * len(opened.clip_ids) * (model.card.output_dim or 0)
+            for model, tasks in self.tasks.items()
+            for opened in tasks
+        }
+
+
+def missing_baselines(org: str, preset: str, *, hub: Hub | None = None, device: str | None = None) -> MissingBaselines:
+    """Find the baselines' results that a leaderboard lacks, of all tasks but those on request; nothing is scored.
+
+    Args:
+        org: organisation or user that the leaderboard belongs to.
+        preset: name of the preset.
+        hub: by default as the user of the saved token.
+        device: torch device that the baselines are loaded for.
+
+    Raises:
+        InputError: an unknown preset.
+        HubError: the Hub refuses, or cannot be reached.
+    """
+    repository = results_of(org)
+    data = rendered_preset(preset)
+    opened = [open_task(task, data) for task in default_tasks(data.recipes)]
+    models = [load_model(listing.name, device=device) for listing in list_models() if listing.is_baseline]
+    present = _results_there(hub or Hub(), repository, [model.card.id for model in models])
+    missing: dict[Model, tuple[OpenedTask, ...]] = {}
+    for model in models:
+        lacking = tuple(
+            one
+            for one in opened
+            # Only what is computed from embeddings of clips can be verified.
+            if isinstance(model, one.task.info.model)
+            and outputs_problem(one) is None
+            and all(result.task != one.task.info.name or differences(result, model.card, one) for result in present)
+        )
+        if lacking:
+            missing[model] = lacking
+    return MissingBaselines(repository, preset, data, missing)
+
+
+def publish_baselines(
+    org: str,
+    missing: MissingBaselines,
+    out: Path,
+    *,
+    hub: Hub | None = None,
+    store: Path | None = None,
+    device: str | None = None,
+    pull_request: bool = False,
+    progress: bool = True,
+    on_result: Report | None = None,
+) -> list[Submitted]:
+    """Score what a leaderboard lacks, and send it.
+
+    Args:
+        org: organisation or user that the leaderboard belongs to.
+        missing: what it lacks.
+        out: folder of the results; those that are there are not computed again.
+        hub: by default as the user of the saved token.
+        store: folder of the embeddings; by default that in the cache.
+        device: torch device of fits.
+        pull_request: see `submit_results`.
+        progress: show bars.
+        on_result: called with each result as soon as it is there.
+
+    Returns:
+        what was sent; in parts where it is more than one submission takes.
+
+    Raises:
+        ResultError: the folder holds a result of a baseline for other data or settings.
+        AudioCompositionalityError: the Hub refuses or cannot be reached, or the device is not there.
+    """
+    store = store_root() if store is None else store
+    options = RunOptions(device=device, out=out, store=store, progress=progress)
+    paths = []
+    for model, opened in missing.tasks.items():
+        evaluate_models([model], missing.data, [one.task for one in opened], options, on_result=on_result)
+        card = model.card
+        paths += [result_path(out, card.id, card.revision, one.task.info.name) for one in opened]
+    return [
+        submit_results(
+            paths[start : start + MAX_ENTRIES],
+            org,
+            hub=hub,
+            store=store,
+            device=device,
+            pull_request=pull_request,
+            progress=progress,
+        )
+        for start in range(0, len(paths), MAX_ENTRIES)
+    ]
+
+
+def _results_there(hub: Hub, repository: Repository, models: Collection[str]) -> list[Result]:
+    """The results of some models that a repository has on its branch main; what is damaged counts as not there."""
+    names = {safe_file_name(model) for model in models}
+    results = []
+    for path in hub.files_if_any(repository) or {}:
+        parts = parse_path(path)
+        if parts is not None and (parts.kind, parts.file) == ("results", RESULT) and parts.encoder in names:
+            try:
+                results.append(read_result(hub.download(repository, path, limit=RESULT_LIMIT).read_bytes()))
+            except ResultError:
+                continue
+    return results
