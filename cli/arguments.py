@@ -47,12 +47,13 @@ def add_tasks(parser: argparse.ArgumentParser) -> None:
     tasks.add_argument("--benchmark", metavar="NAME", help="all tasks of a benchmark that `tasks` lists")
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
-    """Add the data: `opened_data` reads it."""
+def add_data(parser: argparse.ArgumentParser) -> argparse._ActionsContainer:
+    """Add the data: `opened_data` reads it. Returns the group of arguments that name data, of which one is given."""
     data = parser.add_mutually_exclusive_group()
     data.add_argument("--preset", default="mini", metavar="NAME", help="mini (default) or full, rendered on the fly")
     data.add_argument("--data", metavar="DIR|HUB_ID", help="a built folder, or the Hub id of a data set")
     add_protocol(parser)
+    return data
 
 
 def add_protocol(parser: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from audio_compositionality.support.errors import InputError
 
+from . import recordings
 from .arguments import add_protocol, preset_of
 from .command import GO_ON, Command
 
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "--preset", default="mini", metavar="NAME", help="mini or full (the paper's size); default mini"
-    )
+    data = parser.add_mutually_exclusive_group()
+    data.add_argument("--preset", default="mini", metavar="NAME", help="mini or full (the paper's size); default mini")
     add_protocol(parser)
     parser.add_argument("--recipes", metavar="NAME,NAME", help="only these recipes; default all that have the preset")
     parser.add_argument("--out", type=Path, default=Path("audio-compositionality"), metavar="DIR", help="the folder")
@@ -34,6 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--voices", metavar="N,N,...", help="which eight voices of --bank, counted from 1; default 1,2,3,4,5,6,7,8"
     )
     parser.add_argument("--force", action="store_true", help="replace another data set in the folder")
+    recordings.add_recordings(parser, data)
+    recordings.add_skip_invalid(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -58,6 +60,8 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
     from audio_compositionality.dataset_builder.rendered import rendered_preset
     from audio_compositionality.dataset_builder.synthesis.dx7.bank import load_bank
 
+    if recordings.are_given(options):
+        return _rendered_recordings(options)
     preset = preset_of(options.preset, options)
     recipes = None if options.recipes is None else [name.strip() for name in options.recipes.split(",")]
     if options.bank is None:
@@ -77,6 +81,13 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
     return rendered_preset(preset, recipes=recipes, seed=options.seed, voices=voices)
 
 
+def _rendered_recordings(options: argparse.Namespace) -> RenderedData:
+    for name in ("recipes", "bank", "voices"):
+        if getattr(options, name) is not None:
+            raise InputError(f"--{name} is about scenes that are made up; of recordings there is one recipe")
+    return recordings.recordings_data(options)
+
+
 COMMAND = Command(
     summary="write the data set to a folder that load_dataset reads",
     description="Write the data set: Parquet shards with embedded audio, a card, a manifest. A build that was "
@@ -88,6 +99,8 @@ COMMAND = Command(
       the preset mini, in the folder audio-compositionality
   audio-compositionality build --preset full --audio-format wav --out full
       at the paper's size, as WAV
+  audio-compositionality build --recordings animals --out animals-built
+      your own recordings and what transforms make of them, as `evaluate --recordings` renders them: --data takes them
 """,
     resume=GO_ON,
     place=50,

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from . import arguments, several_processes
+from . import arguments, recordings, several_processes
 from .command import GO_ON, Command
 
 
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_models(parser)
     arguments.add_tasks(parser)
-    arguments.add_data(parser)
+    recordings.add_recordings(parser, arguments.add_data(parser))
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the embeddings")
     arguments.add_model_options(parser)
     arguments.add_embedding_options(parser, store=False)
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> None:
 
     how = replace(arguments.run_options(options), store=options.out)
     tasks = arguments.chosen_tasks(options)
-    data = arguments.opened_data(options, tasks)
+    data, tasks = recordings.opened_data(options, tasks)
     recipes = data.recipes if tasks is None else tuple(dict.fromkeys(task.info.recipe for task in tasks))
     processes = arguments.processes_of_run()
     for model in arguments.loaded_encoders(options.models, options, processes):

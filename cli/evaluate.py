@@ -1,21 +1,28 @@
-"""`evaluate`: score models on a preset, a built folder or a Hub data set."""
+"""`evaluate`: score models on a preset, a built folder, a Hub data set or recordings of the user's own."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import replace
 
-from . import arguments, several_processes
+from . import arguments, recordings, several_processes
 from .announce import print_end, print_result
 from .command import GO_ON, Command
 from .imports import import_evaluate
+
+_EXAMPLES = """\
+  audio-compositionality evaluate whisper-base --recordings animals --out results-animals
+      what gain, noise, a low-pass and reverberation do to embeddings of recordings in animals/dog, animals/cat, ...
+  audio-compositionality evaluate whisper-base --dataset ORG/NAME --split test --label accent --group speaker
+      the same of a data set of the Hub, with labels in a column; no speaker is both learnt from and tested
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_models(parser)
     arguments.add_tasks(parser)
-    arguments.add_data(parser)
+    recordings.add_recordings(parser, arguments.add_data(parser))
     arguments.add_out(parser)
     arguments.add_model_options(parser)
     arguments.add_embedding_options(parser)
@@ -27,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     arguments.check_models(options.models)
     how = arguments.run_options(options, options.out)
     tasks = arguments.chosen_tasks(options)
-    data = arguments.opened_data(options, tasks)
+    data, tasks = recordings.opened_data(options, tasks)
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
@@ -42,11 +49,11 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="score models on a preset, a built folder or a Hub data set",
+    summary="score models on a preset, a built folder, a Hub data set or recordings of your own",
     description="Give models every clip, score their outputs, and write a result file a model and task.",
     add_arguments=add_arguments,
     run=run,
-    examples=several_processes.examples("evaluate"),
+    examples=_EXAMPLES + several_processes.examples("evaluate"),
     resume=GO_ON,
     place=20,
 )

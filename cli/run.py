@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import AudioCompositionalityError
 
-from . import arguments
+from . import arguments, recordings
 from .announce import print_end, print_result
 from .command import GO_ON, Command
 from .imports import import_evaluate
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
+    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.tasks.base import Task
 
 PRESET = "mini"
@@ -27,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_models(parser, nargs="*")
     arguments.add_tasks(parser)
+    recordings.add_recordings(parser, parser.add_mutually_exclusive_group())
     arguments.add_protocol(parser)
     arguments.add_out(parser)
     arguments.add_model_options(parser)
@@ -43,13 +45,18 @@ def run(options: argparse.Namespace) -> None:
     baselines, networks = _names(options.models)
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.dataset_builder.opening import open_data
+    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
-    preset = arguments.preset_of(PRESET, options)
-    data = open_data(preset)
+    brought = recordings.are_given(options)
+    if brought:
+        data, tasks = recordings.opened_data(options, tasks)
+    else:
+        data = open_data(arguments.preset_of(PRESET, options))
     processes = arguments.processes_of_run()
     if processes.is_main:
-        print(_opening(preset, baselines, networks, options.out, how.store), flush=True)
+        where = data.source if brought else f"the preset {data.source}"
+        print(_opening(where, baselines, networks, options.out, how.store), flush=True)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
     as_they_are = argparse.Namespace(
         device=options.device, layer=None, pooling=None, precision="float32", compile=False
@@ -65,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
     results = evaluate_models(models, data, tasks, how, on_result=print_result)
     if processes.is_main:
         print_end(results, options.out, how.store)
-        _write_report(options.out, options.typed)
+        _write_report(options.out, options.typed, data if brought and isinstance(data, RenderedData) else None)
 
 
 def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
@@ -89,21 +96,27 @@ def _names(given: Sequence[str]) -> tuple[list[str], list[str]]:
     return baselines, [name for name in dict.fromkeys(networks) if name not in baselines]
 
 
-def _opening(preset: str, baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None) -> str:
+def _opening(where: str, baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None) -> str:
     more = f" and {', '.join(networks)}" if networks else ""
     minutes = "one to four minutes" if not networks else "a few minutes, and on a CPU one to ten more a model"
     return (
-        f"Scoring {', '.join(baselines)}{more} on the preset {preset}, which takes {minutes}. Results go to {out}, the "
+        f"Scoring {', '.join(baselines)}{more} on {where}, which takes {minutes}. Results go to {out}, the "
         f"report to {out / 'report.html'}, embeddings (some MB a model) to {store}; what is there already is used."
     )
 
 
-def _write_report(out: Path, command: str) -> None:
-    """Write the report of all results in the folder, earlier ones too; where that fails, say why and go on."""
+def _write_report(out: Path, command: str, data: RenderedData | None) -> None:
+    """Write the report of all results in the folder, earlier ones too; where that fails, say why and go on.
+
+    Args:
+        out: the folder.
+        command: as it was typed.
+        data: theirs, where no name leads to them again.
+    """
     from audio_compositionality.evaluator.report.page import write_report
 
     try:
-        path = write_report([out], out / "report.html", command=command, progress=sys.stderr.isatty())
+        path = write_report([out], out / "report.html", data=data, command=command, progress=sys.stderr.isatty())
     except (OSError, AudioCompositionalityError) as error:
         print(f"note: there is no report: {error}", file=sys.stderr)
     else:
@@ -121,6 +134,8 @@ COMMAND = Command(
       the baselines alone: nothing is downloaded
   audio-compositionality run whisper-base my_encoder.py:MyEncoder
       a pretrained model with its untrained twin, and a class of your own
+  audio-compositionality run whisper-base --recordings animals --out results-animals
+      the same on recordings of your own, in animals/dog, animals/cat and so on: what transforms do to them
 """,
     resume=GO_ON,
     place=10,

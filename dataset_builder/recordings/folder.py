@@ -9,6 +9,7 @@ from pathlib import Path
 
 from audio_compositionality.support.text import first_line, nearest
 
+from ..manifest import MANIFEST_NAME
 from .reading import Candidate, ReadRecordings, numbers_of
 from .sound_files import RecordingError, check_folder, is_regular, printable, sound_files
 
@@ -46,6 +47,8 @@ def folder_recordings(
     """
     folder = Path(folder)
     check_folder(folder)
+    if (folder / MANIFEST_NAME).is_file():
+        raise RecordingError(f"{str(folder)!r} is a data set that was built, which --data takes")
     if (folder / METADATA).is_file():
         candidates = _listed(folder, label, group)
     elif label is not None or group is not None:

@@ -15,6 +15,9 @@ from ..rendered import RenderedData
 from .protocol import Recordings
 from .reading import ReadRecordings
 
+RECORDINGS_OF = "recordings of "
+"""What the source of data begins with that were made of recordings: no preset or folder that can be opened."""
+
 
 def open_recordings(
     folder: str | Path | None = None,
@@ -98,4 +101,4 @@ def transformed(
     changed = replace(
         settings, recordings=recordings, transforms=tuple(usual if transforms is None else transforms), **changes
     )
-    return RenderedData(f"recordings of {recordings.source}", {RECIPE.name: changed})
+    return RenderedData(f"{RECORDINGS_OF}{recordings.source}", {RECIPE.name: changed})

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.recordings.opening import RECORDINGS_OF
 from audio_compositionality.dataset_builder.rendered import RenderedData, preset_names
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
@@ -294,6 +295,8 @@ def _reopen(places: Sequence[str], task: Task, fingerprint: str, sources: dict[s
 
 def _open_local(source: str) -> Data | str:
     """A preset or a folder, opened; or why it is not."""
+    if source.startswith(RECORDINGS_OF):
+        return f"{source} are not read again: --data takes them in the folder that `build` makes of them"
     if source not in preset_names() and not Path(source).is_dir():
         return f"the data {source!r} are neither a preset nor a folder here: --data says where they are"
     try:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recordings.opening import open_recordings, transformed
 from audio_compositionality.support.errors import InputError
@@ -61,6 +62,8 @@ def test_the_data_are_those_of_the_recipe(folder, tmp_path):
     assert list(built.rows) == list(configuration.rows)
     assert all((clip.waveform == clips[clip.id]).all() for clip in built.clips())
     assert {clip.sample_rate for clip in built.clips()} == {RATE}
+    with pytest.raises(DatasetError, match="is a data set that was built, which --data takes"):
+        open_recordings(tmp_path / "built", progress=False)
 
 
 def test_presets_have_their_sizes_and_transforms():

@@ -1,0 +1,156 @@
+"""Recordings of the user's own, by all commands that take them."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.results.result import load_result
+from audio_compositionality.tasks.registry import list_tasks, load_task
+
+from ..dataset_builder.recordings.sounds import write, write_labelled
+
+LOG_MEL = "log-mel-statistics"
+
+ON_TRANSFORMS = [task.info.name for task in list_tasks() if task.info.recipe == "transforms"]
+
+
+@pytest.fixture
+def sounds(tmp_path):
+    return write_labelled(tmp_path / "sounds", 8)
+
+
+def evaluated(run, tmp_path, *words):
+    """The results of `evaluate`, by task."""
+    assert run("evaluate", LOG_MEL, *words, "--out", tmp_path / "results") == 0
+    return {path.stem: load_result(path)[0] for path in (tmp_path / "results").rglob("*.json")}
+
+
+def test_all_tasks_on_transforms_score_a_folder(sounds, run, tmp_path):
+    results = evaluated(run, tmp_path, "--recordings", sounds, "--transforms", "gain,noise")
+    assert sorted(results) == sorted(ON_TRANSFORMS)
+    assert {result.dataset for result in results.values()} == {f"recordings of {sounds}"}
+    assert len({result.fingerprint for result in results.values()}) == 1
+    assert all(np.isfinite(result.measures[load_task(name).info.ranks_by]) for name, result in results.items())
+
+
+def test_a_data_set_is_the_same_as_its_folder(sounds, run, tmp_path, without_torchcodec):
+    tasks = ("--tasks", "invariance", "--transforms", "gain")
+    files = [path.relative_to(sounds).as_posix() for path in sounds.rglob("*.*")]
+    lines = [f"{name},{name.split('/')[0]},{number % 7}" for number, name in enumerate(files)]
+    (sounds / "metadata.csv").write_text("\n".join(["file_name,animal,place", *lines]) + "\n")
+    columns = ("--label", "animal", "--group", "place")
+    results = [
+        evaluated(run, tmp_path / source, f"--{source}", sounds, *columns, *tasks)["invariance"]
+        for source in ("recordings", "dataset")
+    ]
+    assert results[0].fingerprint == results[1].fingerprint
+    assert results[0].measures == results[1].measures
+
+
+def test_what_is_built_of_recordings_opens_their_results_again(sounds, run, tmp_path, capsys):
+    words = ("--recordings", sounds, "--transforms", "gain")
+    evaluated(run, tmp_path, *words, "--tasks", "invariance")
+    (unknown,) = compare_results([tmp_path / "results"])
+    assert unknown.samples is None
+    assert unknown.missing == (
+        f"recordings of {sounds} are not read again: --data takes them in the folder that `build` makes of them"
+    )
+    assert run("report", tmp_path / "results", "--out", tmp_path / "unknown.html") == 0
+    capsys.readouterr()
+    assert run("build", *words, "--out", tmp_path / "built") == 0
+    assert 'load_dataset("built", "transforms")' in capsys.readouterr().out
+    data = open_data(tmp_path / "built")
+    (opened,) = compare_results([tmp_path / "results"], data=tmp_path / "built")
+    assert opened.fingerprint == data.configuration("transforms").fingerprint
+    assert opened.samples is not None
+    assert run("report", tmp_path / "results", "--data", tmp_path / "built", "--out", tmp_path / "known.html") == 0
+    pages = [(tmp_path / f"{name}.html").read_text("utf-8") for name in ("unknown", "known")]
+    assert ["<audio" in page for page in pages] == [False, True]
+    evaluated(run, tmp_path, "--data", tmp_path / "built", "--tasks", "invariance")
+
+
+def test_run_scores_them_and_its_report_has_their_clips(sounds, run, tmp_path, capsys):
+    words = ("--recordings", sounds, "--transforms", "gain", "--benchmark", "axes", "--out", tmp_path / "results")
+    assert run("run", *words) == 0
+    printed = capsys.readouterr().out
+    assert f"on recordings of {sounds}, which takes" in printed
+    assert {path.stem for path in (tmp_path / "results").rglob("*.json")} == set(ON_TRANSFORMS)
+    page = (tmp_path / "results" / "report.html").read_text("utf-8")
+    assert "<audio" in page
+    assert "are not read again" not in page
+
+
+def test_embed_embeds_their_clips(sounds, run, tmp_path, capsys):
+    assert run("embed", LOG_MEL, "--recordings", sounds, "--transforms", "gain", "--out", tmp_path / "store") == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "transforms" in line
+
+
+def test_without_labels_the_tasks_that_need_none_are_left(sounds, run, tmp_path, capsys):
+    results = evaluated(run, tmp_path, "--recordings", sounds / "dog", "--transforms", "gain")
+    assert set(results) == set(ON_TRANSFORMS) - {"transform_disentanglement"}
+    assert "note: transform_disentanglement is left out: " in capsys.readouterr().err
+
+
+def test_what_cannot_be_used_is_left_out_and_said(sounds, run, tmp_path, capsys):
+    (sounds / "dog" / "text.wav").write_text("no sound")
+    shutil.copy(sounds / "dog" / "0.wav", sounds / "dog" / "again.wav")
+    words = ("--recordings", sounds, "--transforms", "gain")
+    assert run("evaluate", LOG_MEL, *words, "--out", tmp_path / "x") == 2
+    assert "'dog/text.wav' cannot be read" in capsys.readouterr().err
+    evaluated(run, tmp_path, *words, "--skip-invalid", "--tasks", "invariance")
+    assert f"note: 2 recordings of {sounds} are left out: dog/text.wav (cannot be read" in capsys.readouterr().err
+    assert run("build", *words, "--skip-invalid", "--out", tmp_path / "built") == 0
+
+
+def test_too_few_are_refused_before_anything_is_embedded(run, tmp_path, capsys):
+    for number in range(4):
+        write(tmp_path / "few" / "x" / f"{number}.wav", seed=number)
+    assert run("evaluate", LOG_MEL, "--recordings", tmp_path / "few", "--out", tmp_path / "x") == 2
+    assert "4 recordings in 4 groups; the 5 folds need at least one each" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--recordings", ".", "--data", "."), "argument --data: not allowed with argument --recordings"),
+        (("--recordings", ".", "--preset", "full"), "argument --preset: not allowed with argument --recordings"),
+        (("--recordings", ".", "--dataset", "."), "argument --dataset: not allowed with argument --recordings"),
+    ],
+)
+def test_data_are_named_once(run, words, message, capsys):
+    with pytest.raises(SystemExit):
+        run("evaluate", LOG_MEL, *words)
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--label", "x"), "--label is about recordings of your own: name them with --recordings DIR or --dataset ID"),
+        (("--size", "full"), "--size is about recordings of your own"),
+        (("--recordings", ".", "--size", "ful"), "unknown size 'ful'; did you mean 'full'"),
+        (("--recordings", ".", "--transforms", "nois"), "unknown transform 'nois'; did you mean 'noise'"),
+        (("--recordings", ".", "--split", "x"), "--split is of a data set (--dataset)"),
+        (("--recordings", ".", "--label", "x"), "has no metadata.csv, whose columns --label and --group name"),
+        (("--recordings", "nowhere"), "'nowhere' is not a folder"),
+        (("--recordings", "."), "'.' holds no sound file"),
+        (("--recordings", ".", "--tasks", "a_coat"), "'a_coat' is none that can be scored on recordings; those that"),
+        (("--recordings", ".", "--benchmark", "coat"), "benchmark 'coat' has no task that can be scored on recordings"),
+        (("--dataset", "nowhere"), "neither a folder nor a Hub id"),
+    ],
+)
+@pytest.mark.parametrize("command", ["evaluate", "run"])
+def test_mistakes_are_told(run, command, words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(command, LOG_MEL, *words) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--recipes", "--bank", "--voices"])
+def test_a_build_of_recordings_has_no_scenes(run, option, tmp_path, capsys):
+    assert run("build", "--recordings", tmp_path, option, "1") == 2
+    assert f"{option} is about scenes that are made up" in capsys.readouterr().err
