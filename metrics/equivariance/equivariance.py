@@ -1,0 +1,1570 @@
+"""Equivariance: can the change of a clip be read from two embeddings, and can the changed embedding be foretold?
+
+Clips of one orbit differ in one factor or one parameter of a transform and in nothing else. For embeddings z and z′ of
+two clips of an orbit, P-equivariance is how well a probe reads the parameter p from both, and R-equivariance how well
+a probe foretells z′ from z and p (arXiv 2505.06224, section III).
+
+Both mislead when they are read alone. Whoever knows the level of one clip knows half of the difference of two; an
+untrained network that hardly moves foretells its embeddings nearly perfectly by leaving them as they are. So P stands
+beside what z or z′ alone tells, and R is scored against the best of what does not know the parameter: z itself, z moved
+by the mean step, and the same probe without the parameter. Its chance is 0, whatever the encoder. All in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> contexts, direction = rng.normal(size=(30, 1, 8)), rng.normal(size=8)
+>>> level = np.tile(np.arange(4.0), 30)
+>>> z = np.repeat(contexts, 4, axis=1).reshape(120, 8) + level[:, None] * direction
+>>> orbits = np.repeat(np.arange(30), 4)
+>>> result = equivariance(z, orbits, level, orbits % 5, orbits)
+>>> round(result["r_equivariance"], 3), round(result["p"], 3), result["pairs"]
+(1.0, 1.0, 360)
+>>> blind = np.repeat(contexts[:, 0], 4, axis=0) + rng.normal(size=(120, 8))
+>>> abs(equivariance(blind, orbits, level, orbits % 5, orbits)["r_equivariance"]) < 0.05
+True
+"""
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEWEST_BLOCKS = 5
+"""With fewer, means over blocks say little of others."""
+
+SHUFFLES = 5
+"""Permutations of the labels whose mean score is the null; 1 where probes are trained by gradient descent."""
+
+MOST_PAIRS = 30_000
+"""Of more pairs, so many are drawn, evenly from all orbits."""
+
+MOST_VALUES = 16
+"""Of a parameter with no more different values each is a feature of its own; else P, P² and |P| are the features."""
+
+COMPONENTS = 24
+"""Principal components of z, whose products with P and P² let ridge regression turn the step with the place."""
+
+MOST_CONTEXTS = 100
+"""Orbits among which the true one is looked for, evenly from those of a fold."""
+
+TIE = 1e-12
+"""Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
+
+_LARGEST = 1e150  # beyond this a float64 norm overflows
+
+_DESCRIPTION = """\
+Equivariance measures whether embeddings change with a parameter of the sound in a way that a probe can read (P) and
+foretell (R), for clips that differ in nothing else. R is scored against the best prediction that does not know the
+parameter, P beside what one of the two embeddings alone tells.
+"""
+
+_CITATION = """\
+@misc{representation_evaluation_2025,
+  author = {Plachouras, Christos and Guinot, Julien and Fazekas, George and Quinton, Elio and Benetos, Emmanouil
+            and Pauwels, Johan},
+  title = {Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks},
+  year = {2025},
+  eprint = {2505.06224},
+  archivePrefix = {arXiv},
+  note = {IJCNN 2025}
+}
+"""
+
+_INPUTS = """
+Args:
+    embeddings: [n, dim], one row for each clip.
+    orbits: n strings or integers: clips of one orbit differ in the parameter alone; each has two clips or more.
+    parameters: n numbers, or n strings, which are classes (also where they look like numbers).
+    folds: n integers, at least 3 different: each fold is tested once, by probes that are trained without it.
+    blocks: n strings or integers: what clips share, such as a recording or a speaker; no block is in two folds.
+    base: optional, n booleans, true for the one original of each orbit: its parameter is passed over, and pairs go
+        from it to its copies. Without it they go from each clip of an orbit to each other.
+    probes: the probes to choose from in each fold, of "ridge", "kernel", "slp" and "mlp".
+    scaled: False for slp and mlp on features and targets as they come.
+    seed: of the permutations, of the choice among very many pairs, and of slp and mlp.
+    return_scores: also return `scores`, `scores_p` and `scores_p_gain`, one for each clip of `rows`.
+Returns:
+    a dictionary, described at `equivariance` in the module: r_equivariance, r_ridge, r_kernel, r_slp, r_mlp, spread,
+    r_explained, r_translate, r_level_top1, r_level_chance, r_context_top1, r_context_chance, r_cosine, identity_cosine,
+    r_mse, identity_mse, p, p_ridge, p_kernel, p_slp, p_mlp, p_spread, p_start, p_end, p_difference, p_from_labels,
+    p_gain, shuffled_p, pairs, n.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("equivariance")
+    >>> levels, orbits = [float(i % 4) for i in range(80)], [i // 4 for i in range(80)]
+    >>> embeddings = [[level, (orbit % 7) / 7, (orbit % 3) / 3] for level, orbit in zip(levels, orbits)]
+    >>> data = {"embeddings": embeddings, "orbits": orbits, "parameters": levels, "blocks": orbits}
+    >>> result = metric.compute(**data, folds=[orbit % 5 for orbit in orbits])
+    >>> round(result["r_equivariance"], 3), round(result["p"], 3), result["pairs"]
+    (1.0, 1.0, 240)
+"""
+
+
+def equivariance(
+    embeddings: ArrayLike,
+    orbits: Any,
+    parameters: Any,
+    folds: ArrayLike,
+    blocks: Any,
+    *,
+    base: ArrayLike | None = None,
+    probes: Sequence[str] = ("ridge", "kernel"),
+    scaled: bool = True,
+    seed: int = 0,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how well a change of clips is read from and foretold in their embeddings, and the controls of that.
+
+    - `embeddings` [n, dim]; `orbits` [n], strings or integers, each of two rows or more and in one fold; `parameters`
+      [n], numbers or strings; strings are classes, whatever they say;
+    - `base` [n], booleans: true for the one original of each orbit, whose parameter is passed over (None or NaN). Pairs
+      go from it to each copy, and P is the copy's parameter. Without it they go from each row of an orbit to each
+      other, and P is the difference of their numbers, or the class of the second;
+    - `folds`, `blocks`, `probes`, `scaled`, `seed`: as of `informativeness`. With `scaled` False, `slp` and `mlp` see
+      z and P as they come, and are trained on z′ itself, as the probes of arXiv 2505.06224 are.
+
+    Results, over all pairs, each tested once, those of R first. A probe foretells the step z′ − z from z and features
+    of the parameter (MOST_VALUES, COMPONENTS), which weigh as much as z:
+
+    - `r_equivariance` = 1 − SSE/min(SSE of z′ = z, of the mean step in training, of the same probe without the
+      parameter): what knowing the parameter is worth; `r_ridge`, `r_kernel`, `r_slp`, `r_mlp`: that of each probe
+      alone, None where it was not asked for; `spread`: standard deviation over the random states of slp and mlp;
+    - `r_explained` = 1 − SSE/Σ|z′ − z|²: 0 for z itself, and .5 for random embeddings, whose mean halves the error;
+    - `r_translate`: `r_equivariance` of one step for each parameter, the same wherever z is. Of classes without `base`
+      it is one for each pair of classes;
+    - `r_level_top1`: how often the prediction is nearer to the true z′ than to the rest of its orbit, but for z where
+      there are other rows; `r_context_top1`: how often it is nearer to the true z′ than to the row of each other orbit
+      of the fold with the nearest parameter (at most MOST_CONTEXTS). Tied ones share. `r_level_chance` and
+      `r_context_chance` are the expectations under a random order;
+    - `r_cosine`, `identity_cosine`: mean cosine with z′ of the prediction and of z (over the dimensions of embeddings
+      as they come: the only numbers that depend on their origin); `r_mse`, `identity_mse`: mean squared error, in units
+      of the mean variance of an embedding's coordinates.
+
+    Those of P, None where parameters are strings. All are R² = 1 − Σ(P − P̂)²/Σ(P − mean in training)²:
+
+    - `p`, from z and z′; `p_ridge`, `p_kernel`, `p_slp`, `p_mlp`, `p_spread`, as above;
+    - `p_start`, `p_end`, `p_difference`: from z alone, z′ alone, and z′ − z. With K levels, and all pairs of different
+      ones, z alone reaches K/(2(K − 1)) in a perfect encoder: .667 of 4, .571 of 8;
+    - `p_from_labels`: f(z′) − f(z), f reading the level of one clip; None with `base`, whose originals have none;
+    - `p_gain` = 1 − SSE/min(SSE of `p_start`, of `p_end`);
+    - `shuffled_p`: mean `p` where parameters are permuted, blocks of them among blocks, and rows within a block: over 5
+      permutations, with slp or mlp over 1;
+
+    and `pairs` (of more than MOST_PAIRS an even part), and `n`, rows in which a pair ends. With return_scores, `rows`:
+    the numbers of these, and for each `scores`, `scores_p` and `scores_p_gain`: the linearised contribution of the
+    pairs that end in it to `r_equivariance`, `p` and `p_gain`, which is exactly their mean (see `informativeness`).
+
+    Sources: arXiv 2505.06224, section III, for the axes; scores against controls are ours.
+
+    Raises ValueError when embeddings are not finite [n, dim], lengths differ, parameters are neither all numbers nor
+    all strings or are all the same, an orbit has one row only, lies in two folds or has not one original, a class is in
+    one block only, there are fewer than 3 folds or 5 blocks, a block lies in two folds, or a probe is unknown.
+
+    >>> z, orbits = np.arange(40.0).reshape(20, 2) % 7, np.arange(20) // 2
+    >>> result = equivariance(0 * z, orbits, np.arange(20) % 2, orbits % 5, orbits)
+    >>> result["r_equivariance"], result["p"], result["r_level_top1"]
+    (0.0, 0.0, 0.5)
+    """
+    raw = _matrix("embeddings", embeddings)
+    settings = _Settings(_probe_names(probes), scaled, seed)
+    block, block_names = _block_codes(blocks, len(raw))
+    rotation = _rotation(folds, block, block_names)
+    data = _paired(raw, orbits, parameters, base, rotation, seed)
+    if len(data.labels):
+        _check_classes("parameters", data.labels, data.level.astype(np.int64), block, block_names, rotation)
+    parts = [_Fold(data, rows) for rows in rotation]
+    closed = [name for name in settings.probes if name not in ("slp", "mlp")]
+    starts = [{name: _from_start(fold, name) for name in closed} for fold in parts]
+    foretold, scores = _foretold_numbers(data, _foretell(data, parts, starts, settings), settings)
+    read: dict[str, Any] = {}
+    scores_p = scores_p_gain = None
+    if not len(data.labels):
+        shuffled = _shuffled_values(data, block, settings)
+        read, scores_p, scores_p_gain = _read_numbers(data, *_read(data, parts, starts, shuffled, settings), settings)
+    rows = np.unique(data.end)
+    numbers = {**foretold, **read, "pairs": len(data.start), "n": len(rows)}
+    result = {name: numbers.get(name) for name in MEASURES}
+    if return_scores:
+        lists = {"scores": scores, "scores_p": scores_p, "scores_p_gain": scores_p_gain, "rows": rows}
+        result |= {name: None if values is None else values.tolist() for name, values in lists.items()}
+    return result
+
+
+class Equivariance(evaluate.Metric):  # type: ignore[misc]
+    """Equivariance as a metric of the `evaluate` library; `equivariance` in this module does the work."""
+
+    def _info(self) -> Any:
+        vectors, number = datasets.Sequence(datasets.Value("float64")), datasets.Value("float64")
+        # `evaluate` takes the first that fits: strings stay strings, also where they look like numbers.
+        kinds = [datasets.Value("string"), number]
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=[
+                datasets.Features(
+                    {"embeddings": vectors, "orbits": orbit, "parameters": value, "folds": number, "blocks": block}
+                )
+                for orbit in kinds
+                for value in kinds
+                for block in kinds
+            ],
+            homepage="https://arxiv.org/abs/2505.06224",
+            reference_urls=["https://arxiv.org/abs/2505.06224"],
+        )
+
+    def compute(self, **inputs: Any) -> dict[str, Any] | None:
+        """Score the data given here, or those collected by `add` and `add_batch`."""
+        needed = ("embeddings", "orbits", "parameters", "folds", "blocks")
+        given = [name for name in needed if inputs.get(name) is not None]
+        if given and len(given) < len(needed):
+            missing = ", ".join(name for name in needed if name not in given)
+            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs all five.")
+        if given and self.writer is None and self.num_process == 1:
+            # Nothing was collected before, so the detour through an Arrow file would only cost time.
+            return equivariance(**inputs)
+        result: dict[str, Any] | None = super().compute(**inputs)
+        return result
+
+    def _compute(self, **inputs: Any) -> dict[str, Any]:
+        return equivariance(**inputs)
+
+
+# ----- pairs and their features
+
+
+@dataclass(frozen=True)
+class _Paired:
+    """Embeddings, and pairs of their rows.
+
+    Attributes:
+        raw: embeddings [n, dim] as they come.
+        z: the same, standardised.
+        unit: what 1 in z is in raw.
+        orbit: number of the orbit of each row.
+        level: parameter of each row, or the number of its class; of an original that of one of its copies.
+        labels: the classes; empty where parameters are numbers.
+        originals: whether a row is the original of its orbit; None where all rows of an orbit are alike.
+        start, end: rows of each pair.
+        columns: features of each pair's parameter [pairs, k].
+        values: the parameter of each pair, in units of its range; empty where parameters are classes.
+        kinds: number of the step of each pair in `r_translate`; empty where there are more than MOST_VALUES.
+    """
+
+    raw: Floats
+    z: Floats
+    unit: float
+    orbit: Ints
+    level: Floats
+    labels: NDArray[Any]
+    originals: NDArray[np.bool_] | None
+    start: Ints
+    end: Ints
+    columns: Floats
+    values: Floats
+    kinds: Ints
+
+    def changes(self, level: Floats) -> Floats:
+        """The numbers of each pair where those of rows are `level`: differences, or with originals those of copies."""
+        return level[self.end] - (0.0 if self.originals is not None else level[self.start])
+
+
+def _paired(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: Any, seed: int) -> _Paired:
+    """Check what is given, and pair it."""
+    orbit, orbit_names = _codes("orbits", orbits, len(raw))
+    _check_orbits(orbit, orbit_names, rotation)
+    originals = None if base is None else _originals(base, orbit, orbit_names)
+    level, labels = _levels(parameters, orbit, originals)
+    start, end = _pairs(orbit, originals, seed)
+    values, nothing = np.array([]), np.array([], dtype=np.int64)
+    if len(labels):
+        steps = level[end] if originals is not None else level[start] * len(labels) + level[end]
+        kinds = np.unique(steps, return_inverse=True)[1]
+        columns = np.eye(len(labels))[level[end].astype(np.int64)]
+    else:
+        changes = level[end] - (0.0 if originals is not None else level[start])
+        if np.ptp(changes) == 0:
+            raise ValueError("parameters are the same in all rows of each orbit; there is nothing to read or foretell.")
+        values = changes / np.ptp(changes)
+        # The same difference of other levels differs by rounding.
+        different, kinds = np.unique(np.round(values, 9), return_inverse=True)
+        if len(different) <= MOST_VALUES:
+            columns = np.eye(len(different))[kinds]
+        else:
+            columns, kinds = np.stack([values, np.square(values), np.abs(values)], axis=1), nothing
+            columns = columns / np.where(np.ptp(columns, axis=0) > 0, columns.std(axis=0), 1.0)
+    unit, span = float(np.sqrt(raw.var(axis=0).mean())) or 1.0, 1.0 if len(labels) else float(np.ptp(changes))
+    return _Paired(
+        raw, _standardised(raw), unit, orbit, level / span, labels, originals, start, end, columns, values, kinds
+    )
+
+
+def _originals(base: Any, orbit: Ints, names: Sequence[Any]) -> NDArray[np.bool_]:
+    """Whether a row is the original of its orbit; ValueError where an orbit has none, or two."""
+    values = _entries("base", base, len(orbit))
+    for row, value in enumerate(values):
+        if value not in (True, False):
+            raise ValueError(f"base must be true of an original and false of a copy; row {row} has {value!r}.")
+    originals = np.array(values, dtype=bool)
+    counts = np.bincount(orbit[originals], minlength=len(names))
+    wrong = np.flatnonzero(counts != 1)
+    if len(wrong):
+        raise ValueError(f"Orbit {names[wrong[0]]!r} has {counts[wrong[0]]} originals in base; it must have one.")
+    return originals
+
+
+def _check_orbits(orbit: Ints, names: Sequence[Any], rotation: Sequence[tuple[Ints, Ints, Ints]]) -> None:
+    """Raise ValueError where an orbit has one row, or lies in two folds."""
+    single = np.flatnonzero(np.bincount(orbit) == 1)
+    if len(single):
+        row = int(np.flatnonzero(orbit == single[0])[0])
+        raise ValueError(f"Orbit {names[single[0]]!r} has one row, {row}; a change takes two or more.")
+    fold = np.empty(len(orbit), dtype=np.int64)
+    for number, (_, _, test) in enumerate(rotation):
+        fold[test] = number
+    _check_within("orbit", names, orbit, "folds", fold, range(len(rotation)))
+
+
+def _levels(parameters: Any, orbit: Ints, originals: NDArray[np.bool_] | None) -> tuple[Floats, NDArray[Any]]:
+    """The parameter of each row, or the number of its class; and the classes, none where parameters are numbers."""
+    entries = _entries("parameters", parameters, len(orbit))
+    if originals is not None:
+        copies = np.flatnonzero(~originals)
+        copy_of = dict(zip(orbit[copies].tolist(), copies.tolist(), strict=True))
+        entries = [entries[copy_of[k]] if originals[row] else entries[row] for row, k in enumerate(orbit.tolist())]
+    column = _column("parameters", entries, len(orbit))
+    _check_varied("parameters", column)
+    if column.dtype.kind != "U":
+        return column, np.array([])
+    labels, codes = np.unique(column, return_inverse=True)
+    return codes.astype(np.float64), labels
+
+
+def _pairs(orbit: Ints, originals: NDArray[np.bool_] | None, seed: int) -> tuple[Ints, Ints]:
+    """Rows at the start and at the end of each pair; an even part of them where there are more than MOST_PAIRS."""
+    rng, place = np.random.default_rng(seed), np.argsort(orbit, kind="stable")
+    starts, ends = [], []
+    for rows in np.split(place, np.cumsum(np.bincount(orbit))[:-1]):
+        if originals is None:
+            first, second = np.triu_indices(len(rows), 1)
+            starts.append(rows[first])
+            ends.append(rows[second])
+        else:
+            ends.append(rows[~originals[rows]])
+            starts.append(np.repeat(rows[originals[rows]], len(ends[-1])))
+    start, end = np.concatenate(starts), np.concatenate(ends)
+    # Evenly from all orbits, and in random order, so that landmarks are of all kinds.
+    order = np.lexsort((rng.random(len(start)), orbit[start]))
+    most = MOST_PAIRS // 2 if originals is None else MOST_PAIRS
+    order = rng.permutation(order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(int)])
+    start, end = start[order], end[order]
+    # Of each two rows both directions are there, so that z and z′ alone tell the same.
+    return (np.concatenate([start, end]), np.concatenate([end, start])) if originals is None else (start, end)
+
+
+class _Fold:
+    """The pairs that train, validate and test in one fold, and their features.
+
+    Closed forms see coordinates in the span of the rows that train, and in one more column how far a row is from it:
+    all distances from rows that train are as they were, so that predictions are the same, at less cost.
+
+    Attributes:
+        parts: numbers of the pairs that train, validate and test.
+        x: coordinates of embeddings; `dim` is the number of dimensions that they stand for.
+        outside: mean of |z′ − z|² outside of the span over the pairs that validate.
+    """
+
+    def __init__(self, data: _Paired, rows: tuple[Ints, Ints, Ints]) -> None:
+        self.data, self.dim = data, data.z.shape[1]
+        part = np.empty(len(data.z), dtype=np.int64)
+        for number, places in enumerate(rows):
+            part[places] = number
+        self.parts = [np.flatnonzero(part[data.start] == number) for number in range(3)]
+        self._basis = np.linalg.qr(data.z[rows[0]].T)[0] if len(rows[0]) < self.dim else None
+        self.x = self._coordinates(data.z)
+        train = self.parts[0]
+        held = self.parts[1]
+        moved = np.square(data.z[data.end[held]] - data.z[data.start[held]]).sum()
+        self.outside = float(moved - np.square(self.steps(held)).sum()) / len(held)
+        own, total = (float(x.var(axis=0).sum()) for x in (data.columns[train], self.x[data.start[train]]))
+        self._weight = np.sqrt(total / own) if own > 0 else 1.0
+        offset = self.x - self.x[rows[0]].mean(axis=0)
+        _, axes = np.linalg.eigh(offset[rows[0]].T @ offset[rows[0]])
+        self._components = offset @ axes[:, : -COMPONENTS - 1 : -1]
+
+    def _coordinates(self, z: Floats) -> Floats:
+        if self._basis is None:
+            return z
+        inside = z @ self._basis
+        outside = np.square(z).sum(axis=1) - np.square(inside).sum(axis=1)
+        return np.hstack([inside, np.sqrt(np.maximum(outside, 0.0))[:, None]])
+
+    def both(self, pairs: Ints) -> Floats:
+        """z and z′ side by side."""
+        return np.hstack([self.x[self.data.start[pairs]], self.x[self.data.end[pairs]]])
+
+    def difference(self, pairs: Ints) -> Floats:
+        """The coordinates of z′ − z."""
+        return self._coordinates(self.data.z[self.data.end[pairs]] - self.data.z[self.data.start[pairs]])
+
+    def steps(self, pairs: Ints) -> Floats:
+        """z′ − z within the span, which is all of it that can be foretold."""
+        inside = self.x if self._basis is None else self.x[:, :-1]
+        steps: Floats = inside[self.data.end[pairs]] - inside[self.data.start[pairs]]
+        return steps
+
+    def whole(self, steps: Floats) -> Floats:
+        """Steps within the span in the dimensions of z."""
+        return steps if self._basis is None else steps @ self._basis.T
+
+    def weighted(self, pairs: Ints) -> Floats:
+        """Features of the parameter, which together vary as much as those of z do in training."""
+        return self.data.columns[pairs] * self._weight
+
+    def products(self, pairs: Ints) -> Floats:
+        """Products of P and P² with principal components of z; none where parameters are classes."""
+        columns = [np.empty((len(pairs), 0))]
+        for power in (self.data.values, np.square(self.data.values)) if len(self.data.values) else ():
+            offset, scale = power[self.parts[0]].mean(), float(power[self.parts[0]].std()) or 1.0
+            columns.append((power[pairs, None] - offset) / scale * self._components[self.data.start[pairs]])
+        return np.hstack(columns)
+
+
+# ----- what is measured
+
+
+class _Trials:
+    """Squared errors of all pairs [states, pairs] of each probe, and as "best" of that which validates best in a fold.
+
+    What is tested in a fold is told by its pairs.
+    """
+
+    def __init__(self, names: Sequence[str], states: int, count: int) -> None:
+        self.errors = {name: np.zeros((states, count)) for name in (*names, "best")}
+        self._least: dict[int, float] = {}
+
+    def enter(self, name: str, pairs: Ints, errors: Floats, loss: float) -> bool:
+        """Enter errors [states, pairs] of a probe on the pairs of a fold; whether it is the best of it so far."""
+        self.errors[name][:, pairs] = errors
+        best = loss < self._least.get(int(pairs[0]), np.inf)
+        if best:
+            self._least[int(pairs[0])] = loss
+            self.errors["best"][:, pairs] = errors
+        return best
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """Names of the probes, and what `slp` and `mlp` are told."""
+
+    probes: tuple[str, ...]
+    scaled: bool
+    seed: int
+
+    @property
+    def states(self) -> int:
+        """Random states of which scores are means."""
+        return STATES if {"slp", "mlp"} & set(self.probes) else 1
+
+
+def _means_by(codes: Ints, values: Floats) -> Floats:
+    """Means of the rows of values [m, targets] with each code, [codes, targets]."""
+    order = np.argsort(codes, kind="stable")
+    places = np.searchsorted(codes[order], np.arange(int(codes.max()) + 1))
+    means: Floats = np.add.reduceat(values[order], places, axis=0) / np.bincount(codes)[:, None]
+    return means
+
+
+@dataclass(frozen=True)
+class _Starts:
+    """What a probe foretells of tested pairs from z alone, each with its loss on the pairs that validate.
+
+    Attributes:
+        start, end: numbers of the rows of each pair [m] among those where pairs start; those of `end` are right where
+            there are no originals.
+        steps: z′ − z within the span, of pairs that start in a row [rows, coordinates].
+        values: P of pairs that start in a row [rows].
+        levels: the level of a row [rows].
+    """
+
+    start: Ints
+    end: Ints
+    steps: tuple[Floats, float]
+    values: tuple[Floats, float]
+    levels: tuple[Floats, float]
+
+
+def _from_start(fold: _Fold, name: str) -> _Starts:
+    """Fit a closed form to z alone, with zeros for values where parameters are classes.
+
+    To fit the pairs' targets to the rows where they start is to fit the mean target of each row: it costs much less.
+    """
+    data = fold.data
+    rows, targets, rest = [], [], []
+    for pairs in fold.parts:
+        start, codes = np.unique(data.start[pairs], return_inverse=True)
+        values = data.values[pairs] if len(data.values) else np.zeros(len(pairs))
+        wanted = np.hstack([fold.steps(pairs), values[:, None]])
+        means = _means_by(codes, wanted)
+        within = np.square(wanted - means[codes])
+        rows.append((start, codes))
+        targets.append(np.hstack([means, data.level[start][:, None]]))
+        rest.append((float(within[:, :-1].sum(axis=1).mean()), float(within[:, -1].mean())))
+    count = targets[0].shape[1] - 2
+    train, validation = ((fold.x[rows[k][0]], targets[k]) for k in (0, 1))
+    (steps, values, levels), losses = _fitted(
+        name, train, validation, fold.x[rows[2][0]], (count, 1, 1), True, 0, fold.dim
+    )
+    start, codes = rows[2]
+    return _Starts(
+        codes,
+        np.minimum(np.searchsorted(start, data.end[fold.parts[2]]), len(start) - 1),
+        (steps[0], float(losses[0]) * count + rest[1][0] + fold.outside),
+        (values[0, :, 0], float(losses[1]) + rest[1][1]),
+        (levels[0, :, 0], float(losses[2])),
+    )
+
+
+def _closed_steps(fold: _Fold, name: str) -> tuple[Floats, float]:
+    """What a closed form that knows the parameter foretells of z′ − z of tested pairs, [m, dim], and its loss."""
+
+    def features(pairs: Ints) -> Floats:
+        columns = [fold.x[fold.data.start[pairs]], fold.weighted(pairs)]
+        # A kernel multiplies by itself.
+        return np.hstack([*columns, fold.products(pairs)] if name == "ridge" else columns)
+
+    train, held = ((features(pairs), fold.steps(pairs)) for pairs in fold.parts[:2])
+    tested, count = features(fold.parts[2]), train[1].shape[1]
+    dim = fold.dim + train[0].shape[1] - fold.x.shape[1]
+    (steps,), losses = _fitted(name, train, held, tested, (count,), True, 0, dim)
+    return fold.whole(steps[0]), float(losses[0]) * count + fold.outside
+
+
+def _trained_steps(fold: _Fold, name: str, knows: bool, settings: _Settings) -> tuple[Floats, float]:
+    """The same [states, m, dim] of `slp` or `mlp`, which knows the parameter or not.
+
+    Unless they are scaled, they see z and P (in 0…1) as they come, and foretell z′ itself.
+    """
+    data, unit = fold.data, 1.0 if settings.scaled else fold.data.unit
+    z = data.z if settings.scaled else data.raw
+
+    def part(pairs: Ints) -> Part:
+        x, y = z[data.start[pairs]], z[data.end[pairs]]
+        if settings.scaled:
+            return np.hstack([x, fold.weighted(pairs)]) if knows else x, y - x
+        columns = (data.values[pairs, None] - data.values.min()) if len(data.values) else data.columns[pairs]
+        return np.hstack([x, columns]) if knows else x, y
+
+    train, held, (tested, _) = (part(pairs) for pairs in fold.parts)
+    (ends,), losses = _fitted(name, train, held, tested, (fold.dim,), settings.scaled, settings.seed)
+    offset = 0.0 if settings.scaled else z[data.start[fold.parts[2]]]
+    return (ends - offset) / unit, float(losses[0]) * fold.dim / unit**2
+
+
+@dataclass(frozen=True)
+class _Foretold:
+    """Squared errors of z′ over all pairs, of probes that know the parameter and of those that do not.
+
+    Attributes:
+        controls: [pairs], squared errors and other numbers of what is no probe, or is of the best one.
+    """
+
+    knowing: _Trials
+    blind: _Trials
+    controls: dict[str, Floats]
+
+
+_CONTROLS = (
+    "still", "mean", "translate", "cosine", "identity_cosine", "level", "level_chance", "context", "context_chance"
+)  # fmt: skip
+
+
+def _foretell(
+    data: _Paired, folds: Sequence[_Fold], starts: Sequence[dict[str, _Starts]], settings: _Settings
+) -> _Foretold:
+    """Foretell the steps of all pairs, each in the fold that tests it."""
+    count = len(data.start)
+    knowing, blind = (_Trials(settings.probes, settings.states, count) for _ in range(2))
+    controls = {name: np.zeros(count) for name in _CONTROLS}
+    for fold, start in zip(folds, starts, strict=True):
+        tested = fold.parts[2]
+        steps = data.z[data.end[tested]] - data.z[data.start[tested]]
+        best = steps[None]
+        for name in settings.probes:
+            if name in start:
+                own, loss = _closed_steps(fold, name)
+                predicted, blind_loss = start[name].steps
+                own, without = own[None], fold.whole(predicted)[None, start[name].start]
+            else:
+                own, loss = _trained_steps(fold, name, True, settings)
+                without, blind_loss = _trained_steps(fold, name, False, settings)
+            blind.enter(name, tested, np.square(without - steps).sum(axis=2), blind_loss)
+            if knowing.enter(name, tested, np.square(own - steps).sum(axis=2), loss):
+                best = own
+        for name, values in {**_plain_steps(fold, steps), **_places(fold, best)}.items():
+            controls[name][tested] = values
+    return _Foretold(knowing, blind, controls)
+
+
+def _plain_steps(fold: _Fold, steps: Floats) -> dict[str, Floats]:
+    """Squared errors of steps [m, dim] that no probe foretells: of none, of the mean one, of one for each parameter."""
+    data, (train, _, tested) = fold.data, fold.parts
+    trained = fold.steps(train)
+    mean = trained.mean(axis=0)
+    if len(data.kinds):
+        kinds, codes = np.unique(data.kinds[train], return_inverse=True)
+        means, places = _means_by(codes, trained), np.searchsorted(kinds, data.kinds[tested])
+        places = np.minimum(places, len(kinds) - 1)
+        # Of what was not seen in training the mean step.
+        translated = np.where((kinds[places] == data.kinds[tested])[:, None], means[places], mean)
+    else:
+        columns = np.hstack([np.ones((len(data.columns), 1)), data.columns])
+        translated = columns[tested] @ np.linalg.lstsq(columns[train], trained)[0]
+    return {
+        "still": np.square(steps).sum(axis=1),
+        "mean": np.square(steps - fold.whole(mean)).sum(axis=1),
+        "translate": np.square(steps - fold.whole(translated)).sum(axis=1),
+    }
+
+
+def _places(fold: _Fold, steps: Floats) -> dict[str, Floats]:
+    """Where predictions of z′ − z [states, m, dim] lead: cosines with z′, and whether z′ is the nearest."""
+    data, tested = fold.data, fold.parts[2]
+    start, end = data.start[tested], data.end[tested]
+    target, still = _unit_rows(data.raw[end]), _unit_rows(data.raw[start])
+    places = {
+        "cosine": [_row_cosines(_unit_rows(data.raw[start] + data.unit * step), target) for step in steps],
+        "identity_cosine": [_row_cosines(still, target)],
+    }
+    for step in steps:
+        predicted = data.z[start] + step
+        for name, (nearest, chance) in {
+            "level": _nearest_levels(data, start, end, predicted),
+            "context": _nearest_contexts(data, start, end, predicted),
+        }.items():
+            places.setdefault(name, []).append(nearest)
+            places[f"{name}_chance"] = [chance]
+    return {name: np.mean(values, axis=0) for name, values in places.items()}
+
+
+def _nearest_levels(data: _Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
+    """Of each pair whether the true end is the nearest of its orbit, shared among tied ones, and the chance of it.
+
+    The start is none of the candidates where there are others: a prediction that stays there would never be right.
+    """
+    nearest, chance = np.empty(len(start)), np.empty(len(start))
+    place = np.argsort(data.orbit, kind="stable")
+    first = np.searchsorted(data.orbit[place], np.arange(int(data.orbit.max()) + 2))
+    order = np.argsort(data.orbit[start], kind="stable")
+    for pairs in np.split(order, np.flatnonzero(np.diff(data.orbit[start][order])) + 1):
+        orbit = data.orbit[start[pairs[0]]]
+        rows = place[first[orbit] : first[orbit + 1]]
+        distances, rounding = _distances_to(predicted[pairs], data.z[rows])
+        if len(rows) > 2:
+            distances[start[pairs][:, None] == rows] = np.inf
+        own = distances[end[pairs][:, None] == rows][:, None]
+        nearest[pairs] = _nearest_shares(distances, own, rounding)
+        chance[pairs] = 1 / (len(rows) - (len(rows) > 2))
+    return nearest, chance
+
+
+def _nearest_contexts(data: _Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
+    """The same among the rows of orbits, of each the row whose parameter is nearest to that of the true end."""
+    orbits = np.unique(data.orbit[end])
+    orbits = orbits[np.linspace(0, len(orbits) - 1, min(len(orbits), MOST_CONTEXTS)).astype(int)]
+    rows = np.unique(end[np.isin(data.orbit[end], orbits)])
+    rows = rows[np.argsort(data.orbit[rows], kind="stable")]
+    first = np.flatnonzero(np.diff(data.orbit[rows], prepend=-1))
+    gaps = np.abs(data.level[end][:, None] - data.level[rows])
+    least = np.minimum.reduceat(gaps, first, axis=1)
+    if len(data.labels):
+        least = np.zeros_like(least)
+    distances, rounding = _distances_to(predicted, data.z[rows])
+    distances[gaps > np.repeat(least, np.diff(first, append=len(rows)), axis=1)] = np.inf
+    distances[data.orbit[end][:, None] == data.orbit[rows]] = np.inf
+    own = np.square(predicted - data.z[end]).sum(axis=1)[:, None]
+    candidates = np.hstack([own, np.minimum.reduceat(distances, first, axis=1)])
+    return _nearest_shares(candidates, own, rounding), 1 / np.isfinite(candidates).sum(axis=1)
+
+
+def _distances_to(predicted: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """Squared distances [m, rows], and how much of them may be rounding [m, 1]."""
+    sizes = np.square(predicted).sum(axis=1)[:, None] + np.square(rows).sum(axis=1)
+    return sizes - 2 * predicted @ rows.T, TIE * sizes.max(axis=1, keepdims=True)
+
+
+def _nearest_shares(distances: Floats, own: Floats, rounding: Floats) -> Floats:
+    """Whether the own distance [m, 1], one of all, is the least; t tied ones are by 1/t each."""
+    nearer = (distances < own - rounding).sum(axis=1)
+    tied = (distances <= own + rounding).sum(axis=1) - nearer
+    shares: Floats = (nearer == 0) / tied
+    return shares
+
+
+def _read(
+    data: _Paired,
+    folds: Sequence[_Fold],
+    starts: Sequence[dict[str, _Starts]],
+    shuffled: Sequence[Floats],
+    settings: _Settings,
+) -> tuple[dict[str, _Trials], list[Floats]]:
+    """Read P of all pairs, each in the fold that tests it: errors by what is read from, and those of the training mean.
+
+    `shuffled` are P of permuted parameters: what is read from both is also tried on these, as "shuffled 1" and so on,
+    whose errors of the mean follow those of P.
+    """
+    count, targets = len(data.start), np.stack([data.values, *shuffled], axis=1)
+    kinds = ["both", "start", "end", "difference", "labels", *(f"shuffled {k + 1}" for k in range(len(shuffled)))]
+    trials = {kind: _Trials(settings.probes, settings.states, count) for kind in kinds}
+    references = [np.zeros(count) for _ in range(targets.shape[1])]
+    for fold, start in zip(folds, starts, strict=True):
+        train, _, tested = fold.parts
+        y, means = targets[tested], targets[train].mean(axis=0)
+        for k, reference in enumerate(references):
+            reference[tested] = np.square(y[:, k] - means[k])
+        for name in settings.probes:
+            for kind, (values, loss) in _values_read(fold, name, targets, start.get(name), settings).items():
+                k = kinds.index(kind) - 4 if kind.startswith("shuffled") else 0
+                trials[kind].enter(name, tested, np.square(values - y[:, k]), loss)
+    return trials, references
+
+
+def _values_read(
+    fold: _Fold, name: str, targets: Floats, start: _Starts | None, settings: _Settings
+) -> dict[str, tuple[Floats, float]]:
+    """Predictions [states, m] of P of tested pairs and their losses, by what the probe reads from."""
+    data = fold.data
+    if start is None:
+        inputs = _trained_inputs(fold, settings.scaled)
+        y = targets if settings.scaled else targets - data.values.min()
+    else:
+        inputs, y = {"both": (fold.both, 2 * fold.dim), "difference": (fold.difference, fold.dim)}, targets
+        if data.originals is not None:
+            inputs["end"] = (lambda pairs: fold.x[data.end[pairs]], fold.dim)
+    offset = y[0, 0] - targets[0, 0]
+    values: dict[str, tuple[Floats, float]] = {}
+    for kind, (features, dim) in inputs.items():
+        wanted = y if kind == "both" else y[:, :1]
+        train, held = ((features(pairs), wanted[pairs]) for pairs in fold.parts[:2])
+        groups = (1,) * wanted.shape[1]
+        parts, losses = _fitted(name, train, held, features(fold.parts[2]), groups, settings.scaled, settings.seed, dim)
+        values[kind] = (parts[0][:, :, 0] - offset, float(losses[0]))
+        for k, part in enumerate(parts[1:], 1):
+            values[f"shuffled {k}"] = (part[:, :, 0] - offset, float(losses[k]))
+    if start is not None:
+        values["start"] = (start.values[0][None, start.start], start.values[1])
+        if data.originals is None:
+            # P of z′ and z is minus that of z and z′.
+            values["end"] = (-start.values[0][None, start.end], start.values[1])
+            values["labels"] = ((start.levels[0][start.end] - start.levels[0][start.start])[None], start.levels[1])
+    elif data.originals is None:
+        values["labels"] = _trained_levels(fold, name, settings)
+    return values
+
+
+Features = tuple[Callable[[Ints], Floats], int]
+"""Features of pairs, and the number of dimensions that they stand for."""
+
+
+def _trained_inputs(fold: _Fold, scaled: bool) -> dict[str, Features]:
+    """What `slp` and `mlp` read P from."""
+    data = fold.data
+    z = data.z if scaled else data.raw
+    return {
+        "both": (lambda pairs: np.hstack([z[data.start[pairs]], z[data.end[pairs]]]), 0),
+        "start": (lambda pairs: z[data.start[pairs]], 0),
+        "end": (lambda pairs: z[data.end[pairs]], 0),
+        "difference": (lambda pairs: z[data.end[pairs]] - z[data.start[pairs]], 0),
+    }
+
+
+def _trained_levels(fold: _Fold, name: str, settings: _Settings) -> tuple[Floats, float]:
+    """P of tested pairs as the difference of the levels that `slp` or `mlp` reads from single embeddings."""
+    data = fold.data
+    z = data.z if settings.scaled else data.raw
+    level = data.level[:, None] - (0.0 if settings.scaled else data.level.min())
+    train, held, tested = (np.unique(data.start[pairs]) for pairs in fold.parts)
+    first, second = ((z[rows], level[rows]) for rows in (train, held))
+    (levels,), losses = _fitted(name, first, second, z[tested], (1,), settings.scaled, settings.seed)
+    start, end = (np.searchsorted(tested, rows[fold.parts[2]]) for rows in (data.start, data.end))
+    return (levels[:, end] - levels[:, start])[:, :, 0], float(losses[0])
+
+
+# ----- the numbers
+
+
+def _ends(data: _Paired, errors: Floats) -> Floats:
+    """Sums of errors [pairs] over the pairs that end in a row, for the rows in which one ends."""
+    sums: Floats = np.bincount(data.end, errors).astype(np.float64)[np.unique(data.end)]
+    return sums
+
+
+def _reference(candidates: Sequence[Floats], least: float) -> Floats:
+    """Those errors [pairs] whose mean is the least; zeros where that is at most `least`, so that nothing is left."""
+    means = [float(errors.mean()) for errors in candidates]
+    best = candidates[int(np.argmin(means))]
+    return best if min(means) > least else np.zeros_like(best)
+
+
+def _foretold_numbers(data: _Paired, foretold: _Foretold, settings: _Settings) -> tuple[dict[str, Any], Floats]:
+    """The numbers of R, and the scores of the rows."""
+    controls, dim = foretold.controls, data.z.shape[1]
+    # Where no step is longer than rounding makes it there is nothing to foretell.
+    still = _reference([controls["still"]], ROUNDING**2 * dim)
+    references = {
+        name: _reference([still, controls["mean"], errors.mean(axis=0)], ROUNDING * float(still.mean()))
+        for name, errors in foretold.blind.errors.items()
+    }
+    best, reference = foretold.knowing.errors["best"], references["best"]
+    scores = _ratio_scores(_ends(data, best.mean(axis=0)), _ends(data, reference))
+    own = {name: _score(foretold.knowing.errors[name], references[name]) for name in settings.probes}
+    return {
+        "r_equivariance": float(scores.mean()),
+        **{f"r_{name}": own.get(name) for name in PROBES},
+        "spread": _state_spread(best, reference) if settings.states > 1 else None,
+        "r_explained": _score(best, still),
+        "r_translate": _score(controls["translate"], reference),
+        "r_level_top1": float(controls["level"].mean()),
+        "r_level_chance": float(controls["level_chance"].mean()),
+        "r_context_top1": float(controls["context"].mean()),
+        "r_context_chance": float(controls["context_chance"].mean()),
+        "r_cosine": float(controls["cosine"].mean()),
+        "identity_cosine": float(controls["identity_cosine"].mean()),
+        "r_mse": float(best.mean()) / dim,
+        "identity_mse": float(still.mean()) / dim,
+    }, scores
+
+
+def _read_numbers(
+    data: _Paired, trials: dict[str, _Trials], references: Sequence[Floats], settings: _Settings
+) -> tuple[dict[str, Any], Floats, Floats]:
+    """The numbers of P, and the scores of the rows in `p` and in `p_gain`."""
+    best = {kind: trial.errors["best"] for kind, trial in trials.items()}
+    reference = references[0]
+    scores = _ratio_scores(_ends(data, best["both"].mean(axis=0)), _ends(data, reference))
+    alone = _reference([best[kind].mean(axis=0) for kind in ("start", "end")], ROUNDING * float(reference.mean()))
+    gains = _ratio_scores(_ends(data, best["both"].mean(axis=0)), _ends(data, alone))
+    own = {name: _score(trials["both"].errors[name], reference) for name in settings.probes}
+    shuffled = [_score(best[f"shuffled {k}"], references[k]) for k in range(1, len(references))]
+    return (
+        {
+            "p": float(scores.mean()),
+            **{f"p_{name}": own.get(name) for name in PROBES},
+            "p_spread": _state_spread(best["both"], reference) if settings.states > 1 else None,
+            "p_start": _score(best["start"], reference),
+            "p_end": _score(best["end"], reference),
+            "p_difference": _score(best["difference"], reference),
+            "p_from_labels": None if data.originals is not None else _score(best["labels"], reference),
+            "p_gain": float(gains.mean()),
+            "shuffled_p": float(np.mean(shuffled)),
+        },
+        scores,
+        gains,
+    )
+
+
+def _shuffled_values(data: _Paired, block: Ints, settings: _Settings) -> list[Floats]:
+    """P of all pairs where parameters are permuted among blocks."""
+    rows = np.arange(len(block)) if data.originals is None else np.flatnonzero(~data.originals)
+    values = []
+    for order in _permutations(block[rows], SHUFFLES if settings.states == 1 else 1, settings.seed):
+        level = data.level.copy()
+        level[rows] = level[rows[order]]
+        values.append(data.changes(level))
+    return values
+
+
+def _norms(x: Floats) -> Floats:
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
+    return norms
+
+
+def _unit_rows(x: Floats) -> Floats:
+    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
+    norm = _norms(x)[:, None]
+    return x / np.where(norm > 0, norm, 1.0)
+
+
+def _row_cosines(u: Floats, v: Floats) -> Floats:
+    cosines: Floats = np.clip(np.einsum("ij,ij->i", u, v), -1.0, 1.0)
+    return cosines
+
+
+# ----- what is given
+
+
+def _matrix(name: str, x: Any) -> Floats:
+    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
+        x = x.detach().cpu().double()
+    try:
+        raw = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
+    if raw.dtype.kind not in "fiu" and raw.size:
+        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
+    if raw.ndim != 2 or 0 in raw.shape:
+        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
+    array = raw.astype(np.float64, copy=False)
+    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
+        bad = ~(np.abs(array) <= _LARGEST)
+        rows = np.flatnonzero(bad.any(axis=1))
+        value = array[rows[0]][bad[rows[0]]][0]
+        raise ValueError(
+            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
+            f"the first is row {rows[0]} with {value}."
+        )
+    return array
+
+
+def _entries(name: str, x: Any, n: int) -> list[Any]:
+    """The n entries of an array, a tensor or a sequence, or ValueError."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+    values = x.tolist() if hasattr(x, "tolist") else list(x)
+    count = len(values) if isinstance(values, list) else 0
+    if count != n:
+        raise ValueError(f"{name} must have one entry for each of the {n} embeddings; got {count}.")
+    return values
+
+
+def _column(name: str, x: Any, n: int) -> NDArray[Any]:
+    """The entries as texts [n] where all are strings, as float64 [n] where all are finite numbers, or ValueError."""
+    values = _entries(name, x, n)
+    texts = [isinstance(value, str) for value in values]
+    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
+    if all(texts):
+        return np.array(values, dtype=str)
+    if not all(numbers):
+        row = numbers.index(False) if not any(texts) else texts.index(not texts[0])
+        raise ValueError(f"{name} must be all numbers or all strings; row {row} has {values[row]!r}.")
+    array = np.array(values, dtype=np.float64)
+    bad = np.flatnonzero(~(np.abs(array) <= _LARGEST))
+    if len(bad):
+        raise ValueError(f"{name} must be finite; row {bad[0]} has {array[bad[0]]}.")
+    return array
+
+
+def _codes(name: str, x: Any, n: int) -> tuple[Ints, list[Any]]:
+    """Of strings or integers [n] their numbers in the order of the different ones, and these."""
+    column = _column(name, x, n)
+    if column.dtype.kind != "U":
+        broken = np.flatnonzero(column != np.round(column))
+        if len(broken):
+            raise ValueError(f"{name} must be strings or integers; row {broken[0]} has {column[broken[0]]:g}.")
+        column = column.astype(np.int64)
+    values, codes = np.unique(column, return_inverse=True)
+    return codes.astype(np.int64), values.tolist()
+
+
+def _block_codes(x: Any, n: int) -> tuple[Ints, list[Any]]:
+    block, names = _codes("blocks", x, n)
+    if len(names) < FEWEST_BLOCKS:
+        raise ValueError(f"blocks has {len(names)} different values, {names}; at least {FEWEST_BLOCKS} are needed.")
+    return block, names
+
+
+def _rotation(x: Any, block: Ints, names: Sequence[Any]) -> list[tuple[Ints, Ints, Ints]]:
+    """Rows that train, validate and test, each fold tested once; ValueError where a block is in two folds."""
+    fold, folds = _codes("folds", x, len(block))
+    if isinstance(folds[0], str):
+        raise ValueError(f"folds must be integers; row 0 has {folds[fold[0]]!r}.")
+    if len(folds) < 3:
+        raise ValueError(f"folds has {len(folds)} different values, {folds}; it needs 3, to train, validate and test.")
+    _check_within("block", names, block, "folds", fold, folds)
+    following = [(fold == k, fold == (k + 1) % len(folds)) for k in range(len(folds))]
+    return [
+        (np.flatnonzero(~(test | validation)), np.flatnonzero(validation), np.flatnonzero(test))
+        for test, validation in following
+    ]
+
+
+def _check_within(kind: str, names: Sequence[Any], code: Ints, wholes: str, whole: Ints, values: Sequence[Any]) -> None:
+    """Raise ValueError when what has one code lies in two of the wholes."""
+    first = np.zeros(len(names), dtype=np.int64)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    strayed = np.flatnonzero(whole != whole[first[code]])
+    if len(strayed):
+        row, other = strayed[0], first[code[strayed[0]]]
+        raise ValueError(
+            f"{kind.capitalize()} {names[code[row]]!r} lies in two {wholes}: row {other} in {values[whole[other]]!r}, "
+            f"row {row} in {values[whole[row]]!r}; all rows of one {kind} must be in one."
+        )
+
+
+def _probe_names(probes: str | Sequence[str]) -> tuple[str, ...]:
+    """The probes in the order of PROBES, or ValueError."""
+    names = (probes,) if isinstance(probes, str) else tuple(probes)
+    for name in names:
+        if name not in PROBES:
+            raise ValueError(f"probes has {name!r}, not one of {PROBES}. Did you mean {_nearest(str(name), PROBES)!r}?")
+    if not names:
+        raise ValueError(f"probes must name one or more of {PROBES}; it is empty.")
+    return tuple(name for name in PROBES if name in names)
+
+
+def _nearest(word: str, choices: Sequence[str]) -> str:
+    return (difflib.get_close_matches(word, choices, n=1, cutoff=0.0) or list(choices))[0]
+
+
+def _check_varied(name: str, values: NDArray[Any]) -> None:
+    if (values == values[0]).all():
+        raise ValueError(f"{name} are all {values[0].item()!r}; there is nothing to predict unless they differ.")
+
+
+def _check_classes(
+    name: str,
+    classes: NDArray[Any],
+    codes: Ints,
+    block: Ints,
+    names: Sequence[Any],
+    rotation: Sequence[tuple[Ints, Ints, Ints]],
+) -> None:
+    """Raise ValueError where a class cannot be learnt: it is in one block only, or in no row that trains."""
+    _check_varied(name, classes[codes])
+    for code, label in enumerate(classes.tolist()):
+        places = np.unique(block[codes == code])
+        if len(places) == 1:
+            raise ValueError(
+                f"Class {label!r} of {name} is in one block only, {names[places[0]]!r}; it needs two, to be trained on "
+                "in one and tested in the other."
+            )
+    for train, _, test in rotation:
+        missing = np.flatnonzero(~np.isin(codes[test], codes[train]))
+        if len(missing):
+            row = test[missing[0]]
+            learnt = classes[np.unique(codes[train])].tolist()
+            raise ValueError(
+                f"{name} of row {row} is {classes[codes[row]].item()!r}, which no row has that is trained on when that "
+                f"row is tested; the nearest that one has is {_nearest(classes[codes[row]].item(), learnt)!r}."
+            )
+
+
+# ----- probes: the same lines stand in each metric that uses them, since metrics cannot import each other
+
+PROBES = ("ridge", "kernel", "slp", "mlp")
+"""`ridge` and `kernel` are closed forms; `slp`, one linear layer, and `mlp` are the probes of arXiv 2505.06224."""
+
+PENALTIES = np.logspace(-2, 6, 17)
+"""Of ridge, of which validation chooses one; features have a mean variance of 1."""
+
+KERNEL_PENALTIES = np.logspace(-6, 1, 15)
+KERNEL_WIDTHS = (4.0, 1.0, 0.25)
+"""Squared widths of the Gaussian kernel, in median squared distances of training rows."""
+
+LANDMARKS = 512
+"""Training rows that span the functions of the kernel probe (Nyström's method): with no more rows than that it is
+kernel ridge regression itself, with more its cost stays linear in them."""
+
+HIDDEN = (512, 256)
+EPOCHS, PATIENT_EPOCHS, BATCH_ROWS, LEARNING_RATE, DECAY = 100, 10, 32, 1e-3, 1e-3
+STATES = 3
+"""Layers of the MLP, and how `slp` and `mlp` are trained: Adam, early stop by validation, means of three random states
+(arXiv 2505.06224, section IV; its code for epochs and patience)."""
+
+ROUNDING = 1e-9
+"""Features that differ by less than this times the largest of them are equal: float32 resolves 6e-8."""
+
+
+def _standardised(z: Floats) -> Floats:
+    """Embeddings [n, dim] centred, and divided by the root of their mean variance; zeros where all are equal.
+
+    No score of a closed form depends on it: it keeps a large mean from costing digits, and rounding from passing for
+    what an encoder that always answers the same knows.
+    """
+    centred = z - z.mean(axis=0)
+    if np.abs(centred).max() <= ROUNDING * np.abs(z).max():
+        return np.zeros_like(z)
+    standardised: Floats = centred / np.sqrt(centred.var(axis=0).mean())
+    return standardised
+
+
+class _Ridge:
+    """Ridge regression of y [n, targets] on x [n, dim] for all penalties, from one eigendecomposition.
+
+    Features are centred, and divided by one number, the root of their mean variance over `dim` dimensions (0: they are
+    not divided): so the fit depends on neither their unit nor their basis.
+    """
+
+    def __init__(self, x: Floats, y: Floats, penalties: Floats, dim: int) -> None:
+        self.penalties = penalties
+        self._mean, self._offset = x.mean(axis=0), y.mean(axis=0)
+        centred = x - self._mean
+        self._scale = float(np.sqrt(np.einsum("ij,ij->", centred, centred) / (len(x) * dim))) if dim else 1.0
+        if self._scale <= ROUNDING * max(x.max(), -x.min()):
+            centred, self._scale = np.zeros_like(x), 1.0
+        centred /= self._scale
+        if len(x) < x.shape[1]:
+            # Eigenvectors of the rows stand for those of the columns times the root of their value.
+            values, vectors = np.linalg.eigh(centred @ centred.T)
+            self._basis = centred.T @ vectors
+            self._coefficients = vectors.T @ (y - self._offset)
+        else:
+            values, self._basis = np.linalg.eigh(centred.T @ centred)
+            # The columns sum to 0, so that y need not be centred.
+            self._coefficients = self._basis.T @ (centred.T @ y)
+        self._divisors = np.clip(values, 0.0, None)
+
+    def predict(self, x: Floats, penalties: Floats) -> Floats:
+        """Predictions [m, targets] with a penalty for each target."""
+        weights: Floats = self._coefficients / (self._divisors[:, None] + penalties)
+        predictions: Floats = self._projected(x) @ weights + self._offset
+        return predictions
+
+    def losses(self, x: Floats, y: Floats, groups: Sequence[int]) -> Floats:
+        """Mean squared error on other rows, [penalties, groups], of groups of so many targets each."""
+        projected, residual = self._projected(x), y - self._offset
+        # |A D C − Y|² for each diagonal D, from products that do not depend on D.
+        gram, crossed = projected.T @ projected, projected.T @ residual
+        weights = 1 / (self._divisors + self.penalties[:, None])
+        losses = np.empty((len(self.penalties), len(groups)))
+        for group, end in enumerate(np.cumsum(groups)):
+            columns = slice(end - groups[group], end)
+            coefficients = self._coefficients[:, columns]
+            squares = ((weights @ (gram * (coefficients @ coefficients.T))) * weights).sum(axis=1)
+            products = weights @ (coefficients * crossed[:, columns]).sum(axis=1)
+            error = squares - 2 * products + float(np.square(residual[:, columns]).sum())
+            losses[:, group] = np.maximum(error, 0.0) / (len(y) * groups[group])
+        return losses
+
+    def _projected(self, x: Floats) -> Floats:
+        projected: Floats = ((x - self._mean) / self._scale) @ self._basis
+        return projected
+
+
+class _Kernel(_Ridge):
+    """The same on the functions of a Gaussian kernel that some training rows, the landmarks, span.
+
+    In place of features it takes squared distances from the landmarks [n, landmarks], which serve all widths.
+    """
+
+    def __init__(self, between: Floats, distances: Floats, y: Floats, width: float) -> None:
+        median = float(np.median(between[np.triu_indices(len(between), 1)])) if len(between) > 1 else 0.0
+        self._width = 2 * width * (median or 1.0)
+        kernel = np.exp(-between / self._width)
+        if len(distances) > len(between):
+            # Nyström's method is no exact one, so that the little that makes the kernel invertible does not matter.
+            self._map = np.linalg.inv(np.linalg.cholesky(kernel + 1e-8 * np.eye(len(kernel)))).T
+        else:
+            values, vectors = np.linalg.eigh(kernel)
+            large = values > 1e-10 * values[-1]
+            self._map = vectors[:, large] / np.sqrt(values[large])
+        super().__init__(self._features(distances), y, KERNEL_PENALTIES, 0)
+
+    def _features(self, distances: Floats) -> Floats:
+        kernel = distances / -self._width
+        features: Floats = np.exp(kernel, out=kernel) @ self._map
+        return features
+
+    def _projected(self, x: Floats) -> Floats:
+        return super()._projected(self._features(x))
+
+
+def _squared_distances(x: Floats, y: Floats) -> Floats:
+    distances: Floats = x @ (-2 * y).T
+    distances += np.einsum("ij,ij->i", x, x)[:, None]
+    distances += np.einsum("ij,ij->i", y, y)
+    return np.maximum(distances, 0.0, out=distances)
+
+
+Part = tuple[Floats, Floats]
+"""Features [n, dim] and targets [n, targets]."""
+
+
+def _probe(
+    name: str,
+    train: Part,
+    validation: Part,
+    x: Floats,
+    seed: int = 0,
+    scaled: bool = True,
+    groups: Sequence[int] = (),
+    dim: int = 0,
+) -> tuple[Floats, Floats]:
+    """Fit a probe; return its predictions for x, [m, targets], and its mean squared errors on the validation rows.
+
+    `groups` of so many targets each are fitted each for itself, with its own penalty, and have an error each,
+    [groups]; by default all targets are one group. `dim` is the number of dimensions of the features, where they stand
+    for more than they have. `seed` and `scaled` are of `slp` and `mlp`.
+    """
+    groups = groups or (train[1].shape[1],)
+    if name in ("slp", "mlp"):
+        return _trained(HIDDEN if name == "mlp" else (), train, validation, x, seed, scaled, groups)
+    if name == "ridge":
+        fits = [_Ridge(*train, PENALTIES, dim or train[0].shape[1])]
+    else:
+        landmarks = train[0][np.linspace(0, len(train[0]) - 1, min(len(train[0]), LANDMARKS)).astype(int)]
+        between, distances = _squared_distances(landmarks, landmarks), _squared_distances(train[0], landmarks)
+        fits = [_Kernel(between, distances, train[1], width) for width in KERNEL_WIDTHS]
+        validation = (_squared_distances(validation[0], landmarks), validation[1])
+        x = _squared_distances(x, landmarks)
+    losses = np.stack([fit.losses(*validation, groups) for fit in fits])
+    width, penalty = np.unravel_index(losses.reshape(-1, len(groups)).argmin(axis=0), losses.shape[:2])
+    penalties, widths = np.repeat(fits[0].penalties[penalty], groups), np.repeat(width, groups)
+    predictions = np.empty((len(x), len(widths)))
+    for place in np.unique(width):
+        predictions[:, widths == place] = fits[place].predict(x, penalties)[:, widths == place]
+    return predictions, losses.min(axis=(0, 1))
+
+
+def _trained(
+    hidden: Sequence[int], train: Part, validation: Part, x: Floats, seed: int, scaled: bool, groups: Sequence[int]
+) -> tuple[Floats, Floats]:
+    """The paper's probes by gradient descent on the squared error; with `scaled`, of features and targets scaled as
+    the features of `_Ridge` are. The weights of the epoch that validates best are copied: later ones cannot alter them.
+    """
+    if len(groups) > 1:
+        ends = np.cumsum(groups)[:-1]
+        parts = zip(np.split(train[1], ends, axis=1), np.split(validation[1], ends, axis=1), strict=True)
+        fits = [
+            _trained(hidden, (train[0], y), (validation[0], other), x, seed, scaled, (y.shape[1],))
+            for y, other in parts
+        ]
+        return np.hstack([fit[0] for fit in fits]), np.concatenate([fit[1] for fit in fits])
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    mean, offset = train[0].mean(axis=0), train[1].mean(axis=0)
+    scale = float(np.sqrt(train[0].var(axis=0).mean())) or 1.0
+    spread = float(np.sqrt(train[1].var(axis=0).mean())) or 1.0
+    if not scaled:
+        mean, offset, scale, spread = np.zeros_like(mean), np.zeros_like(offset), 1.0, 1.0
+    (inputs, targets), (held_inputs, held_targets) = (
+        (
+            torch.tensor((a - mean) / scale, dtype=torch.float32),
+            torch.tensor((b - offset) / spread, dtype=torch.float32),
+        )
+        for a, b in (train, validation)
+    )
+    widths = (inputs.shape[1], *hidden, targets.shape[1])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layers: list[torch.nn.Module] = []
+        for layer, width in enumerate(widths[1:]):
+            layers += [torch.nn.Linear(widths[layer], width), torch.nn.ReLU()]
+    network = torch.nn.Sequential(*layers[:-1])
+    adam = torch.optim.Adam(network.parameters(), LEARNING_RATE, weight_decay=DECAY)
+    best, waited = np.inf, 0
+    state: dict[str, Any] = {}
+    for _ in range(EPOCHS):
+        for rows in torch.split(torch.randperm(len(inputs), generator=generator), BATCH_ROWS):
+            adam.zero_grad()
+            torch.autograd.backward(torch.nn.functional.mse_loss(network(inputs[rows]), targets[rows]))
+            adam.step()
+        with torch.no_grad():
+            loss = float(torch.nn.functional.mse_loss(network(held_inputs), held_targets))
+        if loss < best:
+            best, waited = loss, 0
+            state = {name: value.clone() for name, value in network.state_dict().items()}
+        else:
+            waited += 1
+            if waited == PATIENT_EPOCHS:
+                break
+    if state:
+        network.load_state_dict(state)
+    with torch.no_grad():
+        predictions = network(torch.tensor((x - mean) / scale, dtype=torch.float32)).double().numpy()
+    return predictions * spread + offset, np.array([best * spread**2])
+
+
+# ----- end of the probes
+
+
+# ----- how probes are fitted and scored
+
+
+def _permutations(block: Ints, count: int, seed: int) -> list[Ints]:
+    """Rows whose labels take the place of those of each row: blocks among blocks, and in random order within one.
+
+    Rows that share a block have labels of one block, or, where the blocks differ in size, of few.
+    """
+    rng, place = np.random.default_rng(seed), np.argsort(block, kind="stable")
+    orders = []
+    for _ in range(count):
+        order = np.empty(len(block), dtype=np.int64)
+        order[place] = np.lexsort((rng.random(len(block)), rng.permutation(int(block.max()) + 1)[block]))
+        orders.append(order)
+    return orders
+
+
+def _fitted(
+    name: str, train: Part, validation: Part, x: Floats, groups: Sequence[int], scaled: bool, seed: int, dim: int = 0
+) -> tuple[list[Floats], Floats]:
+    """Predictions [states, m, targets] of each group of targets, and their errors on the validation rows [groups].
+
+    Closed forms have one state. `slp` and `mlp` have STATES, but groups after the first, the shuffled ones, one.
+    """
+    predictions, losses = _probe(name, train, validation, x, seed, scaled, groups, dim)
+    parts = [part[None] for part in np.split(predictions, np.cumsum(groups)[:-1], axis=1)]
+    if name in ("slp", "mlp"):
+        first, held = ((features, targets[:, : groups[0]]) for features, targets in (train, validation))
+        more = [_probe(name, first, held, x, seed + state, scaled) for state in range(1, STATES)]
+        parts[0] = np.concatenate([parts[0], *(fit[0][None] for fit in more)])
+        losses[0] = np.mean([losses[0], *(fit[1][0] for fit in more)])
+    return parts, losses
+
+
+def _ratio_scores(errors: Floats, reference: Floats) -> Floats:
+    """Linearised contributions to 1 − Σ errors/Σ reference, whose mean is exactly that; zeros without reference."""
+    mean = float(reference.mean())
+    if mean == 0:
+        return np.zeros(len(errors))
+    ratio = float(errors.mean()) / mean
+    scores: Floats = 1 - ratio - (errors - ratio * reference) / mean
+    return scores
+
+
+def _score(errors: Floats, reference: Floats) -> float:
+    """1 − the mean of errors [states, n] over that of the reference [n]; 0 without reference."""
+    mean = float(reference.mean())
+    return 1 - float(errors.mean()) / mean if mean else 0.0
+
+
+def _state_spread(errors: Floats, reference: Floats) -> float:
+    """Standard deviation of the score over the states of errors [states, n]."""
+    return float(np.std([_score(state, reference) for state in errors], ddof=1))
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "r_equivariance": {
+        "heading": "Equivariance",
+        "meaning": "R: what knowing the parameter adds to foretelling the changed embedding, over what is blind to it",
+        "range": (-1e15, 1.0),
+        "column": "score",
+        "outside": (
+            "Scores of single samples, and so the ends of intervals, can lie above 1: they are contributions to a "
+            "ratio, and a sample that is hard to foretell raises its denominator."
+        ),
+    },
+    "r_ridge": {
+        "heading": "R ridge",
+        "meaning": "R of ridge regression alone",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "r_kernel": {
+        "heading": "R kernel",
+        "meaning": "R of kernel ridge regression alone",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "r_slp": {
+        "heading": "R SLP",
+        "meaning": "R of a linear layer that is trained by gradient descent",
+        "range": (-1e15, 1.0),
+        "fitted": True,
+        "shown": False,
+    },
+    "r_mlp": {
+        "heading": "R MLP",
+        "meaning": "R of a network of two hidden layers that is trained by gradient descent",
+        "range": (-1e15, 1.0),
+        "fitted": True,
+        "shown": False,
+    },
+    "spread": {
+        "heading": "R spread",
+        "meaning": "standard deviation of R over random states of probes that are trained by gradient descent",
+        "digits": 4,
+        "range": (0.0, 1e15),
+        "fitted": True,
+        "shown": False,
+    },
+    "r_explained": {
+        "heading": "R explained",
+        "meaning": "share of the squared step from z to z′ that is foretold; half of it for random embeddings",
+        "range": (-1e15, 1.0),
+    },
+    "r_translate": {
+        "heading": "R translation",
+        "meaning": "R of one and the same step for each parameter, wherever z is",
+        "range": (-1e15, 1.0),
+    },
+    "r_level_top1": {
+        "heading": "R level top-1",
+        "meaning": "how often the prediction is nearer to the true z′ than to the other levels of its orbit",
+        "range": (0.0, 1.0),
+        "null": "r_level_chance",
+    },
+    "r_level_chance": {
+        "heading": "R level chance",
+        "meaning": "level top-1 of a random order",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "r_context_top1": {
+        "heading": "R context top-1",
+        "meaning": "how often the prediction is nearer to the true z′ than to the same level in other contexts",
+        "range": (0.0, 1.0),
+        "null": "r_context_chance",
+    },
+    "r_context_chance": {
+        "heading": "R context chance",
+        "meaning": "context top-1 of a random order",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "r_cosine": {
+        "heading": "R cosine",
+        "meaning": "mean cosine of the prediction and z′",
+        "null": "identity_cosine",
+        "shown": False,
+    },
+    "identity_cosine": {
+        "heading": "identity cosine",
+        "meaning": "mean cosine of z and z′: what is reached without any prediction",
+        "shown": False,
+    },
+    "r_mse": {
+        "heading": "R MSE",
+        "meaning": "mean squared error of the prediction, in mean variances of the embedding's coordinates",
+        "range": (0.0, 1e15),
+        "shown": False,
+    },
+    "identity_mse": {
+        "heading": "identity MSE",
+        "meaning": "the same error of z as the prediction of z′",
+        "range": (0.0, 1e15),
+        "shown": False,
+    },
+    "p": {
+        "heading": "P",
+        "meaning": "R² of the parameter as read from z and z′",
+        "range": (-1e15, 1.0),
+        "null": "shuffled_p",
+        "column": "score_p",
+        "outside": "Scores of single samples can lie above 1: they are contributions to a ratio.",
+    },
+    "p_ridge": {
+        "heading": "P ridge",
+        "meaning": "P of ridge regression alone",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "p_kernel": {
+        "heading": "P kernel",
+        "meaning": "P of kernel ridge regression alone",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "p_slp": {
+        "heading": "P SLP",
+        "meaning": "P of a linear layer that is trained by gradient descent",
+        "range": (-1e15, 1.0),
+        "fitted": True,
+        "shown": False,
+    },
+    "p_mlp": {
+        "heading": "P MLP",
+        "meaning": "P of a network of two hidden layers that is trained by gradient descent",
+        "range": (-1e15, 1.0),
+        "fitted": True,
+        "shown": False,
+    },
+    "p_spread": {
+        "heading": "P spread",
+        "meaning": "standard deviation of P over random states of probes that are trained by gradient descent",
+        "digits": 4,
+        "range": (0.0, 1e15),
+        "fitted": True,
+        "shown": False,
+    },
+    "p_start": {
+        "heading": "P from z",
+        "meaning": "R² of the parameter as read from z alone",
+        "range": (-1e15, 1.0),
+    },
+    "p_end": {
+        "heading": "P from z′",
+        "meaning": "R² of the parameter as read from z′ alone",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "p_difference": {
+        "heading": "P from z′ − z",
+        "meaning": "R² of the parameter as read from the step z′ − z",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "p_from_labels": {
+        "heading": "P from levels",
+        "meaning": "R² of the parameter as the difference of the levels that are read from z′ and from z, each alone",
+        "range": (-1e15, 1.0),
+    },
+    "p_gain": {
+        "heading": "P gain",
+        "meaning": "what reading the parameter from both embeddings adds to reading it from the better one alone",
+        "range": (-1e15, 1.0),
+        "column": "score_p_gain",
+        "outside": "Scores of single samples can lie above 1: they are contributions to a ratio.",
+    },
+    "shuffled_p": {
+        "heading": "P shuffled",
+        "meaning": "P of parameters that are permuted among blocks of samples",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "pairs": {
+        "heading": "pairs",
+        "meaning": "number of pairs, each of which is tested once",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of samples in which a pair ends",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+}
+"""What each number of `equivariance` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Equivariance: does the embedding move with the sound?
+
+Clips of one orbit differ in one parameter and in nothing else. The score is what knowing the parameter adds to
+foretelling the embedding z′ of one clip from z of another (R of
+[arXiv 2505.06224](https://arxiv.org/abs/2505.06224)), over the best prediction that is blind to it. Beside it stands P:
+how well the parameter is read from both.
+
+Paste embeddings, a line for each clip, numbers separated by commas or spaces. Beside them, line by line, go the orbit,
+the parameter, the fold in which the clip is tested (an integer), and its block: what it shares with other clips.
+""",
+    "warning": """\
+**A cosine near 1 is no evidence.** Untrained networks hardly move, so that z itself foretells z′: see
+*identity_cosine*. Nor is a high P: of K levels the first clip alone tells K/(2(K − 1)) of the difference, and two
+readings of single levels tell the rest. So read *r_equivariance*, and *p_gain* beside *p_from_labels*.
+""",
+    "inputs": {
+        "embeddings": "Embeddings, a clip a line",
+        "orbits": "Orbits, a clip a line: words or integers",
+        "parameters": "Parameters, a clip a line: all numbers, or words",
+        "folds": "Folds, a clip a line: integers, at least 3 different",
+        "blocks": "Blocks, a clip a line: words or integers, no block in two folds",
+    },
+    # So that a page with the largest input answers within minutes on two processors.
+    "limits": {"columns": 512},
+}
+"""What the metric's page says, and how many columns of a matrix it takes."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `equivariance`: a noisy encoder of 20 contexts, each at four levels of one parameter."""
+    rng = np.random.default_rng(0)
+    orbits, parameters = np.repeat(np.arange(20), 4), np.tile([0.0, 2.0, 4.0, 6.0], 20)
+    context, direction = rng.normal(size=(20, 6)), rng.normal(size=6)
+    z = context[orbits] + parameters[:, None] / 4 * direction + rng.normal(0, 0.4, (80, 6))
+    names = [f"context-{orbit}" for orbit in orbits]
+    return {"embeddings": z.round(3), "orbits": names, "parameters": parameters, "folds": orbits % 5, "blocks": orbits}
