@@ -23,9 +23,10 @@ _STATUSES = """\
 **verified**: recomputed from the submitted embeddings by this leaderboard, which shows what it computed.
 **reported**: the submitter's numbers, which nobody has recomputed. That embeddings come from the model that is named
 is the submitter's word in both, and so are parameters, paradigm, licence, options and date. *submitted by* is who
-opened the pull request of a verified entry. Intervals are of 95 %, from a BCa bootstrap over samples. *entries* counts
-all results of the same model, revision, options and submitter; the page of the model has each of them. Entries of an
-older version of a task are data of their own, marked as older: their numbers are not comparable with newer ones.
+opened the pull request of a verified entry; of what maintainers put on main, such as the baselines, it is not known.
+Intervals are of 95 %, from a BCa bootstrap over samples. *entries* counts all results of the same model, revision,
+options and submitter; the page of the model has each of them. Entries of an older version of a task are data of their
+own, marked as older: their numbers are not comparable with newer ones.
 """
 
 _SUBMIT = Template("""\

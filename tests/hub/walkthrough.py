@@ -3,9 +3,9 @@
     python -m tests.hub.walkthrough --checkpoints DIR
 
 DIR holds the weights of Whisper tiny.en in the folder whisper-tiny.en. Build, push, evaluate, submit and verify are the
-page's own lines; then the leaderboard's Space is started as it was pushed, checks the pull request, adds what it
-holds, and is left running to be looked at. Nothing outside of this machine is asked, and everything is in a temporary
-folder.
+page's own lines; then the leaderboard's Space is started as it was pushed, verifies the baselines, checks the pull
+request, adds what it holds, and is left running to be looked at. Nothing outside of this machine is asked, and
+everything is in a temporary folder.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def main() -> None:
         variables = environment(hub, folder)
         run(with_weights(page_commands(), options.checkpoints.resolve()), folder / "work", variables)
         with leaderboard(hub, folder, variables) as url:
-            print("The leaderboard checks the pull request.", flush=True)
-            for path in wait_until_verified(hub, 4, 1800):
+            print("The leaderboard checks the baselines and the pull request.", flush=True)
+            for path in wait_until_verified(hub, 8, 3600):
                 print(path)
             print(f"The leaderboard is at {url}. Press Enter to end.", flush=True)
             sys.stdin.readline()
