@@ -16,6 +16,9 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 
+MOST_MEASURES = 40
+"""Rows of a table that anybody would read."""
+
 
 def tasks() -> str:
     """All tasks, and the question of each."""
@@ -36,17 +39,23 @@ def tasks() -> str:
 
 
 def measures() -> str:
-    """What the numbers of each task are, a table a task."""
+    """What the numbers of each task are, a table a task; of a task with very many those that stand in tables."""
     from audio_compositionality.tasks.registry import list_tasks
 
     parts = []
     for task in list_tasks():
+        many = len(task.info.measures) > MOST_MEASURES
         rows = [
             (f"`{measure.name}`", measure.heading, f"{measure.meaning}{null_of(measure.null)}")
-            for measure in task.info.measures
+            for measure in (task.info.shown if many else task.info.measures)
         ]
+        rest = (
+            f"\n\nResult files have all {len(task.info.measures)}, with the same names after each part's."
+            if many
+            else ""
+        )
         parts.append(
-            f"### {task.info.title}\n\n{task.info.question}\n\n{markdown(('key', 'heading', 'meaning'), rows)}"
+            f"### {task.info.title}\n\n{task.info.question}\n\n{markdown(('key', 'heading', 'meaning'), rows)}{rest}"
         )
     return "\n\n".join(parts)
 

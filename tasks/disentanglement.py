@@ -33,6 +33,7 @@ _PAIRS = {f"{factor}_over_{other}": (factor, other) for factor, other in permuta
 _PARTED = PartedMeasures(
     _METRIC.measures,
     tuple(_PAIRS),
+    "pairs of factors",
     averaged=[measure.name for measure in _METRIC.measures if not measure.name.startswith("shift")],
     of_parts=("unseen", "seen", "unseen_r2", "seen_r2", "leak", "overlap"),
 )

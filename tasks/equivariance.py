@@ -32,6 +32,7 @@ _METRIC = describe_metric("equivariance")
 _CROSSED = PartedMeasures(
     _METRIC.measures,
     FACTORS,
+    "factors",
     averaged=(
         *("r_equivariance", "r_explained", "r_translate", "r_level_top1", "r_level_chance"),
         *("r_context_top1", "r_context_chance", "r_cosine", "identity_cosine"),
@@ -44,6 +45,7 @@ _CROSSED = PartedMeasures(
 _STARS = PartedMeasures(
     _METRIC.measures,
     [f"{factor}_in_scene" for factor in FACTORS],
+    "factors",
     averaged=("r_equivariance", "p", "p_start", "p_gain"),
     of_parts=("r_equivariance", "r_explained", "p", "p_start", "p_gain", "pairs"),
     prefix="in_scene_",

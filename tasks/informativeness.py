@@ -31,6 +31,7 @@ _METRIC = describe_metric("informativeness")
 _PARTED = PartedMeasures(
     _METRIC.measures,
     FACTORS,
+    "factors",
     averaged=("informativeness", *PROBES, "shuffled"),
     of_parts=[measure.name for measure in _METRIC.measures],
     shown=("informativeness", "shuffled"),

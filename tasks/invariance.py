@@ -32,6 +32,7 @@ _METRIC = describe_metric("invariance")
 _PARTED = PartedMeasures(
     _METRIC.measures,
     TRANSFORMS,
+    "transforms",
     averaged=[measure.name for measure in _METRIC.measures if measure.name not in ("selectivity", "n")],
     of_parts=[measure.name for measure in _METRIC.measures if measure.name not in ("selectivity", "n")],
     shown=("invariance", "cosine", "cosine_null", "top1"),

@@ -29,6 +29,7 @@ class PartedMeasures:
     Attributes:
         measures: of the metric.
         parts: names of factors or transforms.
+        noun: what the parts are, in the plural.
         averaged: names of the measures that have a mean, the score first.
         of_parts: names of those that each part has.
         shown: names of those whose mean stands in tables; of a part the score alone does.
@@ -37,6 +38,7 @@ class PartedMeasures:
 
     measures: Sequence[Measure]
     parts: Sequence[str]
+    noun: str
     averaged: Sequence[str]
     of_parts: Sequence[str]
     shown: Collection[str] = ()
@@ -50,12 +52,11 @@ class PartedMeasures:
         return *means, *(self._of_part(part, by_name[name]) for part in self.parts for name in self.of_parts)
 
     def _mean(self, measure: Measure) -> Measure:
-        parts = ", ".join(part.replace("_", " ") for part in self.parts)
         return replace(
             measure,
             name=f"{self.prefix}{measure.name}",
             heading=f"{self.prefix.replace('_', ' ')}{measure.heading}",
-            meaning=f"{measure.meaning}; mean over {parts if len(self.parts) < 5 else f'{len(self.parts)} parts'}",
+            meaning=f"{measure.meaning}; mean over the {self.noun} that have one",
             null=f"{self.prefix}{measure.null}" if measure.null in self.averaged else None,
             column=None if self.prefix else measure.column,
             spread=None,

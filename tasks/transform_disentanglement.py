@@ -43,6 +43,7 @@ _SHIFTS = tuple(measure.name for measure in _METRIC.measures if measure.name.sta
 _PARTED = PartedMeasures(
     _METRIC.measures,
     TRANSFORMS,
+    "transforms",
     averaged=("shift_after", *(name for name in _SHIFTS if name != "shift_after")),
     of_parts=_SHIFTS,
     shown=("shift_after", "shift_before", "shift"),
@@ -51,6 +52,7 @@ _PARTED = PartedMeasures(
 _FACTORS = PartedMeasures(
     _METRIC.measures,
     tuple(f"{factor}_under_{transform}" for transform in TRANSFORMS for factor in (*FACTORS, LABEL)),
+    "labels and transforms",
     averaged=("shift_after",),
     of_parts=("shift_before", "shift_after"),
     prefix="each_",

@@ -38,6 +38,7 @@ _LEFT_OUT = ("p_from_labels", "n")
 _PARTED = PartedMeasures(
     _METRIC.measures,
     TRANSFORMS,
+    "transforms",
     averaged=(
         *("r_equivariance", "r_explained", "r_translate", "r_level_top1", "r_level_chance"),
         *("r_cosine", "identity_cosine", "p", "p_start", "p_end", "p_difference", "p_gain", "shuffled_p"),

@@ -1,0 +1,139 @@
+"""What a benchmark of several tasks is, and what its figures are drawn from: one a module of ``benchmarks/``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from audio_compositionality.support.discovery import Registry
+
+from .base import Number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class DrawnModel:
+    """A model in a figure of a benchmark, with all that its tasks say of it.
+
+    Attributes:
+        label: its name for people.
+        kind: what its scores can be evidence of.
+        measures: its measures by their names, by the name of the task; tasks without a result are left out.
+        is_reference: whether it is a baseline that describes a sound plainly, which stands beside every model.
+        twins: places, among the models that are drawn, of its untrained twins.
+        colour, marker: that its kind has in all figures.
+    """
+
+    label: str
+    kind: Literal["trained", "untrained", "baseline"]
+    measures: Mapping[str, Mapping[str, Number]]
+    is_reference: bool = False
+    twins: tuple[int, ...] = ()
+    colour: str = "black"
+    marker: str = "o"
+
+    def value(self, task: str, measure: str) -> float | None:
+        """A measure of a task; None where there is none."""
+        value = self.measures.get(task, {}).get(measure)
+        return None if value is None else float(value)
+
+
+class Key(Protocol):
+    """Numbers from 1 and the names that they stand for, at the foot of a figure."""
+
+    @property
+    def height(self) -> float:
+        """Inches."""
+
+    def draw(self, figure: Figure) -> None:
+        """Write it."""
+
+
+class Sheet(Protocol):
+    """What a figure is drawn on: the sizes of paper, and how names are written. Lengths are in inches.
+
+    Attributes:
+        column, page: widths of a column and of a page of text; a figure has one of them.
+        line: from one line of the smallest text to the next.
+    """
+
+    @property
+    def column(self) -> float: ...  # noqa: D102
+
+    @property
+    def page(self) -> float: ...  # noqa: D102
+
+    @property
+    def line(self) -> float: ...  # noqa: D102
+
+    def text_width(self, text: str) -> float:
+        """How wide a line of the smallest text is."""
+        ...
+
+    def title(self, axes: Axes, name: str, width: float) -> None:
+        """Write a name above a panel, on at most two lines of this width."""
+        ...
+
+    def number(self, axes: Axes, x: Sequence[float], y: Sequence[float], numbers: Sequence[int]) -> None:
+        """Write numbers near points, so that they cover no point and no other number; the axes have their limits."""
+        ...
+
+    def key(self, names: Sequence[str], width: float) -> Key:
+        """A key of numbers from 1, for the foot of a figure so wide."""
+        ...
+
+
+@dataclass(frozen=True)
+class BenchmarkDrawing:
+    """A figure of a benchmark, of several of its tasks.
+
+    Attributes:
+        name: of its files.
+        title: caption, what it shows and how it is read.
+        alternative: what it shows, for people who cannot see it.
+        draw: draws it of models; raises TaskError, saying why, where it cannot be drawn of them.
+        finding: what it shows of these models, sentences that are set behind the caption; empty for none.
+    """
+
+    name: str
+    title: str
+    alternative: str
+    draw: Callable[[Sequence[DrawnModel], Sheet], Figure]
+    finding: Callable[[Sequence[DrawnModel]], str] = lambda models: ""
+
+
+@dataclass(frozen=True)
+class BenchmarkInfo:
+    """A benchmark: a module of ``benchmarks/``, or of an installed package, has one by the name ``BENCHMARK``.
+
+    Attributes:
+        name: that `TaskInfo.benchmark` of its tasks has.
+        title: the name for people.
+        question: what it asks of a model, one sentence.
+        drawings: its figures, beside those of its tasks.
+    """
+
+    name: str
+    title: str
+    question: str
+    drawings: tuple[BenchmarkDrawing, ...] = field(default=())
+
+
+_BENCHMARKS: Registry[BenchmarkInfo] = Registry(
+    f"{__package__}.benchmarks", "BENCHMARK", "audio_compositionality.benchmarks", lambda benchmark: benchmark.name
+)
+
+
+def register_benchmark(benchmark: BenchmarkInfo) -> None:
+    """Make a benchmark known by its name in this process. An installed package names its own as entry points instead,
+    in the group ``audio_compositionality.benchmarks``."""
+    _BENCHMARKS.add(benchmark)
+
+
+def benchmark_info(name: str) -> BenchmarkInfo:
+    """What a benchmark is; of one that nothing says, its name is all."""
+    return _BENCHMARKS.all().get(name) or BenchmarkInfo(name, name, "")
