@@ -61,6 +61,7 @@ def draw_twin_scatter(
         TaskError: no model has a point.
     """
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     numbers: dict[int, int] = {}
     for place, model in enumerate(models):
@@ -82,6 +83,8 @@ def draw_twin_scatter(
         axes.set(xlim=limits[0], ylim=limits[1])
         sheet.title(axes, panel.name, wide)
         axes.tick_params(labelleft=column == 0)
+        # Without the lowest, whose number would meet the highest of the panel before.
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], prune="lower"))
         axes.grid(visible=True)
         _draw_panel(axes, panel, models, numbers, sheet)
     label: dict[str, Any] = {"ha": "center", "rotation_mode": "anchor", "fontsize": "medium"}

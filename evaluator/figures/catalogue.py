@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from tqdm.auto import tqdm
 
+from audio_compositionality.evaluator.compare.benchmarks import BenchmarkResults, by_benchmark
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.tables import outside_sentence
 from audio_compositionality.tasks.base import TaskInfo
 
+from .benchmarks import benchmark_figures
 from .controls import control_scatter
 from .figures import diversity_panels, score_boxes, task_panels
 from .files import save_figure
-from .kinds import FigureError, measure_name
+from .kinds import Described, FigureError, measure_name
 from .pairs import significance_map
 
 FEW_VALUES = 6
 """A measure with no more values is one of hits and misses, shared among ties or averaged over fits."""
-
-
-@dataclass(frozen=True)
-class Described:
-    """A figure that can be drawn.
-
-    Attributes:
-        name: of its files.
-        draw: draws it; raises FigureError where it cannot be drawn.
-        alternative: what it shows, for people who cannot see it.
-        caption: of it.
-    """
-
-    name: str
-    draw: Callable[[], Figure]
-    alternative: str
-    caption: str
 
 
 def described_figures(comparison: Comparison) -> Iterator[Described]:
@@ -98,8 +81,15 @@ def _worthless(info: TaskInfo) -> str:
 
 
 def write_figures(comparisons: Sequence[Comparison], folder: Path, *, progress: bool = True) -> None:
-    """Write all figures of some comparisons to a folder, as SVG and PNG; those that cannot be drawn are left out."""
+    """Write all figures of some comparisons to a folder, as SVG and PNG, those of their benchmarks first; those that
+    cannot be drawn are left out."""
+    benchmarks = by_benchmark(comparisons)
     figures = [
+        (f"{benchmark_prefix(results, benchmarks)}-{figure.name}", figure)
+        for results in benchmarks
+        for figure in benchmark_figures(results)
+    ]
+    figures += [
         (f"{file_prefix(comparison, comparisons)}-{figure.name}", figure)
         for comparison in comparisons
         for figure in described_figures(comparison)
@@ -111,6 +101,13 @@ def write_figures(comparisons: Sequence[Comparison], folder: Path, *, progress: 
         except FigureError:
             continue
         save_figure(drawn, folder / name)
+
+
+def benchmark_prefix(results: BenchmarkResults, benchmarks: Sequence[BenchmarkResults]) -> str:
+    """Beginning of the names of a benchmark's figures: its name, and what tells its data from others."""
+    same = [other for other in benchmarks if other.info.name == results.info.name]
+    name = results.info.name
+    return f"{name}-{results.comparisons[0].fingerprint[:8]}" if len(same) > 1 else name
 
 
 def file_prefix(comparison: Comparison, comparisons: Sequence[Comparison]) -> str:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,7 +20,7 @@ from audio_compositionality.tasks.base import Measure
 
 from .files import figure_style
 from .kinds import FigureError, Look, crowds_at_one, distinct, looks_of, measure_name, name_at_one, spread_at_one
-from .layout import COLUMN, PAGE, Grid, Key, even_columns, in_points, label_places, limits
+from .layout import COLUMN, PAGE, Grid, Key, even_columns, in_points, limits, number_points
 
 Floats = NDArray[np.float64]
 
@@ -30,9 +29,6 @@ FEW = 8
 
 MARKER = 3
 """Points (1/72 inch), the size of a model's marker."""
-
-DIGIT_WIDTH, DIGIT_HEIGHT = 0.64, 0.73
-"""Of a digit of DejaVu Sans, in units of its size."""
 
 EQUAL: dict[str, Any] = {"color": "#888888", "linewidth": 0.7, "linestyle": "--", "zorder": 1}
 CHANCE: dict[str, Any] = {"color": "#888888", "linewidth": 0.7, "linestyle": ":", "zorder": 1}
@@ -154,21 +150,6 @@ def _draw_points(
     for k, at, middle, interval in zip(places, x, y, ends, strict=True):
         axes.plot((at, at), interval, color=looks[k].colour, linewidth=0.6)
         axes.plot(at, middle, looks[k].marker, color=looks[k].colour, markersize=MARKER)
-    size = matplotlib.rcParams["xtick.labelsize"]
     points = in_points(axes, x, y)
     reach = np.max([np.abs(in_points(axes, x, end) - points) for end in ends.T], axis=0)
-    sizes = np.array([(DIGIT_WIDTH * size * len(str(k + 1)) + 1, DIGIT_HEIGHT * size + 1) for k in places])
-    corners = in_points(axes, np.array(axes.get_xlim()), np.array(axes.get_ylim()))
-    centres, unclear = label_places(points, np.maximum(reach, MARKER / 2 + 0.5), sizes, corners)
-    for k, point, centre, joined in zip(places, points, centres, unclear, strict=True):
-        axes.annotate(
-            str(k + 1),
-            tuple(point),
-            tuple(centre),
-            xycoords="figure points",
-            textcoords="figure points",
-            ha="center",
-            va="center_baseline",
-            fontsize=size,
-            arrowprops={"arrowstyle": "-", "linewidth": 0.3, "shrinkA": 0, "shrinkB": 0} if joined else None,
-        )
+    number_points(axes, points, [k + 1 for k in places], np.maximum(reach, MARKER / 2 + 0.5))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
@@ -21,6 +22,23 @@ Floats = NDArray[np.float64]
 
 class FigureError(AudioCompositionalityError):
     """A figure that cannot be drawn of these results: says why."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """A figure that can be drawn.
+
+    Attributes:
+        name: of its files.
+        draw: draws it; raises FigureError where it cannot be drawn.
+        alternative: what it shows, for people who cannot see it.
+        caption: of it.
+    """
+
+    name: str
+    draw: Callable[[], Figure]
+    alternative: str
+    caption: str
 
 
 @dataclass(frozen=True)

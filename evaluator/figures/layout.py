@@ -38,6 +38,9 @@ LEAST_SPAN = 0.01
 LEFT, RIGHT = 0.46, 0.06
 """Inches beside the panels, for the labels of the vertical axis, and for half of a number at its end."""
 
+DIGIT_WIDTH, DIGIT_HEIGHT = 0.64, 0.73
+"""Of a digit of DejaVu Sans, in units of its size."""
+
 CLEARLY = 3.0
 """Points (1/72 inch) that a label is nearer to its own mark than to any other, to be seen as its own."""
 
@@ -225,6 +228,33 @@ def in_points(axes: Axes, x: Floats, y: Floats) -> Floats:
     assert figure is not None
     places: Floats = axes.transData.transform(np.stack([x, y], axis=1)) * 72 / figure.dpi
     return places
+
+
+def number_points(axes: Axes, points: Floats, numbers: Sequence[int], markers: Floats) -> None:
+    """Write numbers near points, each joined to its point by a line where it would not be clear whose it is.
+
+    Args:
+        axes: with the limits that they keep.
+        points: [m, 2], as `in_points` gives them.
+        numbers: [m].
+        markers: how far what marks each point reaches to the side and up or down, [m, 2] or one number, in points.
+    """
+    size = matplotlib.rcParams["xtick.labelsize"]
+    sizes = np.array([(DIGIT_WIDTH * size * len(str(number)) + 1, DIGIT_HEIGHT * size + 1) for number in numbers])
+    corners = in_points(axes, np.array(axes.get_xlim()), np.array(axes.get_ylim()))
+    centres, unclear = label_places(points, np.broadcast_to(markers, points.shape), sizes, corners)
+    for number, point, centre, joined in zip(numbers, points, centres, unclear, strict=True):
+        axes.annotate(
+            str(number),
+            tuple(point),
+            tuple(centre),
+            xycoords="figure points",
+            textcoords="figure points",
+            ha="center",
+            va="center_baseline",
+            fontsize=size,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.3, "shrinkA": 0, "shrinkB": 0} if joined else None,
+        )
 
 
 def label_places(points: Floats, markers: Floats, sizes: Floats, corners: Floats) -> tuple[Floats, NDArray[np.bool_]]:

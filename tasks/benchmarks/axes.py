@@ -23,6 +23,12 @@ Measures = tuple[tuple[str, str], ...]
 
 COLUMNS = ("Informativeness", "R-equivariance", "P gain", "Disentanglement", "Invariance")
 
+_HEADINGS = {
+    # A transform may have the name of a factor, such as the pitch.
+    transform: f"{transform} shift" if transform in FACTORS else {"lowpass": "low-pass"}.get(transform, transform)
+    for transform in TRANSFORMS
+}
+
 ROWS: dict[str, tuple[Measures, ...]] = {
     **{
         factor: (
@@ -36,15 +42,14 @@ ROWS: dict[str, tuple[Measures, ...]] = {
     },
     "onsets": ((), (), (), (), (("onset_invariance", "invariance"),)),
     **{
-        # A transform may have the name of a factor, such as the pitch.
-        f"{transform} shift" if transform in FACTORS else transform: (
+        heading: (
             (),
             (("transform_equivariance", f"{transform}_r_equivariance"),),
             (("transform_equivariance", f"{transform}_p_gain"),),
             (("transform_disentanglement", f"{transform}_shift_after"),),
             (("invariance", f"{transform}_invariance"),),
         )
-        for transform in TRANSFORMS
+        for transform, heading in _HEADINGS.items()
     },
 }
 """What each cell of the heat map shows, by the heading of its row."""
@@ -194,11 +199,11 @@ BENCHMARK = BenchmarkInfo(
             name="informativeness_equivariance",
             title=(
                 "Informativeness against R-equivariance, a panel a factor, a point a model; a line joins a model with "
-                "its untrained twin, and baselines that describe nothing are left out. arXiv 2505.06224 finds that the two trade off, by a cosine that compares the "
-                "signs of predictions only. By mean squared error its own eight speech encoders show no trade-off: "
-                "Spearman's correlation of informativeness and equivariance is +0.31 (pitch), +0.14 (noise) and −0.14 "
-                "(stretch). Where an untrained twin lies higher, equivariance comes with any smooth map of energy, not "
-                "with training."
+                "its untrained twin, and baselines that describe nothing are left out. arXiv 2505.06224 finds that the "
+                "two trade off, by a cosine that compares the signs of predictions only. By mean squared error its own "
+                "eight speech encoders show no trade-off: Spearman's correlation of informativeness and equivariance "
+                "is +0.31 (pitch), +0.14 (noise) and −0.14 (stretch). Where an untrained twin lies higher, "
+                "equivariance comes with any smooth map of energy, not with training."
             ),
             alternative="Scatter plots of informativeness and R-equivariance, a panel a factor, a point a model.",
             draw=_scatter,
