@@ -12,7 +12,7 @@ import importlib
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,19 @@ def read_json(line: str) -> Any:
     return value
 
 
+def read_entry(line: str) -> str:
+    """A line of a column that holds numbers or words: which it is can only be said of all lines together."""
+    return line.strip()
+
+
+def numbers_or_words(entries: list[str]) -> list[Any]:
+    """Numbers where all entries are some, else the entries."""
+    try:
+        return [float(entry) for entry in entries]
+    except ValueError:
+        return entries
+
+
 def write_vector(values: Iterable[float]) -> str:
     """Numbers as a line."""
     return ", ".join(map(write_number, values))
@@ -86,6 +99,11 @@ def write_vector(values: Iterable[float]) -> str:
 def write_number(value: float) -> str:
     """A number as text, with six digits."""
     return f"{value:.6g}"
+
+
+def write_entry(value: float | str) -> str:
+    """A number or a word as text."""
+    return value if isinstance(value, str) else write_number(value)
 
 
 @dataclass(frozen=True)
@@ -107,8 +125,11 @@ class Box:
     optional: bool
 
     @classmethod
-    def of(cls, name: str, label: str, feature: Any) -> Box:
-        """The box of a feature of the metric; of an optional number a line where there is none."""
+    def of(cls, name: str, label: str, *features: Any) -> Box:
+        """The box of a feature of the metric, one of its kinds or more; of an optional number a line without any."""
+        feature = features[0] if features else None
+        if len({str(kind) for kind in features}) > 1:
+            return cls(name, label, read_entry, write_entry, optional=False)
         if feature is None:
             return cls(name, label, read_number, write_number, optional=True)
         if isinstance(feature, datasets.Value):
@@ -136,7 +157,7 @@ class Box:
             self._check_size(values, place, limits)
         count = len(set(texts_of(values))) if self.read is read_json else 0
         self._refuse_more(count, "different texts", limits.get("words"))
-        return values
+        return numbers_or_words(values) if self.read is read_entry else values
 
     def _check_size(self, values: list[Any], place: int, limits: Mapping[str, int]) -> None:
         """Raise ValueError when the last value, of line `place`, does not fit to the first or is too long."""
@@ -171,6 +192,12 @@ def texts_of(value: Any) -> Iterator[tuple[str, str]]:
             waiting.extend(("", member) for member in item)
 
 
+def kinds_of(metric: Any) -> dict[str, list[Any]]:
+    """The kinds that each feature of a metric can be of; `evaluate` takes the first of its alternatives that fits."""
+    alternatives = metric.features if isinstance(metric.features, list) else [metric.features]
+    return {name: [features[name] for features in alternatives] for name in alternatives[0]}
+
+
 # ----- the form
 
 
@@ -182,14 +209,14 @@ class Form:
         self.metric = evaluate.load(str(path))
         module = importlib.import_module(type(self.metric).__module__)
         page: Mapping[str, Any] = getattr(module, "PAGE", {})
-        features = self.metric.features
-        inputs = page.get("inputs", {name: name for name in features})
+        self.features: Mapping[str, Sequence[Any]] = kinds_of(self.metric)
+        inputs = page.get("inputs", {name: name for name in self.features})
         self.measures: Mapping[str, Mapping[str, Any]] = module.MEASURES
         self.introduction: str = page.get("introduction", f"# {self.title}\n\n{self.metric.description}")
         self.warning: str = page.get("warning", "")
         self.limits: Mapping[str, int] = page.get("limits", {})
         self.options: Mapping[str, Mapping[str, Any]] = page.get("options", {})
-        self.boxes = [Box.of(name, label, features.get(name)) for name, label in inputs.items()]
+        self.boxes = [Box.of(name, label, *self.features.get(name, ())) for name, label in inputs.items()]
         self._example: Callable[[], Mapping[str, Any]] | None = getattr(module, "example", None)
 
     @property
