@@ -92,7 +92,8 @@ def test_modules_import_only_what_their_requirements_name(name):
     requirements = file.with_name("requirements.txt")
     assert requirements.is_file(), f"{name} lacks requirements.txt beside {file}; it imports {sorted(libraries)}"
     required = {line.partition(">")[0] for line in requirements.read_text().split()}
-    assert libraries == required, f"{requirements} and the imports of {file.name} differ"
+    # What an option alone needs is imported in its function, where `evaluate` does not look; see test_spaces.py.
+    assert libraries <= required, f"{requirements} lacks what {file.name} imports"
     assert not [kind for kind, *_ in imports if kind != "library"]
 
 
