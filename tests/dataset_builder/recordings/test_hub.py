@@ -12,6 +12,7 @@ import pytest
 import soundfile
 
 from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.places import Folder
 from audio_compositionality.dataset_builder.recordings import hub
 from audio_compositionality.dataset_builder.recordings.folder import folder_recordings
 from audio_compositionality.dataset_builder.recordings.hub import hub_recordings
@@ -194,6 +195,24 @@ class TestWhatCannotBeUsed:
             opened(folder)
         monkeypatch.setattr(hub, "MOST_RECORDINGS", 11)
         with pytest.raises(RecordingError, match=r"12 rows; 11 recordings are the most .* --split train\[:10000\]"):
+            opened(folder)
+
+    def test_what_is_too_much_to_download_is_refused_before(self, folder, monkeypatch):
+        class Repository:
+            """What of a repository of the Hub is asked for, answered from a folder."""
+
+            def __init__(self, source, revision):
+                place = Folder(source)
+                self.source, self.revision = source, revision
+                self.path, self.names_of, self.ask = place.path, place.names_of, place.ask
+
+        monkeypatch.setattr(hub, "place_of", Repository)
+        assert len(opened(folder).entries) == 12
+        (folder / "README.md").write_text(
+            "---\ndataset_info:\n  features:\n  - name: audio\n    dtype: audio\n  splits:\n  - name: test\n"
+            "    num_bytes: 1\n    num_examples: 12\n  download_size: 123456789012\n  dataset_size: 1\n---\n"
+        )
+        with pytest.raises(RecordingError, match=r"has 123 GB to download, more than 100; give another --config"):
             opened(folder)
 
     def test_no_other_reader_is_used(self, tmp_path, without_torchcodec):
