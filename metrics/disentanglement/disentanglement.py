@@ -837,7 +837,8 @@ def _closed_answers(
     Kind and penalty are those with the least mean squared error over the parts `left_out` of `train`, each after
     training on the rest; then the probe is trained on all of `train`.
     """
-    kinds = [0] * ("ridge" in data.probes) + [1, 2, 3] * ("kernel" in data.probes)
+    kinds = [0] if "ridge" in data.probes else []
+    kinds += range(1, len(KERNEL_WIDTHS) + 1) if "kernel" in data.probes else []
     if not kinds:
         return np.zeros((len(test), targets.shape[1])), np.full(len(groups), np.inf)
     losses = np.full((len(kinds), max(len(PENALTIES), len(KERNEL_PENALTIES)), len(groups)), np.inf)
@@ -1420,8 +1421,8 @@ def _attribute_scores(x: Floats, factor: _Factor, train: Ints, test: Ints) -> Fl
     from sklearn.svm import LinearSVC
 
     scores = np.zeros(x.shape[1])
-    for dimension in range(x.shape[1]):
-        values = x[:, dimension : dimension + 1]
+    for dimension in np.flatnonzero(x.any(axis=0)):
+        values = x[:, dimension, None]
         model = LinearSVC(C=0.01, class_weight="balanced", dual=False).fit(values[train], factor.codes[train])
         scores[dimension] = (model.predict(values[test]) == factor.codes[test]).mean()
     return scores
