@@ -40,6 +40,8 @@ PRINTED = {
     "a_coat": (1, 0, 1),
     "a_tre": (0.95, 0.75, 0.9),
     "disentanglement": (1, 0.5, 0.9),
+    "equivariance": (1, 1, 0.66, 0, 1),
+    "informativeness": (0.9, 0, 0.8),
     "invariance": (0.5, 0.8, 1),
 }
 """What the example of each card prints."""
@@ -202,12 +204,12 @@ class TestForm:
         assert values(table) == {key: app.value_text(expected[key]) for key in module.MEASURES}
         for measure in module.MEASURES.values():
             assert measure["meaning"] in table
-        assert form.title == module.MEASURES[name]["heading"]
+        assert form.title == score_of(name)["heading"]
 
     def test_every_feature_and_argument_of_the_example_has_a_box(self, name: str, forms: dict[str, Form]) -> None:
         form, module = forms[name], module_of(name)
         assert {box.name for box in form.boxes} == set(module.example())
-        assert {box.name for box in form.boxes if not box.optional} == set(form.metric.features)
+        assert {box.name for box in form.boxes if not box.optional} == set(form.features)
         assert {box.name for box in form.boxes} | set(form.options) <= set(
             inspect.signature(getattr(module, name)).parameters
         )
@@ -337,6 +339,10 @@ def test_boxes_of_other_features() -> None:
     words = Box.of("answers", "", datasets.Value("string"))
     assert words.values(" a dog \n\ntwo cats", {}) == ["a dog", "two cats"]
     assert words.text(["a dog", "two cats"]) == "a dog\ntwo cats"
+    either = Box.of("labels", "", datasets.Value("string"), datasets.Value("float64"))
+    assert either.values("3\n 4.5 ", {}) == [3.0, 4.5]
+    assert either.values("3\n low ", {}) == ["3", "low"]
+    assert either.text([0.5, "low"]) == "0.5\nlow"
     lists = Box.of("choices", "", datasets.List(datasets.Value("string")))
     assert lists.values('["a", "b"]', {}) == [["a", "b"]]
 
