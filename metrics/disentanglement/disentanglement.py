@@ -471,12 +471,8 @@ def _relations(base: Any, n: int) -> tuple[Ints, Ints, Ints]:
     if len(chained):
         row, owner = chained[0], rows[chained[0]]
         raise ValueError(f"base of row {row} is {owner}, no original: that row is a copy of row {rows[owner]} itself.")
-    without = np.setdiff1d(originals, rows)
-    if len(without):
-        raise ValueError(
-            f"base of row {without[0]} is −1, an original, but no row is a copy of it; {len(without)} of "
-            f"{len(originals)} originals are so. Leave them out, or give their copies."
-        )
+    if not len(copies):
+        raise ValueError("base is −1 in all rows; it needs copies: of each the row of its original.")
     return originals, copies, np.searchsorted(originals, rows[copies])
 
 
@@ -563,8 +559,8 @@ class _Ridge:
         self.penalties = penalties
         self._mean, self._offset = x.mean(axis=0), y.mean(axis=0)
         centred = x - self._mean
-        self._scale = float(np.sqrt(centred.var(axis=0).sum() / dim)) if dim else 1.0
-        if self._scale <= ROUNDING * np.abs(x).max():
+        self._scale = float(np.sqrt(np.einsum("ij,ij->", centred, centred) / (len(x) * dim))) if dim else 1.0
+        if self._scale <= ROUNDING * max(x.max(), -x.min()):
             centred, self._scale = np.zeros_like(x), 1.0
         centred /= self._scale
         if len(x) < x.shape[1]:
@@ -574,7 +570,8 @@ class _Ridge:
             self._coefficients = vectors.T @ (y - self._offset)
         else:
             values, self._basis = np.linalg.eigh(centred.T @ centred)
-            self._coefficients = self._basis.T @ (centred.T @ (y - self._offset))
+            # The columns sum to 0, so that y need not be centred.
+            self._coefficients = self._basis.T @ (centred.T @ y)
         self._divisors = np.clip(values, 0.0, None)
 
     def predict(self, x: Floats, penalties: Floats) -> Floats:
@@ -624,7 +621,8 @@ class _Kernel(_Ridge):
         super().__init__(self._features(distances), y, KERNEL_PENALTIES, 0)
 
     def _features(self, distances: Floats) -> Floats:
-        features: Floats = np.exp(-distances / self._width) @ self._map
+        kernel = distances / -self._width
+        features: Floats = np.exp(kernel, out=kernel) @ self._map
         return features
 
     def _projected(self, x: Floats) -> Floats:
@@ -632,8 +630,10 @@ class _Kernel(_Ridge):
 
 
 def _squared_distances(x: Floats, y: Floats) -> Floats:
-    distances: Floats = np.square(x).sum(axis=1)[:, None] + np.square(y).sum(axis=1) - 2 * x @ y.T
-    return np.maximum(distances, 0.0)
+    distances: Floats = x @ (-2 * y).T
+    distances += np.einsum("ij,ij->i", x, x)[:, None]
+    distances += np.einsum("ij,ij->i", y, y)
+    return np.maximum(distances, 0.0, out=distances)
 
 
 Part = tuple[Floats, Floats]
@@ -1230,7 +1230,9 @@ def _shift_numbers(
         _check_originals(factor, originals, copies)
     _check_learnt([factor.at(originals) for factor in factors], data.folds[originals])
     answers = _across_folds(data, factors, originals, np.arange(len(z)))
-    shifts = [_shift(part, originals, copies, owners, quarters) for part in answers or ()]
+    # The other originals are there to learn from.
+    copied, owners = np.unique(owners, return_inverse=True)
+    shifts = [_shift(part, originals[copied], copies, owners, quarters) for part in answers or ()]
     pairs: list[dict[str, Any]] = [
         {"factor": factor.name, "over": "copies", **numbers}
         for factor, (numbers, _) in zip(factors, shifts, strict=True)
@@ -1238,7 +1240,7 @@ def _shift_numbers(
     columns = np.mean([contributions for _, contributions in shifts], axis=0)
     return {
         **{name: _average([pair[name] for pair in pairs]) for name in shifts[0][0]},
-        "n": len(originals),
+        "n": len(copied),
         "scores_shift_before": columns[0].tolist(),
         "scores_shift_after": columns[1].tolist(),
         "by_pair": pairs,

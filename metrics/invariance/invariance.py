@@ -31,7 +31,7 @@ Ints = NDArray[np.int64]
 FEWEST_BLOCKS = 5
 """With fewer, means over blocks say little of others."""
 
-CONSTANT = 1e-9
+ROUNDING = 1e-9
 """Embeddings that differ from their mean by at most this times the largest value do not differ: it lies well below the
 resolution of float32 (2^-24 = 6e-8 of the value) and well above float64 rounding."""
 
@@ -142,17 +142,17 @@ def invariance(
     z = z / unit
     mean = z[originals].mean(axis=0)
     centred = z - mean
-    if np.abs(centred).max() <= CONSTANT:
+    if np.abs(centred).max() <= ROUNDING:
         centred[:] = 0.0
     start, end = centred[originals], centred[copies]
     distances = np.square(end - start[owners]).sum(axis=1)
     own, apart = _owner_means(distances, owners), _mean_distances(start, groups)
-    nearest = _owner_means(_nearest(end, start, owners), owners)
+    nearest = _owner_means(_nearest_originals(end, start, owners), owners)
     scores = _contributions(own, apart)
     result: dict[str, Any] = {
         "invariance": float(scores.mean()),
-        **_cosines("cosine", z[originals], z[copies], owners, groups),
-        **_cosines("centred_cosine", start, end, owners, groups),
+        **_mean_cosines("cosine", z[originals], z[copies], owners, groups),
+        **_mean_cosines("centred_cosine", start, end, owners, groups),
         "top1": float(nearest.mean()),
         "top1_chance": 1 / len(originals),
         **{
@@ -351,7 +351,7 @@ def _ratio(moved: float, own: Floats) -> float:
     return min(moved / least, _UNBOUNDED) if least else _UNBOUNDED
 
 
-def _cosines(name: str, start: Floats, end: Floats, owners: Ints, groups: Ints) -> dict[str, float]:
+def _mean_cosines(name: str, start: Floats, end: Floats, owners: Ints, groups: Ints) -> dict[str, float]:
     """Mean cosine of copies and their originals, and of originals of different groups."""
     u, v = _unit_rows(start), _unit_rows(end)
     sums = _group_sums(u, groups)
@@ -363,7 +363,7 @@ def _cosines(name: str, start: Floats, end: Floats, owners: Ints, groups: Ints) 
     }
 
 
-def _nearest(end: Floats, start: Floats, owners: Ints) -> Floats:
+def _nearest_originals(end: Floats, start: Floats, owners: Ints) -> Floats:
     """Of each copy 1 where its original is the nearest of all, shared among tied ones, else 0."""
     lengths = np.square(start).sum(axis=1)
     nearest = np.zeros(len(end))
