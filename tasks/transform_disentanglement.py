@@ -89,6 +89,8 @@ class TransformDisentanglement:
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """The probes, and whether features are scaled."""
         labelled = [row for row in rows if _labelled(row)]
+        if rows and not labelled:
+            raise TaskError(f"{self.info.name} has no clip with a label; recordings need folders or a column of labels")
         check_orbits(labelled, self.info.name)
         originals = [row for row in labelled if is_original(row)]
         for factor in _factors(originals):
@@ -150,14 +152,12 @@ def _factors(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _values(rows: Sequence[Row], factor: str) -> list[Any]:
-    """The labels of a factor; those of recordings are numbers where all of them read as such."""
+    """The labels of a factor; those of recordings are numbers where the data say so."""
     if factor != LABEL:
         return labels_of(rows, factor)
-    labels = [str(row["label"]) for row in rows]
-    try:
-        return [float(label) for label in labels]
-    except ValueError:
-        return labels
+    if all(row.get("number") is not None for row in rows):
+        return [float(row["number"]) for row in rows]
+    return [str(row["label"]) for row in rows]
 
 
 def _check_classes(originals: Sequence[Row], values: Sequence[str], factor: str) -> None:

@@ -77,14 +77,16 @@ def draw_twin_scatter(
     whole = above + _HIGH + under + foot
     figure = Figure(figsize=(width, whole))
     limits = _limits(panels, models)
+    (low, high), steps = limits[0], MaxNLocator(4, steps=[1, 2, 5, 10])
+    # None at the lower end, where its number would meet the highest of the panel before.
+    ticks = [tick for tick in steps.tick_values(low, high) if 0.1 * (high - low) < tick - low <= high - low]
     for column, panel in enumerate(panels):
         corner = (_LEFT + column * (wide + _GAP)) / width
         axes = figure.add_axes((corner, (foot + under) / whole, wide / width, _HIGH / whole))
         axes.set(xlim=limits[0], ylim=limits[1])
         sheet.title(axes, panel.name, wide)
         axes.tick_params(labelleft=column == 0)
-        # Without the lowest, whose number would meet the highest of the panel before.
-        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], prune="lower"))
+        axes.set_xticks(ticks)
         axes.grid(visible=True)
         _draw_panel(axes, panel, models, numbers, sheet)
     label: dict[str, Any] = {"ha": "center", "rotation_mode": "anchor", "fontsize": "medium"}

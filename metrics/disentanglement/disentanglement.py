@@ -147,7 +147,8 @@ def disentanglement(
     - `probes`: one or more of PROBES; that which validates best is taken each time. `slp` and `mlp` are means over 3
       random states; with `scaled` False they see features and numbers as they come, as those of arXiv 2505.06224 do.
     - `base` [n], integers: of a changed copy the row of its original, of an original −1. Then what is measured is what
-      the change does to the probes (`shift…`), and nothing else. Labels of copies are those *after* the change.
+      the change does to the probes (`shift…`), and nothing else; an original without copies is learnt from only. Labels
+      of copies are those *after* the change.
       `parameters` [n], numbers: how strongly copies were changed (None or NaN for originals), for the quarters.
     - `literature`: also the scores of the literature; slow. `seed`: of halves, folds, random states and rotation.
 
@@ -172,7 +173,7 @@ def disentanglement(
       trained on the originals of other folds; `shift`: RMSE of copies less that of originals (arXiv 2505.06224, section
       III), in standard deviations of the label; of classes the difference of error rates. `shift_quarter_1` to `_4`:
       the same for the copies in each quarter of the order of their parameters. Each original counts the same;
-    - `n`: number of clips, with `base` of originals;
+    - `n`: number of clips, with `base` of originals that have copies;
     - with `literature`, defined as in disentanglement_lib, on arrays: `dci_disentanglement`, `dci_completeness` and
       `dci_informativeness` (Eastwood and Williams 2018; by lasso on standardised dimensions; the last is R² or accuracy
       above chance on the first fold, on which nothing is trained), `mig` (Chen et al. 2018; histograms of 20 bins),
@@ -471,8 +472,12 @@ def _relations(base: Any, n: int) -> tuple[Ints, Ints, Ints]:
     if len(chained):
         row, owner = chained[0], rows[chained[0]]
         raise ValueError(f"base of row {row} is {owner}, no original: that row is a copy of row {rows[owner]} itself.")
-    if not len(copies):
-        raise ValueError("base is −1 in all rows; it needs copies: of each the row of its original.")
+    without = np.setdiff1d(originals, rows)
+    if len(without):
+        raise ValueError(
+            f"base of row {without[0]} is −1, an original, but no row is a copy of it; {len(without)} of "
+            f"{len(originals)} originals are so. Leave them out, or give their copies."
+        )
     return originals, copies, np.searchsorted(originals, rows[copies])
 
 

@@ -701,7 +701,7 @@ def test_random_embeddings_have_no_literature_scores():
         ({"probes": ("ridg",)}, "probes has 'ridg', .* Did you mean 'ridge'"),
         ({"probes": ()}, "probes must name one or more"),
         ({"parameters": [1.0] * 64}, "parameters are given without base"),
-        ({"base": [-1] * 64}, "row 0 is −1, an original, but no row is a copy of it; 64 of 64"),
+        ({"base": [-1] * 64}, "base is −1 in all rows; it needs copies"),
         ({"base": [-1] * 32 + list(range(32)), "literature": True}, "literature is of clips without base"),
         (
             {"base": [-1] * 32 + list(range(32))},

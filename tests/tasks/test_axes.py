@@ -210,6 +210,18 @@ class TestSettings:
         with pytest.raises(TaskError, match=r"of 4 clips .* needs at least 5"):
             load_task("invariance").settings(few, {})
 
+    def test_clips_without_labels_are_said_to_have_none(self, rows):
+        unlabelled = [{**row, "levels": None} for row in rows["transforms"]]
+        with pytest.raises(TaskError, match="no clip with a label"):
+            load_task("transform_disentanglement").settings(unlabelled, {})
+
+    def test_a_class_in_one_fold_alone_is_refused(self, rows):
+        labelled = [
+            {**row, "label": "rare" if row["base"] == "transforms-00000" else "common"} for row in rows["transforms"]
+        ]
+        with pytest.raises(TaskError, match="'rare' is in one of 5 folds only"):
+            load_task("transform_disentanglement").settings(labelled, {})
+
     def test_one_level_is_refused(self, rows):
         alike = [row for row in rows["factors"] if not is_crossed(row) or row["levels"]["rate"] == 0]
         with pytest.raises(TaskError, match="1 levels of rate"):
