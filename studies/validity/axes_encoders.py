@@ -1,0 +1,229 @@
+"""Encoders for the four axes whose truth is known: embeddings are made from what the rows of the recipes say.
+
+A perfectly disentangled encoder gives each factor coordinates of its own: a source is x = (timbre, pitch, rate,
+amplitude), of which timbre is the corner of a regular simplex of 8 corners about the origin, of length 1, and each other
+level a number of mean 0 and variance 1; a clip is the sum of its sources. A transform adds its strength, from 0 to 1, in
+one coordinate more. Every other encoder is what a function makes of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.tasks.factor_rows import FACTORS
+
+Floats = NDArray[np.float64]
+
+CLASSES = 8
+"""Levels of each factor."""
+
+TIMBRE = slice(0, CLASSES)
+"""Coordinates of the timbre."""
+
+PLACES = {"timbre": TIMBRE, **{factor: slice(CLASSES + k, CLASSES + k + 1) for k, factor in enumerate(FACTORS[1:])}}
+"""Coordinates of each factor."""
+
+SOURCE = CLASSES + len(FACTORS) - 1
+"""Coordinates of a source."""
+
+TRANSFORMS = ("gain", "noise", "lowpass", "reverb")
+
+DIM = 32
+"""Dimensions of all embeddings; those beyond the ones used are 0."""
+
+
+@dataclass(frozen=True)
+class Clips:
+    """Rows of a recipe, and what they say in numbers.
+
+    Attributes:
+        rows: n rows.
+        sources: sum over the sources of each clip, [n, SOURCE].
+        strengths: of each of `TRANSFORMS`, 0 where it was not applied, [n, 4].
+        changed: whether a transform was applied, [n].
+        levels_in_db: 10 log10 of the summed squared gains, gain and noise of transforms included, [n].
+        groups: number of the original of each clip, of which it is a copy or which it is, [n].
+        firsts: classes of the first source, [n, 4].
+        onsets: of the first source, as a share of its period, [n]; 0 where the rows do not say.
+    """
+
+    rows: Sequence[Row]
+    sources: Floats
+    strengths: Floats
+    changed: NDArray[np.bool_]
+    levels_in_db: Floats
+    groups: NDArray[np.int64]
+    firsts: NDArray[np.int64]
+    onsets: Floats
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def additive(self) -> Floats:
+        """The perfectly disentangled encoder, [n, DIM]."""
+        return np.hstack([self.sources, self.strengths, np.zeros((len(self), DIM - SOURCE - len(TRANSFORMS)))])
+
+    @cached_property
+    def deaf(self) -> Floats:
+        """The same, to which every transform is nothing."""
+        embeddings = self.additive.copy()
+        embeddings[:, SOURCE:] = 0
+        return embeddings
+
+
+def read_clips(rows: Sequence[Row], classes: Mapping[tuple[str, str], int]) -> Clips:
+    """What rows of `factors` or `transforms` say.
+
+    Args:
+        rows: of either recipe.
+        classes: of each factor and label; see `classes_of`.
+    """
+    codes = source_codes()
+    sources, strengths = np.zeros((len(rows), SOURCE)), np.zeros((len(rows), len(TRANSFORMS)))
+    levels, firsts = np.zeros(len(rows)), np.zeros((len(rows), len(FACTORS)), np.int64)
+    names = {name: place for place, name in enumerate(dict.fromkeys(row.get("base", row["id"]) for row in rows))}
+    for place, row in enumerate(rows):
+        power = 0.0
+        for number, source in enumerate(row["metadata"]):
+            chosen = [classes[factor, source[f"{factor}_label"]] for factor in FACTORS]
+            sources[place] += sum(codes[factor][level] for factor, level in zip(FACTORS, chosen, strict=True))
+            power += 10 ** (float(source["amplitude_label"].split()[0]) / 10)
+            if number == 0:
+                firsts[place] = chosen
+        levels[place] = 10 * np.log10(power)
+        transform = row.get("transform", "")
+        if transform:
+            strengths[place, TRANSFORMS.index(transform)] = row["scaled"]
+            levels[place] += _louder(transform, row["parameter"])
+    groups = np.array([names[row.get("base", row["id"])] for row in rows])
+    onsets = np.array([row["onsets"][0] if row.get("onsets") else 0.0 for row in rows])
+    return Clips(rows, sources, strengths, strengths.any(axis=1), levels, groups, firsts, onsets)
+
+
+def _louder(transform: str, parameter: float) -> float:
+    """By how many dB a transform changes the level: the others are brought back to the level of the original."""
+    if transform == "gain":
+        return parameter
+    return float(10 * np.log10(1 + 10 ** (-parameter / 10))) if transform == "noise" else 0.0
+
+
+def classes_of(rows: Sequence[Row]) -> dict[tuple[str, str], int]:
+    """The class of each factor and label, from rows of `factors`, of which each star has all."""
+    return {
+        (factor, row["metadata"][0][f"{factor}_label"]): row["levels"][factor] for row in rows for factor in FACTORS
+    }
+
+
+def source_codes() -> dict[str, Floats]:
+    """The vector of each level of each factor, [CLASSES, SOURCE]."""
+    codes = {factor: np.zeros((CLASSES, SOURCE)) for factor in FACTORS}
+    codes["timbre"][:, TIMBRE] = (np.eye(CLASSES) - 1 / CLASSES) / np.sqrt(1 - 1 / CLASSES)
+    line = np.arange(CLASSES) - (CLASSES - 1) / 2
+    for factor in FACTORS[1:]:
+        codes[factor][:, PLACES[factor]] = (line / line.std())[:, None]
+    return codes
+
+
+def render(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Clips]:
+    """Rows of the recipes, without sound, by recipe.
+
+    Args:
+        settings: for each recipe what differs from its preset mini.
+    """
+    from dataclasses import replace
+
+    rows = {
+        name: load_recipe(name).render(replace(load_recipe(name).presets["mini"], **changes)).rows
+        for name, changes in settings.items()
+    }
+    classes = classes_of(rows["factors"])
+    return {name: read_clips(given, classes) for name, given in rows.items()}
+
+
+# ----- encoders
+
+
+def noise_of(clips: Clips, seed: int) -> Floats:
+    """Noise of expected squared length 1 that knows nothing, [n, DIM]."""
+    return np.random.default_rng([seed, 1]).standard_normal((len(clips), DIM)) / np.sqrt(DIM)
+
+
+def noisy(clips: Clips, share: float, seed: int, *, deaf: bool = False) -> Floats:
+    """The additive encoder (to which transforms are nothing, if deaf), of which `share` of the variance is noise."""
+    signal = clips.deaf if deaf else clips.additive
+    size = float(np.sqrt(signal[~clips.changed].var(axis=0).sum()))
+    embeddings: Floats = np.sqrt(1 - share) * signal + np.sqrt(share) * size * noise_of(clips, seed)
+    return embeddings
+
+
+def in_random_directions(clips: Clips, seed: int) -> Floats:
+    """The additive encoder, each coordinate along a random direction."""
+    directions = np.random.default_rng([seed, 2]).standard_normal((DIM, DIM)) / np.sqrt(DIM)
+    return clips.additive @ directions
+
+
+def turned(embeddings: Floats, seed: int) -> Floats:
+    """Embeddings in a random orthonormal basis, × 1,000, and shifted far from the origin."""
+    rng = np.random.default_rng([seed, 3])
+    basis = np.linalg.qr(rng.standard_normal((DIM, DIM)))[0]
+    return 1_000 * embeddings @ basis + 5_000 * rng.standard_normal(DIM)
+
+
+def bound_to_timbre(clips: Clips, share: float, seed: int) -> Floats:
+    """The direction of each number turns with the timbre: `share` of its squared length is a direction of the timbre.
+
+    Of known timbres each number is still a linear function of the embedding; of a new one nothing is known.
+    """
+    rng = np.random.default_rng([seed, 4])
+    count = len(FACTORS) - 1
+    # Of every number and timbre a direction, all orthogonal: so many dimensions there have to be.
+    wide = SOURCE + count * CLASSES
+    basis = np.linalg.qr(rng.standard_normal((wide, wide)))[0]
+    numbers = clips.sources[:, CLASSES:SOURCE]
+    own = np.zeros((len(clips), count * CLASSES))
+    for k in range(count):
+        own[np.arange(len(clips)), k * CLASSES + clips.firsts[:, 0]] = numbers[:, k]
+    plain = np.hstack([clips.sources[:, TIMBRE], np.sqrt(1 - share) * numbers])
+    return np.hstack([plain, np.sqrt(share) * own]) @ basis
+
+
+def random_quadratic(clips: Clips, share: float, seed: int) -> Floats:
+    """The additive encoder with random sums of all products of two coordinates added, `share` of the variance."""
+    rng = np.random.default_rng([seed, 5])
+    first, second = np.triu_indices(SOURCE)
+    products = clips.sources[:, first] * clips.sources[:, second]
+    mixed = products @ rng.standard_normal((len(first), DIM))
+    linear = clips.sources @ rng.standard_normal((SOURCE, DIM))
+    parts = [z / np.sqrt(z.var(axis=0).sum()) for z in (linear, mixed)]
+    embeddings: Floats = np.sqrt(1 - share) * parts[0] + np.sqrt(share) * parts[1]
+    return embeddings
+
+
+def energy(clips: Clips) -> Floats:
+    """The level of the sum in units of 10 dB along one direction, and nothing else."""
+    embeddings = np.zeros((len(clips), DIM))
+    embeddings[:, 0] = clips.levels_in_db / 10
+    return embeddings
+
+
+def without(clips: Clips, factor: str, seed: int, noise: float = 0.1) -> Floats:
+    """The additive encoder that does not hear a factor, beside noise of a share of its variance."""
+    embeddings = noisy(clips, noise, seed)
+    embeddings[:, PLACES[factor]] -= np.sqrt(1 - noise) * clips.sources[:, PLACES[factor]]
+    return embeddings
+
+
+def blind_to_strength(clips: Clips, seed: int) -> Floats:
+    """Every copy is moved, and along noise, but its strength moves nothing: what it was cannot be worth anything."""
+    embeddings = noisy(clips, 0.1, seed, deaf=True)
+    embeddings[:, SOURCE] += clips.changed
+    return embeddings

@@ -1,0 +1,266 @@
+"""Encoders of which theory says what each axis must give, beside what it gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from scipy import stats
+
+from audio_compositionality.tasks.factor_rows import FACTORS
+from audio_compositionality.tasks.registry import load_benchmark
+
+from . import axes_encoders as make
+from .axes_data import BOTH, SMALL, AxesMaterial, Encoder, heading
+from .axes_encoders import DIM, TRANSFORMS
+from .families import Check, at_least, at_most, near
+
+NUMBERS = FACTORS[1:]
+"""Factors whose levels are numbers."""
+
+ROTATED = 1e-6
+"""What rounding may change of a closed form beside a shift of several lengths."""
+
+BLIND = 0.02
+"""What an encoder's r_equivariance may be of a change that it does not hear, however little data there is."""
+
+
+def perfect(data: AxesMaterial) -> list[Check]:
+    """The perfectly disentangled encoder: everything is read, foretold and transferred."""
+    subject, additive = "additive by factor", _additive
+    informativeness = data.measures("informativeness", additive)
+    equivariance = data.measures("equivariance", additive)
+    disentanglement = data.measures("disentanglement", additive)
+    under = data.measures("transform_equivariance", additive)
+    ones = [
+        *(("informativeness", name, informativeness) for name in ("informativeness",)),
+        *(("equivariance", name, equivariance) for name in ("r_equivariance", "r_level_top1", "r_context_top1", "p")),
+        *(("disentanglement", name, disentanglement) for name in ("unseen", "seen")),
+        *(("transform_equivariance", name, under) for name in ("r_equivariance", "p")),
+    ]
+    levels = {factor: len(set(_levels(data, factor))) for factor in NUMBERS}
+    crossed = make.in_random_directions
+    mixed = data.measures("disentanglement", lambda clips: crossed(clips, data.seed))
+    # Of random directions the squared cosine with a given one has the variance of a beta distribution, 2/dim² at most
+    # for each direction of the larger space; there are six pairs of factors.
+    deviation = math.sqrt(3 * 2 + 3 * 6) / 6 / DIM
+    return [
+        *(at_least(subject, heading(task, name), 0.99, given[name]) for task, name, given in ones),
+        near(subject, "Disentanglement: main", 1, disentanglement["main"]),
+        near(subject, "Disentanglement: leak", 0, disentanglement["leak"], 1e-4),
+        near(subject, "Disentanglement: overlap", 0, disentanglement["overlap"]),
+        near("in random directions", "Disentanglement: main", 1, mixed["main"]),
+        at_least("in random directions", "Disentanglement", 0.95, mixed["unseen"]),
+        near(
+            "in random directions",
+            "Disentanglement: overlap",
+            mixed["overlap_chance"],
+            mixed["overlap"],
+            3 * deviation,
+        ),
+        *(
+            near(subject, f"Equivariance: {factor} P from z", k / (2 * (k - 1)), equivariance[f"{factor}_p_start"], 0.03)
+            for factor, k in levels.items()
+        ),
+    ]
+
+
+def entangled(data: AxesMaterial) -> list[Check]:
+    """Random sums of products of factors: still read where contexts are known, not where levels are new."""
+    subject, share = "random quadratic, 0.9", 0.9
+
+    def encoder(clips: make.Clips) -> make.Floats:
+        return make.random_quadratic(clips, share, data.seed)
+
+    informativeness = data.measures("informativeness", encoder, BOTH)["informativeness"]
+    unseen = data.measures("disentanglement", encoder, BOTH)
+    return [
+        at_least(subject, heading("informativeness", "informativeness"), 0.9, informativeness),
+        at_least(subject, heading("disentanglement", "seen"), 0.9, unseen["seen"]),
+        at_most(subject, heading("disentanglement", "unseen"), 0.8, unseen["unseen"]),
+        at_most(subject, "Disentanglement: main", 0.5, unseen["main"]),
+    ]
+
+
+def energy_only(data: AxesMaterial) -> list[Check]:
+    """An encoder that knows the level of the sum: the amplitude of a single source, and nothing else."""
+    subject = "energy only"
+    read = data.measures("informativeness", make.energy)
+    moved = data.measures("equivariance", make.energy)
+    still = data.measures("invariance", make.energy)
+    heard = {"amplitude": 1.0}
+    return [
+        *(
+            near(subject, f"Informativeness: {name}", heard.get(name, 0), read[f"{name}_informativeness"], 0.01)
+            for name in FACTORS
+        ),
+        *(
+            near(subject, f"Equivariance: {name}", heard.get(name, 0), moved[f"{name}_r_equivariance"], BLIND)
+            for name in FACTORS
+        ),
+        *(near(subject, f"Invariance: {name}", 1, still[f"{name}_invariance"]) for name in ("lowpass", "reverb")),
+        at_most(subject, "Invariance: gain", 0.9, still["gain_invariance"]),
+    ]
+
+
+def deaf(data: AxesMaterial) -> list[Check]:
+    """Copies that are where their originals are."""
+    subject = "deaf to transforms"
+
+    def encoder(clips: make.Clips) -> make.Floats:
+        return clips.deaf
+
+    still, moved = data.measures("invariance", encoder), data.measures("transform_equivariance", encoder)
+    labels = data.measures("transform_disentanglement", encoder)
+    shifts = [abs(value) for name, value in labels.items() if name.endswith("_shift") or "_shift_quarter_" in name]
+    onset = data.measures("onset_invariance", encoder)
+    return [
+        near(subject, heading("invariance", "invariance"), 1, still["invariance"]),
+        near(subject, heading("invariance", "top1"), 1, still["top1"]),
+        near(subject, heading("transform_equivariance", "r_explained"), 0, moved["r_explained"]),
+        near(subject, heading("transform_equivariance", "r_equivariance"), 0, moved["r_equivariance"]),
+        near(subject, "Equivariance to transforms: identity cosine", 1, moved["identity_cosine"]),
+        near(subject, "Labels under transforms: largest shift", 0, max(shifts)),
+        near(
+            subject,
+            "Labels under transforms: R² after - before",
+            0,
+            labels["shift_after"] - labels["shift_before"],
+        ),
+        near(subject, heading("onset_invariance", "invariance"), 1, onset["invariance"]),
+        near(subject, heading("onset_invariance", "top1"), 1, onset["top1"]),
+    ]
+
+
+def blind(data: AxesMaterial) -> list[Check]:
+    """Encoders that do not hear what changes, beside noise: knowing the parameter is worth nothing."""
+    moved = data.measures("transform_equivariance", lambda clips: make.blind_to_strength(clips, data.seed))
+    checks = [
+        near("blind to strength", f"Equivariance to transforms: {name}", 0, moved[f"{name}_r_equivariance"], BLIND)
+        for name in TRANSFORMS
+    ]
+    for factor in FACTORS:
+        values = data.measures("equivariance", _unhearing(data, factor), BOTH)
+        score = values[f"{factor}_r_equivariance"]
+        # Above 0 nothing may be; what the probe loses to chance with few clips is a finding.
+        checks.append(at_most(f"deaf to {factor}", f"Equivariance: {factor}", BLIND, score))
+        checks.append(
+            at_least(f"deaf to {factor}", f"Equivariance: {factor}", -BLIND, score, claimed=False),
+        )
+    return checks
+
+
+def _unhearing(data: AxesMaterial, factor: str) -> Encoder:
+    return lambda clips: make.without(clips, factor, data.seed)
+
+
+def random(data: AxesMaterial) -> list[Check]:
+    """Noise: nothing is read, foretold, transferred or kept, and nothing is nearer than chance has it."""
+    subject, allowed = "noise", data.plan.tolerance
+
+    def encoder(clips: make.Clips) -> make.Floats:
+        return make.noise_of(clips, data.seed)
+
+    results = {name: data.scores(name, encoder) for name in axes_tasks()}
+    measures = {name: _numbers(scores.measures) for name, scores in results.items()}
+    nothing = [
+        *(("informativeness", name) for name in ("informativeness", "shuffled")),
+        *(("equivariance", name) for name in ("p", "p_start", "p_gain", "shuffled_p")),
+        *(("disentanglement", name) for name in ("unseen", "seen")),
+        *(("transform_equivariance", name) for name in ("r_equivariance", "p", "shuffled_p")),
+        ("transform_disentanglement", "shift_after"),
+    ]
+    moved = measures["equivariance"]
+    return [
+        *(near(subject, heading(task, name), 0, measures[task][name], allowed) for task, name in nothing),
+        near(
+            subject, heading("equivariance", "r_equivariance"), 0, moved["r_equivariance"], allowed, claimed=False
+        ),
+        *(_still(subject, task, results[task].columns["score"]) for task in ("invariance", "onset_invariance")),
+        *(
+            near(subject, heading("equivariance", f"r_{name}_top1"), moved[f"r_{name}_chance"], moved[f"r_{name}_top1"], 0.02)
+            for name in ("level", "context")
+        ),
+        *(_top1(subject, task, measures[task], data) for task in ("invariance", "onset_invariance")),
+        # Main effects of noise have three directions each, which are random: 3/dim, ± 3 standard deviations.
+        near(
+            subject,
+            "Disentanglement: overlap",
+            measures["disentanglement"]["overlap_chance"],
+            measures["disentanglement"]["overlap"],
+            3 * math.sqrt(2 / 6) / DIM,
+        ),
+    ]
+
+
+def _still(subject: str, task: str, scores: make.Floats) -> Check:
+    """An invariance of 0, within the 99.9 % interval over originals."""
+    half = float(stats.t.ppf(0.9995, len(scores) - 1) * stats.sem(scores))
+    return near(subject, heading(task, "invariance"), 0, float(np.mean(scores)), half)
+
+
+def _top1(subject: str, task: str, measures: Mapping[str, float], data: AxesMaterial) -> Check:
+    """A top-1 within the central 99.9 % of the binomial about its chance."""
+    rows = data.clips["transforms" if task == "invariance" else "factors"].rows
+    trials = sum(bool(row.get("transform")) for row in rows) or sum(row.get("factor") == "onset" for row in rows)
+    chance = measures["top1_chance"]
+    low, high = stats.binom.ppf([0.0005, 0.9995], trials, chance) / trials
+    expected = f"{chance:.4f}, binomial {low:.3f} to {high:.3f}"
+    return Check(subject, heading(task, "top1"), expected, measures["top1"], float(low), float(high))
+
+
+def constant(data: AxesMaterial) -> list[Check]:
+    """The same for everything: no score, and no number that is none."""
+    subject = "constant"
+    checks = []
+    for task in axes_tasks():
+        measures = data.measures(task, lambda clips: np.full((len(clips), DIM), 3.0))
+        score = heading(task, load_benchmark_score(task))
+        checks.append(near(subject, score, 0, measures[load_benchmark_score(task)]))
+        broken = sum(not math.isfinite(value) for value in measures.values())
+        checks.append(near(subject, f"numbers of {task} that are not finite", 0, broken))
+    return checks
+
+
+def moved_in_space(seed: int) -> list[Check]:
+    """Turned, × 1,000 and shifted: what ridge, kernel and distances say stays; plain cosines see the origin, by design."""
+    data = AxesMaterial(SMALL, seed)
+    checks = []
+    for task in axes_tasks():
+        plain, turned = (
+            data.measures(task, encoder, BOTH)
+            for encoder in (
+                lambda clips: make.noisy(clips, 0.2, seed),
+                lambda clips: make.turned(make.noisy(clips, 0.2, seed), seed),
+            )
+        )
+        changes = {
+            name: abs(turned[name] - value) / max(1.0, abs(value))
+            for name, value in plain.items()
+            if "cosine" not in name or "centred" in name
+        }
+        checks.append(near("turned, × 1,000, shifted", f"largest of {len(changes)} changes in {task}", 0, max(changes.values()), ROTATED))
+    return checks
+
+
+def axes_tasks() -> list[str]:
+    """Names of the tasks of the four axes."""
+    return [task.info.name for task in load_benchmark("axes")]
+
+
+def load_benchmark_score(task: str) -> str:
+    """Name of the number that a task ranks by."""
+    return next(scored.info.ranks_by for scored in load_benchmark("axes") if scored.info.name == task)
+
+
+def _additive(clips: make.Clips) -> make.Floats:
+    return clips.additive
+
+
+def _levels(data: AxesMaterial, factor: str) -> list[int]:
+    return [row["levels"][factor] for row in data.clips["factors"].rows if row["kind"] == "crossed"]
+
+
+def _numbers(measures: Mapping[str, float | int | None]) -> dict[str, float]:
+    return {name: float(value) for name, value in measures.items() if value is not None}

@@ -1,0 +1,122 @@
+"""Families of checks on constructed encoders: each is a module of this folder with an object `FAMILY`.
+
+The page and the exit status know nothing of a family but what stands here, so that a new one is a new file.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from audio_compositionality.support.discovery import Registry
+
+EXACTLY = 1e-9
+"""What rounding may change of a number that theory gives exactly."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A number beside what theory expects of it.
+
+    Attributes:
+        subject: what was measured, such as an encoder.
+        score: the number.
+        expected: by theory, in words or figures.
+        measured: the number found; NaN holds nowhere.
+        low, high: where it has to be, both included.
+        claimed: whether it must hold; otherwise a failure is a finding.
+    """
+
+    subject: str
+    score: str
+    expected: str
+    measured: float
+    low: float
+    high: float
+    claimed: bool = True
+
+    @property
+    def holds(self) -> bool:
+        """Whether the number is where theory expects it."""
+        return self.low <= self.measured <= self.high
+
+
+def near(
+    subject: str, score: str, expected: float, measured: float, tolerance: float = EXACTLY, *, claimed: bool = True
+) -> Check:
+    """A number that theory expects to be `expected`, give or take a tolerance."""
+    said = f"{expected:.4g}" if tolerance <= EXACTLY else f"{expected:.4g} ± {tolerance:.2g}"
+    return Check(subject, score, said, measured, expected - tolerance, expected + tolerance, claimed)
+
+
+def at_least(subject: str, score: str, least: float, measured: float, *, claimed: bool = True) -> Check:
+    """A number that theory bounds from below."""
+    return Check(subject, score, f"≥ {least:.4g}", measured, least, math.inf, claimed)
+
+
+def at_most(subject: str, score: str, most: float, measured: float, *, claimed: bool = True) -> Check:
+    """A number that theory bounds from above."""
+    return Check(subject, score, f"≤ {most:.4g}", measured, -math.inf, most, claimed)
+
+
+@dataclass(frozen=True)
+class DialTable:
+    """Scores along a dial.
+
+    Attributes:
+        level: heading of its levels.
+        levels: of the dial.
+        scores: by heading, one value a level.
+    """
+
+    level: str
+    levels: tuple[float, ...]
+    scores: dict[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of the page.
+
+    Attributes:
+        name: of the part, in the table of what must hold.
+        title, text: of the section.
+        checks: what is expected; may be empty in a part that only opens a chapter.
+        dial: the scores that the checks are of, where they are along a dial.
+        level: of the heading.
+    """
+
+    name: str
+    title: str
+    text: str
+    checks: tuple[Check, ...] = ()
+    dial: DialTable | None = None
+    level: int = 3
+
+
+class Family(Protocol):
+    """Checks of what belongs together, in the order of the page."""
+
+    name: str
+
+    def run(self, *, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
+        """Check everything.
+
+        Args:
+            quick: fewer samples and levels, with wider bands.
+            simulations: simulated data sets of each setting.
+            seed: of everything.
+            progress: show progress bars.
+        """
+        ...
+
+
+_FAMILIES: Registry[Family] = Registry(
+    __package__, "FAMILY", "audio_compositionality.validity", lambda family: family.name
+)
+
+
+def list_families() -> list[Family]:
+    """All families, by name."""
+    return [family for _, family in sorted(_FAMILIES.all().items())]
