@@ -13,8 +13,6 @@ from audio_compositionality.support.text import nearest
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
-    from audio_compositionality.encoders.options import EncoderOptions
-    from audio_compositionality.encoders.protocols import AudioEncoder, Model
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.processes import Processes
     from audio_compositionality.tasks.base import Task
@@ -81,31 +79,6 @@ def add_data_of_results(parser: argparse.ArgumentParser) -> None:
         metavar="DIR|HUB_ID",
         help="the data of the results, where they are neither a preset nor in the folder that the results state",
     )
-
-
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Add how a model is run: `encoder_options` reads it."""
-    model = parser.add_argument_group("how the model is run")
-    model.add_argument(
-        "--layer",
-        type=int,
-        metavar="N",
-        help="take this hidden layer: 0 is the input of the first block, N the output of block N; default the model's "
-        "output",
-    )
-    model.add_argument(
-        "--pooling",
-        metavar="NAME",
-        help="mean or max over time, or cls, the class token; default the model's own embedding of a clip where it "
-        "has one, else mean",
-    )
-    model.add_argument(
-        "--precision",
-        default="float32",
-        metavar="NAME",
-        help="float32 (default), or bfloat16 or float16 by autocast. Results state how far that is from float32",
-    )
-    model.add_argument("--compile", action="store_true", help="run the model through torch.compile")
 
 
 def add_device(parser: argparse._ActionsContainer) -> None:
@@ -227,19 +200,6 @@ def processes_of_run() -> Processes:
     return processes
 
 
-def encoder_options(options: argparse.Namespace) -> EncoderOptions:
-    """How models are run.
-
-    Raises:
-        InputError: a value is not one that there is.
-    """
-    from audio_compositionality.encoders.options import EncoderOptions
-
-    return EncoderOptions(
-        layer=options.layer, pooling=options.pooling, precision=options.precision, compile=options.compile
-    )
-
-
 def run_options(options: argparse.Namespace, out: Path | None = None) -> RunOptions:
     """How models are evaluated.
 
@@ -353,34 +313,3 @@ def check_models(names: Sequence[str]) -> None:
 
     for name in names:
         check_name(name)
-
-
-def loaded_models(names: Sequence[str], options: argparse.Namespace, processes: Processes) -> list[Model]:
-    """Models by their names, each once; one process of each machine downloads.
-
-    Raises:
-        AudioCompositionalityError: one of them cannot be had.
-    """
-    from audio_compositionality.encoders.loading.registry import load_model
-
-    encoder = encoder_options(options)
-    device = processes.device(options.device)
-    with processes.one_first():
-        return [load_model(name, device=device, options=encoder) for name in dict.fromkeys(names)]
-
-
-def loaded_encoders(names: Sequence[str], options: argparse.Namespace, processes: Processes) -> list[AudioEncoder]:
-    """Models by their names, all of which embed clips.
-
-    Raises:
-        InputError: one does not.
-        AudioCompositionalityError: one of them cannot be had.
-    """
-    from audio_compositionality.encoders.protocols import AudioEncoder
-
-    encoders = []
-    for model in loaded_models(names, options, processes):
-        if not isinstance(model, AudioEncoder):
-            raise InputError(f"{model.card.id!r} embeds no clips")
-        encoders.append(model)
-    return encoders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from . import arguments
+from . import arguments, model_options
 from .command import Command
 
 _DESCRIPTION = """\
@@ -17,14 +17,14 @@ then.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_model(parser)
-    arguments.add_model_options(parser)
+    model_options.add_model_options(parser)
     arguments.add_device(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Check the model."""
     arguments.check_models([options.model])
-    how = arguments.encoder_options(options)
+    how = model_options.encoder_options(options)
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.encoders.check import all_passed, check_model, check_table
     from audio_compositionality.support.table import print_table

@@ -31,6 +31,8 @@ _EXAMPLES = """\
       with results from elsewhere, as LaTeX tables (booktabs)
   audio-compositionality compare results --format latex --table summary
       the table that a paper prints: the scores to trust of all tasks, with their intervals
+  audio-compositionality compare results --table layers
+      the same by layer, of models that were evaluated with --layer 0,2,4 or --layer all
   audio-compositionality compare results --format csv
       one tidy table with every mean, control, difference, slope and group mean, for pandas or R
 """
@@ -45,8 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table",
         metavar="NAME",
-        help="one table alone: summary, the scores to trust of all tasks; verdicts; or one of a task, TASK-short, "
-        "TASK-scores and so on; a wrong name lists all",
+        help="one table alone: summary, the scores to trust of all tasks; verdicts; layers, models of which there are "
+        "several; sizes, models by their number of parameters; or one of a task, TASK-short, TASK-scores and so on; a "
+        "wrong name lists all",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write there instead of to the terminal")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import arguments
+from . import arguments, model_options
 from .command import GO_ON, Command
 
 _DESCRIPTION = """\
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_tasks(parser)
     arguments.add_data(parser)
-    arguments.add_model_options(parser)
+    model_options.add_model_options(parser)
     arguments.add_embedding_options(parser)
     arguments.add_fit_options(parser)
 
@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Check the models, and print what changes."""
     arguments.check_models(options.models)
+    model_options.check_model_options(options)
     from audio_compositionality.studies.coral import coral_check
     from audio_compositionality.studies.coral_table import coral_table
     from audio_compositionality.studies.recordings import MAX_CLIPS
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
     tasks = arguments.chosen_tasks(options)
     data = arguments.opened_data(options)
     max_clips = MAX_CLIPS if options.max_clips is None else options.max_clips
-    for model in arguments.loaded_encoders(options.models, options, arguments.processes_of_run()):
+    for model in model_options.loaded_encoders(options.models, options, arguments.processes_of_run()):
         check = coral_check(model, options.recordings, data, tasks=tasks, max_clips=max_clips, options=how)
         print_table(coral_table(check))
 

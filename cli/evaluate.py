@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from . import arguments, recordings, several_processes
+from . import arguments, model_options, recordings, several_processes
 from .announce import print_end, print_result
 from .command import GO_ON, Command
 from .imports import import_evaluate
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_tasks(parser)
     recordings.add_recordings(parser, arguments.add_data(parser))
     arguments.add_out(parser)
-    arguments.add_model_options(parser)
+    model_options.add_model_options(parser)
     arguments.add_embedding_options(parser)
     arguments.add_fit_options(parser)
 
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Score the models, print each result as it is ready, and the tables at the end."""
     arguments.check_models(options.models)
+    model_options.check_model_options(options)
     how = arguments.run_options(options, options.out)
     tasks = arguments.chosen_tasks(options)
     data, tasks = recordings.opened_data(options, tasks)
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
     processes = arguments.processes_of_run()
-    models = arguments.loaded_models(options.models, options, processes)
+    models = model_options.loaded_models(options.models, options, processes)
     how = replace(how, settings={**arguments.protocol_settings(options, data, tasks), **how.settings})
     if processes.is_main:
         import_evaluate()

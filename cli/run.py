@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import AudioCompositionalityError
 
-from . import arguments, recordings
+from . import arguments, model_options, recordings
 from .announce import print_end, print_result
 from .command import GO_ON, Command
 from .imports import import_evaluate
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recordings.add_recordings(parser, parser.add_mutually_exclusive_group())
     arguments.add_protocol(parser)
     arguments.add_out(parser)
-    arguments.add_model_options(parser)
+    model_options.add_model_options(parser)
     arguments.add_embedding_options(parser)
     arguments.add_fit_options(parser, default="1")
 
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     """Score the baselines, and the models beside their untrained twins, and write the report."""
     arguments.check_models(options.models)
     how = arguments.run_options(options, options.out)
-    arguments.encoder_options(options)
+    model_options.check_model_options(options)
     tasks = arguments.chosen_tasks(options)
     baselines, networks = _names(options.models)
     # Imported only where the arguments are right: it takes seconds.
@@ -62,8 +62,8 @@ def run(options: argparse.Namespace) -> None:
         device=options.device, layer=None, pooling=None, precision="float32", compile=False
     )
     models = [
-        *arguments.loaded_models(baselines, as_they_are, processes),
-        *arguments.loaded_models(networks, options, processes),
+        *model_options.loaded_models(baselines, as_they_are, processes),
+        *model_options.loaded_models(networks, options, processes),
     ]
     protocol = arguments.protocol_settings(options, data, tasks)
     how = replace(how, settings={**_quick_settings(data, tasks), **protocol, **how.settings})

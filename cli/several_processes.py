@@ -5,6 +5,8 @@ from __future__ import annotations
 _EXAMPLES = """\
   audio-compositionality {command} whisper-base --layer 3 --pooling max{out}
       the output of the third block, its maximum over time
+  audio-compositionality {command} whisper-base --layer all{out}
+      every layer, each as a model of its own, from one pass; also --layer 0,3,6
   audio-compositionality {command} whisper-large-v3 --precision bfloat16{out}
       faster on a GPU; results state how far the embeddings are from float32
   torchrun --nproc_per_node 4 -m audio_compositionality {command} MODEL{out}

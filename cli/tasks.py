@@ -12,9 +12,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the tasks, as a table."""
+    """Print the benchmarks and the tasks, a table each."""
     from audio_compositionality.support.table import Cell, Column, Row, Table, print_table
-    from audio_compositionality.tasks.registry import list_tasks
+    from audio_compositionality.tasks.groups import benchmark_info
+    from audio_compositionality.tasks.registry import list_benchmarks, list_tasks
 
     columns = (
         Column("task", numeric=False),
@@ -35,7 +36,19 @@ def run(options: argparse.Namespace) -> None:
         "either, those on request are left out.",
         *(f"{task.info.title}: {task.info.warning}" for task in list_tasks()),
     )
-    print_table(Table("Tasks", columns, tuple(rows), legend))
+    benchmarks = [
+        Row((Cell(name), Cell(benchmark_info(name).title), Cell(len(tasks)), Cell(benchmark_info(name).question)))
+        for name, tasks in list_benchmarks().items()
+    ]
+    headings = (
+        Column("benchmark", numeric=False),
+        Column("title", numeric=False),
+        Column("tasks", digits=None),
+        Column("question", numeric=False),
+    )
+    # So wide that no name is broken.
+    print_table(Table("Benchmarks", headings, tuple(benchmarks)), width=160)
+    print_table(Table("Tasks", columns, tuple(rows), legend), width=160)
 
 
 COMMAND = Command(

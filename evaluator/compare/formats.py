@@ -21,8 +21,8 @@ from audio_compositionality.support.text import nearest
 
 from .comparison import Comparison, View
 from .diversity import diversity
+from .named import named_tables
 from .statistics import Interval
-from .summary import named_tables
 from .tables import comparison_tables
 
 if TYPE_CHECKING:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import Cell, Column, Row, Table
-from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Measure
 
 from .baselines import fixed_by_construction
 from .comparison import Comparison
-from .conclusions import ModelVerdict, model_verdicts
+from .conclusions import ModelVerdict
 from .loading import ComparedResult
 from .tables import (
-    comparison_tables,
     interval_text,
     measure_cell,
     measure_column,
@@ -60,30 +57,48 @@ def short_table(comparison: Comparison) -> Table:
 
 def summary_table(comparisons: Sequence[Comparison]) -> Table:
     """All models beside each other by the measures to trust of all tasks: the table that a paper prints."""
+    columns, by_label, legend = trusted_measures(comparisons, order=True)
+    rows = tuple(Row((Cell(label), *cells)) for label, cells in by_label.items())
+    return Table(
+        "The scores to trust, of all tasks", (Column("model", numeric=False), *columns), rows, legend, "summary"
+    )
+
+
+def trusted_measures(
+    comparisons: Sequence[Comparison], *, order: bool = False
+) -> tuple[list[Column], dict[str, list[Cell]], tuple[str, ...]]:
+    """The measures to trust of all tasks.
+
+    Args:
+        comparisons: of the tasks.
+        order: whether the first of the columns is that by which the rows come.
+
+    Returns:
+        a column a measure, the cells of each model by its label, and what is said below a table of them.
+    """
     titles = Counter(comparison.info.title for comparison in comparisons)
-    columns = [Column("model", numeric=False)]
+    columns: list[Column] = []
     by_label: dict[str, list[Cell]] = {label: [] for comparison in comparisons for label in comparison.labels}
     for comparison in comparisons:
         title = versioned_title(comparison.info, comparison.version)
         if titles[comparison.info.title] > 1:
             title += f" ({comparison.fingerprint[:8]})"
         for measure in comparison.info.recommended:
-            heading, meaning = f"{title}, {measure.heading}", measure.meaning
-            columns.append(Column(heading, meaning, digits=measure.digits or None, order=len(columns) == 1))
+            named_alike = comparison.info.title.startswith(measure.heading)
+            heading, meaning = title if named_alike else f"{title}, {measure.heading}", measure.meaning
+            columns.append(Column(heading, meaning, digits=measure.digits or None, order=order and not columns))
             cells = {
                 result.label: _cell(comparison, place, result, measure)
                 for place, result in enumerate(comparison.results)
             }
             for label, row in by_label.items():
                 row.append(cells.get(label, Cell(None)))
-    rows = tuple(Row((Cell(label), *cells)) for label, cells in by_label.items())
     nulls = [
         sentence
         for comparison in comparisons
         for sentence in nulls_legend(comparison.info.recommended, comparison.info, shown_too=True)
     ]
-    legend = ("Behind a score: its 95 % interval, BCa bootstrap over samples.", *dict.fromkeys(nulls))
-    return Table("The scores to trust, of all tasks", tuple(columns), rows, legend, "summary")
+    return columns, by_label, ("Behind a score: its 95 % interval, BCa bootstrap over samples.", *dict.fromkeys(nulls))
 
 
 def verdict_table(judged: Sequence[ModelVerdict]) -> Table:
@@ -110,22 +125,6 @@ def verdict_table(judged: Sequence[ModelVerdict]) -> Table:
         "energy alone, p of the test against what it reaches, corrected over all models."
     )
     return Table("Is each model above what needs no learning?", columns, tuple(rows), (note,), "verdicts")
-
-
-def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
-    """The tables of a name: one a comparison, or one of all.
-
-    Raises:
-        InputError: there is no such table; the error says which there are.
-    """
-    tables = [summary_table(comparisons), verdict_table(model_verdicts(comparisons))]
-    for comparison in comparisons:
-        tables += [short_table(comparison), *comparison_tables(comparison)]
-    named = [table for table in tables if table.name == name]
-    if not named:
-        names = list(dict.fromkeys(table.name for table in tables))
-        raise InputError(f"there is no table {name!r}; {nearest(name, names)}")
-    return named
 
 
 def _is_stated(comparison: Comparison, measure: Measure) -> bool:

@@ -28,6 +28,7 @@ from audio_compositionality.evaluator.compare.comparison import Comparison, comp
 from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, model_verdicts
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
 from audio_compositionality.evaluator.compare.lines import MIN_CLUSTERS
+from audio_compositionality.evaluator.compare.series import layer_table, size_table
 from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, RESAMPLES
 from audio_compositionality.evaluator.compare.summary import summary_table, verdict_table
 from audio_compositionality.evaluator.compare.tables import NOT_INCLUDED
@@ -38,6 +39,7 @@ from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.table import Cell, Column, cell_text, to_latex, to_markdown
 from audio_compositionality.support.text import listed, number_text, plain, shortened
 
+from .benchmarks import BenchmarkSection, benchmark_sections
 from .facts import LONGEST_TEXT, counted, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
 from .overview import named_baselines
@@ -97,8 +99,9 @@ def write_report(
     comparisons = compare_results(results, data=data)
     with tqdm(total=len(comparisons) * STEPS + 1, desc="report", unit="step", disable=not progress) as bar:
         judged = model_verdicts(comparisons)
-        sections = page_sections(comparisons, judged, model, None if figures is None else Path(figures), bar)
-        page = _page(sections, judged, comparisons, command)
+        folder = None if figures is None else Path(figures)
+        sections = page_sections(comparisons, judged, model, folder, bar)
+        page = _page(sections, benchmark_sections(comparisons, folder), judged, comparisons, command)
         bar.update()
     size = len(page.encode())
     if size > MOST_BYTES:
@@ -108,7 +111,11 @@ def write_report(
 
 
 def _page(
-    sections: Sequence[Section], judged: Sequence[ModelVerdict], comparisons: Sequence[Comparison], command: str | None
+    sections: Sequence[Section],
+    benchmarks: Sequence[BenchmarkSection],
+    judged: Sequence[ModelVerdict],
+    comparisons: Sequence[Comparison],
+    command: str | None,
 ) -> str:
     """The page; its clips are cut where it would be larger than MOST_BYTES."""
     template = _environment().get_template("report.html")
@@ -116,9 +123,11 @@ def _page(
     baselines = named_baselines(comparisons)
     facts = {
         "sections": sections,
+        "benchmarks": benchmarks,
         "judged": judged,
         "verdict_table": verdict_table(judged),
         "summary_table": summary_table(comparisons),
+        "series": [table for table in (layer_table(comparisons), size_table(comparisons)) if table is not None],
         "evident": [verdict.label for verdict in judged if verdict.is_evidence],
         "below": sum(verdict.below["twin"] or verdict.below["description"] for verdict in judged),
         "questions": question_words(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from audio_compositionality.evaluator.compare.tables import (
 from audio_compositionality.evaluator.figures.catalogue import described_figures, file_prefix
 from audio_compositionality.evaluator.figures.compact import compact_svg, data_url
 from audio_compositionality.evaluator.figures.files import figure_svg, save_figure
-from audio_compositionality.evaluator.figures.kinds import FigureError
+from audio_compositionality.evaluator.figures.kinds import Described, FigureError
 from audio_compositionality.evaluator.figures.layout import COLUMN
 from audio_compositionality.evaluator.figures.one_sample import sample_panels
 from audio_compositionality.support.errors import InputError
@@ -122,7 +122,7 @@ def page_sections(
         pairs = tuple(pair_table(comparison, view, MOST_PAIRS) for view in comparison.recommended)
         tables = tuple(_diversity_tables(comparison))
         bar.update()
-        drawn = list(_pictures(comparison, file_prefix(comparison, comparisons), folder))
+        drawn = list(drawn_pictures(described_figures(comparison), file_prefix(comparison, comparisons), folder))
         bar.update()
         sections.append(
             Section(
@@ -193,9 +193,9 @@ def _diversity_tables(comparison: Comparison) -> Iterator[Table]:
         yield from group_tables(comparison, name, slopes)
 
 
-def _pictures(comparison: Comparison, prefix: str, folder: Path | None) -> Iterator[Picture | str]:
-    """The figures of a comparison, also written to the folder; for one that cannot be drawn, why."""
-    for described in described_figures(comparison):
+def drawn_pictures(figures: Iterable[Described], prefix: str, folder: Path | None) -> Iterator[Picture | str]:
+    """Figures, also written to the folder; for one that cannot be drawn, why."""
+    for described in figures:
         try:
             figure = described.draw()
         except FigureError as error:

@@ -30,6 +30,7 @@ DEVIATION_CLIPS = 16
 """Clips that the deviation of a lower precision from float32 is measured on."""
 
 Value = TypeVar("Value")
+AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 def open_store(model: AudioEncoder, configuration: Configuration, options: RunOptions) -> EmbeddingStore:
@@ -70,9 +71,9 @@ def embed_at_layers(
     return stores
 
 
-def models_by_pass(models: Sequence[Model]) -> list[list[Model]]:
+def models_by_pass(models: Sequence[AnyModel]) -> list[list[AnyModel]]:
     """Models in their order, those together of which one pass gives the embeddings: layers of one model."""
-    groups: list[list[Model]] = []
+    groups: list[list[AnyModel]] = []
     for model in models:
         same = (group for group in groups if isinstance(group[0], LayeredEncoder) and group[0].is_same_model(model))
         group = next(same, None)

@@ -1,0 +1,127 @@
+"""Arguments about how models are run, and the models that they make."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from audio_compositionality.support.errors import InputError
+
+if TYPE_CHECKING:
+    from audio_compositionality.encoders.options import EncoderOptions
+    from audio_compositionality.encoders.protocols import AudioEncoder, Model
+    from audio_compositionality.evaluator.run.processes import Processes
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Add how a model is run: `encoder_options` and `loaded_models` read it."""
+    model = parser.add_argument_group("how the model is run")
+    model.add_argument(
+        "--layer",
+        metavar="N|N,N|all",
+        help="take this hidden layer: 0 is the input of the first block, N the output of block N; several with commas "
+        "between them, or all, each a model of its own, from one pass; default the model's output",
+    )
+    model.add_argument(
+        "--pooling",
+        metavar="NAME",
+        help="mean or max over time, or cls, the class token; default the model's own embedding of a clip where it "
+        "has one, else mean",
+    )
+    model.add_argument(
+        "--precision",
+        default="float32",
+        metavar="NAME",
+        help="float32 (default), or bfloat16 or float16 by autocast. Results state how far that is from float32",
+    )
+    model.add_argument("--compile", action="store_true", help="run the model through torch.compile")
+
+
+def asked_layers(options: argparse.Namespace) -> tuple[int, ...] | Literal["all"] | None:
+    """The layers that are asked for; None for the model's output.
+
+    Raises:
+        InputError: they are neither numbers nor all of them.
+    """
+    text = options.layer
+    if text is None:
+        return None
+    if text.strip() == "all":
+        return "all"
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise InputError(
+            f"--layer is {text!r}; it is a number from 0 on, several with commas between them, such as 0,2,4, or all"
+        )
+    return tuple(dict.fromkeys(map(int, parts)))
+
+
+def encoder_options(options: argparse.Namespace) -> EncoderOptions:
+    """How a model is run, where one layer will do.
+
+    Raises:
+        InputError: a value is not one that there is, or several layers are asked for.
+    """
+    layers = asked_layers(options)
+    if layers == "all" or (layers is not None and len(layers) > 1):
+        raise InputError(f"--layer is {options.layer!r}; this command takes one layer")
+    return replace(_without_layer(options), layer=None if layers is None else layers[0])
+
+
+def check_model_options(options: argparse.Namespace) -> None:
+    """Refuse values that there are not, before anything is loaded.
+
+    Raises:
+        InputError: a value is not one that there is.
+    """
+    asked_layers(options)
+    _without_layer(options)
+
+
+def _without_layer(options: argparse.Namespace) -> EncoderOptions:
+    from audio_compositionality.encoders.options import EncoderOptions
+
+    return EncoderOptions(pooling=options.pooling, precision=options.precision, compile=options.compile)
+
+
+def loaded_models(names: Sequence[str], options: argparse.Namespace, processes: Processes) -> list[Model]:
+    """Models by their names, each once, and once for each layer that is asked for; one process of each machine
+    downloads.
+
+    Raises:
+        AudioCompositionalityError: one of them cannot be had.
+    """
+    from audio_compositionality.encoders.loading.registry import load_layers, load_model
+
+    layers, encoder = asked_layers(options), _without_layer(options)
+    device = processes.device(options.device)
+    models: list[Model] = []
+    with processes.one_first():
+        for name in dict.fromkeys(names):
+            if layers == "all":
+                models += load_layers(name, device=device, options=encoder)
+            elif layers is None or len(layers) == 1:
+                one = replace(encoder, layer=None if layers is None else layers[0])
+                models.append(load_model(name, device=device, options=one))
+            else:
+                models += load_layers(name, layers, device=device, options=encoder)
+    return models
+
+
+def loaded_encoders(names: Sequence[str], options: argparse.Namespace, processes: Processes) -> list[AudioEncoder]:
+    """Models by their names, see `loaded_models`, all of which embed clips.
+
+    Raises:
+        InputError: one does not.
+        AudioCompositionalityError: one of them cannot be had.
+    """
+    from audio_compositionality.encoders.protocols import AudioEncoder
+
+    encoders = []
+    for model in loaded_models(names, options, processes):
+        if not isinstance(model, AudioEncoder):
+            raise InputError(f"{model.card.id!r} embeds no clips")
+        encoders.append(model)
+    return encoders
