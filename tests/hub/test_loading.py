@@ -159,7 +159,6 @@ def test_our_reader_says_what_is_wrong(
 @pytest.mark.parametrize(
     ("method", "path"),
     [("GET", "/revision/main"), ("HEAD", "/resolve/.*/manifest.json"), ("GET", "/resolve/.*parquet")],
-    [("GET", "/revision/main"), ("HEAD", "/resolve/.*/manifest.json"), ("GET", "/resolve/.*parquet")],
 )
 def test_an_outage_is_told_once_and_tries_do_not_multiply(
     hub: LoopbackHub, published: str, waits: list[float], caplog: pytest.LogCaptureFixture, method: str, path: str
