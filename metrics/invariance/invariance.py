@@ -132,6 +132,7 @@ def invariance(
     """
     z = _matrix("embeddings", embeddings)
     originals, copies, owners = _relations(base, len(z))
+    _check_copied(originals, owners)
     groups = _original_blocks(blocks, originals, copies, owners, len(z))
     quarters = None if parameters is None else _quarters(_copy_parameters(parameters, copies, len(z)))
     moves = None if steps is None else _matrix("steps", steps)
@@ -239,38 +240,83 @@ def _relations(base: Any, n: int) -> tuple[Ints, Ints, Ints]:
     if len(chained):
         row, owner = chained[0], rows[chained[0]]
         raise ValueError(f"base of row {row} is {owner}, no original: that row is a copy of row {rows[owner]} itself.")
-    without = np.setdiff1d(originals, rows)
+    if not len(copies):
+        raise ValueError("base is −1 in all rows; it needs copies: of each the row of its original.")
+    return originals, copies, np.searchsorted(originals, rows[copies])
+
+
+def _check_copied(originals: Ints, owners: Ints) -> None:
+    without = np.delete(originals, owners)
     if len(without):
         raise ValueError(
             f"base of row {without[0]} is −1, an original, but no row is a copy of it; {len(without)} of "
             f"{len(originals)} originals are so. Leave them out, or give their copies."
         )
-    return originals, copies, np.searchsorted(originals, rows[copies])
+
+
+def _entries(name: str, x: Any, n: int) -> list[Any]:
+    """The n entries of an array, a tensor or a sequence, or ValueError."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+    values = x.tolist() if hasattr(x, "tolist") else list(x)
+    count = len(values) if isinstance(values, list) else 0
+    if count != n:
+        raise ValueError(f"{name} must have one entry for each of the {n} embeddings; got {count}.")
+    return values
+
+
+def _column(name: str, x: Any, n: int) -> NDArray[Any]:
+    """The entries as texts [n] where all are strings, as float64 [n] where all are finite numbers, or ValueError."""
+    values = _entries(name, x, n)
+    texts = [isinstance(value, str) for value in values]
+    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
+    if all(texts):
+        return np.array(values, dtype=str)
+    if not all(numbers):
+        row = numbers.index(False) if not any(texts) else texts.index(not texts[0])
+        raise ValueError(f"{name} must be all numbers or all strings; row {row} has {values[row]!r}.")
+    array = np.array(values, dtype=np.float64)
+    bad = np.flatnonzero(~(np.abs(array) <= _LARGEST))
+    if len(bad):
+        raise ValueError(f"{name} must be finite; row {bad[0]} has {array[bad[0]]}.")
+    return array
+
+
+def _codes(name: str, x: Any, n: int) -> tuple[Ints, list[Any]]:
+    """Of strings or integers [n] their numbers in the order of the different ones, and these."""
+    column = _column(name, x, n)
+    if column.dtype.kind != "U":
+        broken = np.flatnonzero(column != np.round(column))
+        if len(broken):
+            raise ValueError(f"{name} must be strings or integers; row {broken[0]} has {column[broken[0]]:g}.")
+        column = column.astype(np.int64)
+    values, codes = np.unique(column, return_inverse=True)
+    return codes.astype(np.int64), values.tolist()
+
+
+def _block_codes(x: Any, n: int) -> tuple[Ints, list[Any]]:
+    block, names = _codes("blocks", x, n)
+    if len(names) < FEWEST_BLOCKS:
+        raise ValueError(f"blocks has {len(names)} different values, {names}; at least {FEWEST_BLOCKS} are needed.")
+    return block, names
 
 
 def _original_blocks(blocks: Any, originals: Ints, copies: Ints, owners: Ints, n: int) -> Ints:
     """Number of the block of each original."""
+    if blocks is None and len(originals) < FEWEST_BLOCKS:
+        raise ValueError(f"There are {len(originals)} originals; at least {FEWEST_BLOCKS} are needed.")
     if blocks is None:
         groups: Ints = np.arange(len(originals))
-    else:
-        names = np.asarray(blocks)
-        if names.shape != (n,) or names.dtype.kind not in "iuUS":
-            raise ValueError(
-                f"blocks must be a string or integer for each of the {n} embeddings; got {names.dtype}, "
-                f"shape {names.shape}."
-            )
-        strayed = np.flatnonzero(names[copies] != names[originals[owners]])
-        if len(strayed):
-            copy, original = copies[strayed[0]], originals[owners[strayed[0]]]
-            raise ValueError(
-                f"Row {copy} is of block {names[copy].item()!r}, but row {original}, its original, of "
-                f"{names[original].item()!r}; a copy must be of the block of its original."
-            )
-        groups = np.unique(names[originals], return_inverse=True)[1]
-    count = len(np.unique(groups))
-    if count < FEWEST_BLOCKS:
-        raise ValueError(f"There are {count} blocks of originals; at least {FEWEST_BLOCKS} are needed.")
-    return groups
+        return groups
+    block, names = _block_codes(blocks, n)
+    strayed = np.flatnonzero(block[copies] != block[originals[owners]])
+    if len(strayed):
+        copy, original = copies[strayed[0]], originals[owners[strayed[0]]]
+        raise ValueError(
+            f"Row {copy} is of block {names[block[copy]]!r}, but row {original}, its original, of "
+            f"{names[block[original]]!r}; a copy must be of the block of its original."
+        )
+    return block[originals]
 
 
 def _copy_parameters(parameters: Any, copies: Ints, n: int) -> Floats:

@@ -543,6 +543,21 @@ def test_copies_that_are_their_originals_shift_nothing():
     assert disentanglement(**given)["shift_quarter_1"] is None
 
 
+def test_originals_without_copies_are_learnt_from_alone():
+    given = changed()
+    base = np.array(given["base"])
+    kept = np.flatnonzero((base == -1) | (base % 4 == 0))
+    some = {name: np.asarray(given[name], dtype=object)[kept].tolist() for name in ("parameters", "blocks")}
+    factors = {"pitch": given["factors"]["pitch"][kept]}
+    # The originals come first, so that their rows stay.
+    result = disentanglement(given["embeddings"][kept], factors, base=base[kept], **some, return_scores=True)
+    assert result["n"] == len(result["scores_shift_after"]) == 10
+    fewer = np.flatnonzero((base % 4 == 0) | ((base == -1) & (np.arange(len(base)) % 4 == 0)))
+    rows = np.where(base[fewer] == -1, -1, np.searchsorted(fewer, base[fewer]))
+    alone = disentanglement(given["embeddings"][fewer], {"pitch": given["factors"]["pitch"][fewer]}, base=rows)
+    assert result["shift_before"] > alone["shift_before"]
+
+
 # ----- the scores of the literature
 
 FORMS = ("", "_rotated", "_pca")
