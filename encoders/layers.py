@@ -53,10 +53,12 @@ class LayeredEncoder(ModelEncoder[Features]):
         wanted = sorted(set(layers))
         for layer in wanted:
             self.check_options(self.card.id, replace(self.card.options, layer=layer), self.num_layers)
-        own = self.card.options.layer
-        assert own is None or not wanted or wanted[-1] <= own, "blocks behind an encoder's layer may not be there"
-        deepest = [self if own == wanted[-1] else self._at(wanted[-1])] if wanted else []
-        return [*(deepest[0]._at(layer) for layer in wanted[:-1]), *deepest]
+        if not wanted:
+            return []
+        loaded, last = self.card.options.layer, wanted[-1]
+        assert loaded is None or last <= loaded, "blocks behind an encoder's layer may not be there"
+        at_last = self if loaded == last else self._at(last)
+        return [*(at_last._at(layer) for layer in wanted[:-1]), at_last]
 
     def is_same_model(self, other: object) -> bool:
         """Whether another encoder is the same model, so that one pass gives the embeddings of both."""

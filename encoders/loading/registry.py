@@ -166,8 +166,8 @@ def load_layers(
         raise ModelError(f"'{name}' has no layers to choose from")
     if isinstance(model, LayeredEncoder):
         return list(model.at_layers(numbers))
-    others = [replace(options, layer=layer) for layer in numbers if layer != at_deepest.layer]
-    loaded = [load_model(name, device=device, options=other, seed=seed) for other in others]
+    rest = [replace(options, layer=layer) for layer in numbers if layer != at_deepest.layer]
+    loaded = [load_model(name, device=device, options=one, seed=seed) for one in rest]
     return loaded if wanted is None else [*loaded, model]
 
 

@@ -119,8 +119,8 @@ def _heat_finding(models: Sequence[DrawnModel]) -> str:
     trained = [model for model in models if model.kind == "trained"]
     for model in trained[:MOST_MODELS]:
         if model.twins:
-            own, twin = (values_of(one, list(ROWS.values())) for one in (model, models[model.twins[0]]))
-            gap = (own - twin)[np.isfinite(own - twin)]
+            trained_cells, twin_cells = (values_of(one, list(ROWS.values())) for one in (model, models[model.twins[0]]))
+            gap = (trained_cells - twin_cells)[np.isfinite(trained_cells - twin_cells)]
             sentences.append(
                 f"{model.label} is above its untrained twin by {MATTERS} or more in {int((gap >= MATTERS).sum())} of "
                 f"{gap.size} cells, and below it in {int((gap <= -MATTERS).sum())}."
@@ -145,15 +145,15 @@ def _beside(models: Sequence[DrawnModel]) -> list[DrawnModel]:
 def _scatter_finding(models: Sequence[DrawnModel]) -> str:
     """How often the twin is higher on either axis, and whether the axes go together over trained models."""
     pairs = [
-        (own, twin)
+        (point, twin)
         for model in models
         for panel in SCATTER
         if model.kind == "trained" and model.twins
-        if (own := panel.point(model)) is not None and (twin := panel.point(models[model.twins[0]])) is not None
+        if (point := panel.point(model)) is not None and (twin := panel.point(models[model.twins[0]])) is not None
     ]
     sentences = []
     if pairs:
-        higher = [sum(twin[axis] > own[axis] for own, twin in pairs) for axis in (0, 1)]
+        higher = [sum(twin[axis] > point[axis] for point, twin in pairs) for axis in (0, 1)]
         sentences.append(
             f"Here the untrained twin has the higher R-equivariance in {higher[1]} of {len(pairs)} pairs, and the "
             f"higher informativeness in {higher[0]}."
