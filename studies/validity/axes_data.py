@@ -33,17 +33,19 @@ class AxesPlan:
         factors, transforms: what differs from the preset mini of the recipe.
         every: each how many levels of a dial are measured; the ends always are.
         tolerance: of a score that theory puts at 0, where embeddings are random.
+        turned_by: probes that have to be blind to rotation, scale and shift.
     """
 
     factors: Mapping[str, Any]
     transforms: Mapping[str, Any]
     every: int
     tolerance: float
+    turned_by: tuple[str, ...]
 
 
-FULL = AxesPlan({}, {}, 1, 0.05)
+FULL = AxesPlan({}, {}, 1, 0.05, BOTH)
 
-SMALL = AxesPlan({"stars": 12, "crossed_levels": (8, 3, 3, 3)}, {"bases": 40, "untransformed": 100}, 2, 0.15)
+SMALL = AxesPlan({"stars": 12, "crossed_levels": (8, 3, 3, 3)}, {"bases": 40, "untransformed": 100}, 2, 0.15, RIDGE)
 """A look at whether everything works, in seconds: chance moves scores more, and the bands are wider accordingly."""
 
 

@@ -1,15 +1,15 @@
 """Encoders for the four axes whose truth is known: embeddings are made from what the rows of the recipes say.
 
 A perfectly disentangled encoder gives each factor coordinates of its own: a source is x = (timbre, pitch, rate,
-amplitude), of which timbre is the corner of a regular simplex of 8 corners about the origin, of length 1, and each other
-level a number of mean 0 and variance 1; a clip is the sum of its sources. A transform adds its strength, from 0 to 1, in
-one coordinate more. Every other encoder is what a function makes of that.
+amplitude), of which timbre is the corner of a regular simplex of 8 corners about the origin, of length 1, and each
+other level a number of mean 0 and variance 1; a clip is the sum of its sources. A transform adds its strength, from 0
+to 1, in one coordinate more. Every other encoder is what a function makes of that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -139,8 +139,6 @@ def render(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Clips]:
     Args:
         settings: for each recipe what differs from its preset mini.
     """
-    from dataclasses import replace
-
     rows = {
         name: load_recipe(name).render(replace(load_recipe(name).presets["mini"], **changes)).rows
         for name, changes in settings.items()

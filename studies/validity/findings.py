@@ -31,6 +31,7 @@ def find(validity: Validity, texts: Mapping[str, Any]) -> tuple[Bullet, ...]:
         *_along_dials(validity, texts["dial findings"], further["unforeseen"]),
         *_collapsed(validity, further["collapsed"]),
         *_intervals(validity, further),
+        *_of_parts(validity, further["of parts"]),
     )
 
 
@@ -93,3 +94,18 @@ def _intervals(validity: Validity, entries: Mapping[str, dict[str, str]]) -> Ite
     if few:
         worst = min(few, key=lambda item: item.covered)
         yield _bullet(entries["few clusters"], clusters=worst.clusters, worst=100 * worst.covered)
+
+
+def _of_parts(validity: Validity, entry: dict[str, str]) -> Iterator[Bullet]:
+    """What families of checks found that need not hold, and does not."""
+    for part in validity.parts:
+        for check in part.checks:
+            if not check.holds and not check.claimed:
+                yield _bullet(
+                    entry,
+                    part=part.name,
+                    subject=check.subject,
+                    score=check.score,
+                    expected=check.expected,
+                    measured=check.measured,
+                )

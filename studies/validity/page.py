@@ -22,6 +22,7 @@ from audio_compositionality.tasks.registry import load_task
 
 from .data import BASE_SHARE, EXACT, SCORES, Score
 from .dials import TENTH, Dial, Verdict
+from .families import Check, DialTable, Part
 from .findings import Bullet, find
 from .simulation import COMMON, DIM, ENCODERS
 from .validate import Validity
@@ -79,6 +80,7 @@ def sections(validity: Validity) -> tuple[Section, ...]:
         _agreements(validity),
         _coverages(validity),
         _false_positives(validity),
+        *(section for part in validity.parts for section in _of_part(part)),
     )
 
 
@@ -107,7 +109,8 @@ def _summary(validity: Validity, findings: int) -> Section:
         "coverage of intervals": [item.holds for item in validity.coverages if item.claimed],
         "false positives of tests": [item.holds for item in validity.false_positives if item.claimed],
     }
-    rows = tuple((name, str(sum(held)), str(len(held))) for name, held in parts.items())
+    parts |= {part.name: [check.holds for check in part.checks if check.claimed] for part in validity.parts}
+    rows = tuple((name, str(sum(held)), str(len(held))) for name, held in parts.items() if held)
     texts = _texts()["summary"]
     text = texts["holds" if validity.holds else "fails"].format(findings=findings)
     return Section(texts["title"], (text,), table=_table("What must hold", ("what must hold", "holds", "of"), rows))
@@ -217,6 +220,32 @@ def _false_positives(validity: Validity) -> Section:
     )
 
 
+def _of_part(part: Part) -> list[Section]:
+    """A part of a family: the scores along its dial if it has one, then what is expected of them."""
+    captions = [part.title, f"{part.title}: what is expected"]
+    tables = [] if part.dial is None else [_dial_table(captions[0], part.dial)]
+    if part.checks:
+        tables.append(_check_table(captions[len(tables)], part.checks))
+    first = Section(part.title, (part.text,), table=tables[0] if tables else None, level=part.level)
+    return [first, *(Section(table.caption, table=table, level=part.level + 1) for table in tables[1:])]
+
+
+def _dial_table(caption: str, dial: DialTable) -> Table:
+    rows = [
+        (f"{level:g}", *(number_text(values[k]) for values in dial.scores.values()))
+        for k, level in enumerate(dial.levels)
+    ]
+    return _table(caption, (dial.level, *dial.scores), rows)
+
+
+def _check_table(caption: str, checks: Sequence[Check]) -> Table:
+    rows = [
+        (item.subject, item.score, item.expected, number_text(item.measured, 4), _holds(item.holds, item.claimed))
+        for item in checks
+    ]
+    return _table(caption, ("what", "score", "expected", "measured", "holds"), rows)
+
+
 def _percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
 
@@ -249,13 +278,14 @@ def print_page(validity: Validity) -> None:
 
 
 def _parts(table: Table | None) -> list[Table]:
-    """What a table is printed as: none, one, or of a wide one the first column with either task's."""
+    """What a table is printed as: none, one, or of a wide one the first column with either half of the others."""
     if table is None:
         return []
     headings = [column.heading for column in table.columns]
     if len(headings) <= WIDEST:
         return [table]
-    start = headings.index(name_of(("a_tre", "a_tre")))
+    task = name_of(("a_tre", "a_tre"))  # where tables of two tasks are parted
+    start = headings.index(task) if task in headings else (len(headings) + 1) // 2
     return [_columns_of(table, range(start)), _columns_of(table, (0, *range(start, len(headings))))]
 
 

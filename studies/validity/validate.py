@@ -14,13 +14,14 @@ from audio_compositionality.support.errors import InputError
 from .agreement import Agreement, compare_with_theory
 from .data import QUICK, Material, Plan
 from .dials import Dial, turn_dials
+from .families import Part, list_families
 from .invariance import Invariance, transform
 from .simulation import Coverage, FalsePositives, simulate_coverage, simulate_false_positives
 
 
 @dataclass(frozen=True)
 class Validity:
-    """What `validate` measured; `quadruples` is their number, in which no T occurs twice."""
+    """What `validate` measured; `quadruples` is their number, in which no T occurs twice, `parts` those of families."""
 
     plan: Plan
     quick: bool
@@ -31,6 +32,7 @@ class Validity:
     agreements: tuple[Agreement, ...]
     coverages: tuple[Coverage, ...]
     false_positives: tuple[FalsePositives, ...]
+    parts: tuple[Part, ...]
 
     @property
     def holds(self) -> bool:
@@ -42,6 +44,7 @@ class Validity:
             and all(item.holds for item in self.agreements)
             and all(verdict.holds for verdict in verdicts if verdict.claimed)
             and all(row.holds for row in simulated if row.claimed)
+            and all(check.holds for part in self.parts for check in part.checks if check.claimed)
         )
 
 
@@ -75,4 +78,9 @@ def validate(*, simulations: int | None = None, quick: bool = False, seed: int =
         agreements=compare_with_theory(data),
         coverages=simulate_coverage(plan.simulations, plan.large, seed, progress),
         false_positives=simulate_false_positives(plan.simulations, seed, progress),
+        parts=tuple(
+            part
+            for family in list_families()
+            for part in family.run(quick=quick, simulations=plan.simulations, seed=seed, progress=progress)
+        ),
     )

@@ -1,0 +1,72 @@
+"""The four axes on the page of `validate`: what theory expects of constructed encoders, dials, and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+from tqdm.auto import tqdm
+
+from . import axes_theory as theory
+from .axes_coverage import simulate_invariance
+from .axes_data import FULL, SMALL, AxesMaterial
+from .axes_dials import turn_entanglement, turn_noise
+from .axes_encoders import DIM
+from .families import Check, DialTable, Part
+
+_NAME = "four axes"
+
+_ENCODERS: tuple[tuple[str, Callable[[AxesMaterial], list[Check]]], ...] = (
+    ("perfect", theory.perfect),
+    ("entangled", theory.entangled),
+    ("energy", theory.energy_only),
+    ("deaf", theory.deaf),
+    ("blind", theory.blind),
+    ("random", theory.random),
+    ("constant", theory.constant),
+)
+
+_DIALS = (("noise", turn_noise), ("entanglement", turn_entanglement))
+
+
+class Axes:
+    """The family; see `Family`."""
+
+    name = _NAME
+
+    def run(self, *, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
+        """Check the four axes; see `Family`."""
+        plan = SMALL if quick else FULL
+        data = AxesMaterial(plan, seed)
+        rows = {name: len(clips) for name, clips in data.clips.items()}
+        parts = [_part("chapter", level=2, dim=DIM, **rows)]
+        for key, check in tqdm(_ENCODERS, desc="axes: encoders", disable=not progress):
+            parts.append(_part(key, check(data)))
+        parts.append(_part("space", theory.moved_in_space(plan, seed)))
+        for key, turn in _DIALS:
+            dial, checks = turn(data, progress)
+            parts.append(_part(key, checks, dial))
+        parts.append(_part("coverage", simulate_invariance(simulations, seed, progress), simulations=simulations))
+        return tuple(parts)
+
+
+@cache
+def _texts() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("axes.yaml").read_text("utf-8"))
+    return content
+
+
+def _part(
+    key: str, checks: Sequence[Check] = (), dial: DialTable | None = None, *, level: int = 3, **figures: Any
+) -> Part:
+    texts = _texts()[key]
+    title = texts["title"]
+    return Part(
+        f"{_NAME}: {title[0].lower()}{title[1:]}", title, texts["text"].format(**figures), tuple(checks), dial, level
+    )
+
+
+FAMILY = Axes()
