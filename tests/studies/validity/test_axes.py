@@ -1,0 +1,132 @@
+"""Constructed encoders for the four axes: their parts by hand, and what must hold on few clips."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audio_compositionality.studies.validity import axes_encoders as make
+from audio_compositionality.studies.validity import axes_theory as theory
+from audio_compositionality.studies.validity.axes_coverage import COPIES, DIM, simulate_copies, simulate_invariance
+from audio_compositionality.studies.validity.axes_data import SMALL, AxesMaterial
+from audio_compositionality.studies.validity.axes_dials import expected_invariance, thinned, turn_entanglement
+from audio_compositionality.studies.validity.families import at_least, at_most, list_families, near
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quick(one_thread):
+    """Small fits are slower in several threads."""
+
+
+@pytest.fixture(scope="module")
+def data():
+    return AxesMaterial(SMALL, 0)
+
+
+class TestChecks:
+    def test_hold_within_their_bounds_alone(self):
+        assert near("e", "s", 0.5, 0.52, 0.03).holds
+        assert not near("e", "s", 0.5, 0.54, 0.03).holds
+        assert at_least("e", "s", 0.9, 0.9).holds
+        assert not at_most("e", "s", 0.9, 0.91).holds
+
+    def test_of_no_number_never_hold(self):
+        assert not any(check("e", "s", 0.0, float("nan")).holds for check in (near, at_least, at_most))
+
+    def test_families_are_found(self):
+        assert "four axes" in [family.name for family in list_families()]
+
+
+class TestEncoders:
+    def test_timbres_are_a_simplex_and_numbers_are_standardised(self):
+        codes = make.source_codes()
+        timbres = codes["timbre"]
+        assert np.linalg.norm(timbres, axis=1) == pytest.approx(np.ones(8))
+        assert timbres.sum(axis=0) == pytest.approx(np.zeros(make.SOURCE), abs=1e-12)
+        for factor in make.FACTORS[1:]:
+            line = codes[factor][:, make.PLACES[factor]]
+            assert line.mean() == pytest.approx(0, abs=1e-12)
+            assert line.std() == pytest.approx(1)
+
+    def test_a_clip_is_the_sum_of_its_sources_and_of_the_strength_of_its_transform(self, data):
+        codes = make.source_codes()
+        clips = data.clips["transforms"]
+        single = next(place for place, row in enumerate(clips.rows) if row["transform"] == "noise" and row["levels"])
+        row = clips.rows[single]
+        expected = sum(codes[factor][row["levels"][factor]] for factor in make.FACTORS)
+        assert clips.additive[single, : make.SOURCE] == pytest.approx(expected)
+        assert clips.additive[single, make.SOURCE + make.TRANSFORMS.index("noise")] == row["scaled"]
+        assert not clips.deaf[single, make.SOURCE :].any()
+
+    def test_levels_in_db_are_those_of_the_sum(self, data):
+        crossed = data.clips["factors"]
+        for row, level in zip(crossed.rows, crossed.levels_in_db, strict=True):
+            if row["kind"] == "crossed":
+                assert level == pytest.approx(row["values"]["amplitude"])
+        clips = data.clips["transforms"]
+        original = {
+            row["base"]: level
+            for row, level in zip(clips.rows, clips.levels_in_db, strict=True)
+            if not row["transform"]
+        }
+        for row, level in zip(clips.rows, clips.levels_in_db, strict=True):
+            moved = level - original[row["base"]]
+            if row["transform"] == "gain":
+                assert moved == pytest.approx(row["parameter"])
+            if row["transform"] == "noise":
+                assert 10 ** (moved / 10) == pytest.approx(1 + 10 ** (-row["parameter"] / 10))
+
+    def test_noise_has_its_share_of_the_variance(self, data):
+        clips = data.clips["factors"]
+        signal = clips.additive[~clips.changed].var(axis=0).sum()
+        left = make.noisy(clips, 0.25, 0) - np.sqrt(0.75) * clips.additive
+        assert np.square(left).sum(axis=1).mean() / signal == pytest.approx(0.25, rel=0.1)
+
+
+class TestTheory:
+    """All that must hold does, on few clips."""
+
+    @pytest.mark.parametrize(
+        "check", [theory.perfect, theory.energy_only, theory.deaf, theory.blind, theory.random, theory.constant]
+    )
+    def test_holds(self, check, data):
+        assert [item for item in check(data) if item.claimed and not item.holds] == []
+
+    def test_sees_what_it_should(self, data):
+        broken = AxesMaterial(SMALL, 0)
+        clips = broken.clips["factors"]
+        shuffled = np.random.default_rng(0).permutation(len(clips))
+        broken.clips["factors"] = replace(clips, sources=clips.sources[shuffled])
+        failures = {item.score for item in theory.perfect(broken) if not item.holds}
+        assert {"Informativeness", "Equivariance", "Disentanglement"} <= failures
+
+    def test_a_shift_and_a_turn_are_not_seen(self):
+        assert all(item.holds for item in theory.moved_in_space(SMALL, 0))
+
+    def test_expected_invariance_is_one_without_noise_and_none_of_noise_alone(self, data):
+        assert expected_invariance(data, 0.0) == 1
+        assert expected_invariance(data, 1.0) == 0
+        assert 0.3 < expected_invariance(data, 0.5) < 0.8
+
+    def test_entanglement_keeps_what_is_read_and_loses_what_is_transferred(self, data):
+        dial, checks = turn_entanglement(data, False)
+        assert all(item.holds for item in checks)
+        assert len(dial.levels) == len(dial.scores["Informativeness"])
+
+
+def test_levels_keep_both_ends():
+    assert thinned((0.0, 0.1, 0.2, 0.3), 2) == (0.0, 0.2, 0.3)
+    assert thinned((0.0, 0.1, 0.2), 1) == (0.0, 0.1, 0.2)
+
+
+class TestCoverage:
+    def test_simulated_copies_have_the_truth_that_they_claim(self):
+        blocks = np.arange(20_000) % 5_000
+        z, base = simulate_copies(blocks, 0.3, np.random.default_rng(0))
+        copies = base >= 0
+        moved = np.square(z[copies] - z[base[copies]]).sum(axis=1).mean()
+        assert 1 - moved / (2 * DIM) == pytest.approx(0.3, abs=0.03)
+        assert copies.sum() == COPIES * len(blocks)
+
+    def test_repeats_itself(self):
+        assert simulate_invariance(20, 1, False) == simulate_invariance(20, 1, False)
