@@ -41,7 +41,7 @@ class Axes:
         """Check the four axes; see `Family`."""
         plan = SMALL if quick else FULL
         data = AxesMaterial(plan, seed)
-        rows = {name: len(clips) for name, clips in data.clips.items()}
+        rows: dict[str, Any] = {name: len(clips) for name, clips in data.clips.items()}
         parts = [_part("chapter", level=2, dim=DIM, **rows)]
         for key, check in tqdm(_ENCODERS, desc="axes: encoders", disable=not progress):
             parts.append(_part(key, check(data)))

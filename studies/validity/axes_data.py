@@ -33,6 +33,7 @@ class AxesPlan:
         factors, transforms: what differs from the preset mini of the recipe.
         every: each how many levels of a dial are measured; the ends always are.
         tolerance: of a score that theory puts at 0, where embeddings are random.
+        many: whether what few clips bias is measured on as many as the preset full has, too.
         turned_by: probes that have to be blind to rotation, scale and shift.
     """
 
@@ -40,12 +41,18 @@ class AxesPlan:
     transforms: Mapping[str, Any]
     every: int
     tolerance: float
+    many: bool
     turned_by: tuple[str, ...]
 
 
-FULL = AxesPlan({}, {}, 1, 0.05, BOTH)
+FULL = AxesPlan({}, {}, 1, 0.05, True, BOTH)
 
-SMALL = AxesPlan({"stars": 12, "crossed_levels": (8, 3, 3, 3)}, {"bases": 40, "untransformed": 100}, 2, 0.15, RIDGE)
+MANY = AxesPlan({"crossed_levels": (8, 8, 8, 8)}, {}, 1, 0.02, False, RIDGE)
+"""All combinations of levels, as in the preset full."""
+
+SMALL = AxesPlan(
+    {"stars": 12, "crossed_levels": (8, 3, 3, 3)}, {"bases": 40, "untransformed": 100}, 2, 0.15, False, RIDGE
+)
 """A look at whether everything works, in seconds: chance moves scores more, and the bands are wider accordingly."""
 
 

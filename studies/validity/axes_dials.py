@@ -122,7 +122,8 @@ def _entangled(data: AxesMaterial, level: float) -> Mapping[str, float]:
     def encoder(clips: make.Clips) -> make.Floats:
         embeddings = make.bound_to_timbre(clips, level, data.seed)
         noise = np.random.default_rng([data.seed, 6]).standard_normal(embeddings.shape)
-        return embeddings + np.sqrt(FAINT * embeddings.var(axis=0).sum() / embeddings.shape[1]) * noise
+        size = float(np.sqrt(FAINT * embeddings.var(axis=0).sum() / embeddings.shape[1]))
+        return embeddings + size * noise
 
     read = data.measures("informativeness", encoder)
     pairs = data.measures("disentanglement", encoder)

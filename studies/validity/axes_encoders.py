@@ -70,7 +70,9 @@ class Clips:
     @cached_property
     def additive(self) -> Floats:
         """The perfectly disentangled encoder, [n, DIM]."""
-        return np.hstack([self.sources, self.strengths, np.zeros((len(self), DIM - SOURCE - len(TRANSFORMS)))])
+        rest = np.zeros((len(self), DIM - SOURCE - len(TRANSFORMS)))
+        embeddings: Floats = np.hstack([self.sources, self.strengths, rest])
+        return embeddings
 
     @cached_property
     def deaf(self) -> Floats:
@@ -152,7 +154,8 @@ def render(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Clips]:
 
 def noise_of(clips: Clips, seed: int) -> Floats:
     """Noise of expected squared length 1 that knows nothing, [n, DIM]."""
-    return np.random.default_rng([seed, 1]).standard_normal((len(clips), DIM)) / np.sqrt(DIM)
+    noise: Floats = np.random.default_rng([seed, 1]).standard_normal((len(clips), DIM)) / np.sqrt(DIM)
+    return noise
 
 
 def noisy(clips: Clips, share: float, seed: int, *, deaf: bool = False) -> Floats:
@@ -166,14 +169,16 @@ def noisy(clips: Clips, share: float, seed: int, *, deaf: bool = False) -> Float
 def in_random_directions(clips: Clips, seed: int) -> Floats:
     """The additive encoder, each coordinate along a random direction."""
     directions = np.random.default_rng([seed, 2]).standard_normal((DIM, DIM)) / np.sqrt(DIM)
-    return clips.additive @ directions
+    embeddings: Floats = clips.additive @ directions
+    return embeddings
 
 
 def turned(embeddings: Floats, seed: int) -> Floats:
     """Embeddings in a random orthonormal basis, × 1,000, and shifted far from the origin."""
     rng = np.random.default_rng([seed, 3])
     basis = np.linalg.qr(rng.standard_normal((DIM, DIM)))[0]
-    return 1_000 * embeddings @ basis + 5_000 * rng.standard_normal(DIM)
+    moved: Floats = 1_000 * embeddings @ basis + 5_000 * rng.standard_normal(DIM)
+    return moved
 
 
 def bound_to_timbre(clips: Clips, share: float, seed: int) -> Floats:
@@ -191,7 +196,8 @@ def bound_to_timbre(clips: Clips, share: float, seed: int) -> Floats:
     for k in range(count):
         own[np.arange(len(clips)), k * CLASSES + clips.firsts[:, 0]] = numbers[:, k]
     plain = np.hstack([clips.sources[:, TIMBRE], np.sqrt(1 - share) * numbers])
-    return np.hstack([plain, np.sqrt(share) * own]) @ basis
+    embeddings: Floats = np.hstack([plain, np.sqrt(share) * own]) @ basis
+    return embeddings
 
 
 def random_quadratic(clips: Clips, share: float, seed: int) -> Floats:

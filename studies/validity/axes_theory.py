@@ -12,7 +12,7 @@ from audio_compositionality.tasks.factor_rows import FACTORS
 from audio_compositionality.tasks.registry import load_benchmark
 
 from . import axes_encoders as make
-from .axes_data import BOTH, SMALL, AxesMaterial, AxesPlan, Encoder, heading
+from .axes_data import BOTH, MANY, SMALL, AxesMaterial, AxesPlan, Encoder, heading
 from .axes_encoders import DIM, TRANSFORMS
 from .families import Check, at_least, at_most, near
 
@@ -150,6 +150,17 @@ def blind(data: AxesMaterial) -> list[Check]:
         checks.append(
             at_least(f"deaf to {factor}", f"Equivariance: {factor}", -BLIND, score, claimed=False),
         )
+    return [*checks, *_many(data.seed)] if data.plan.many else checks
+
+
+def _many(seed: int) -> list[Check]:
+    """With all combinations of levels the probe has nothing to lose any more."""
+    data, checks = AxesMaterial(MANY, seed), []
+    count = sum(row["kind"] == "crossed" for row in data.clips["factors"].rows)
+    pitch = data.measures("equivariance", _unhearing(data, "pitch"))["pitch_r_equivariance"]
+    checks.append(near(f"deaf to pitch, {count:,} clips", "Equivariance: pitch", 0, pitch, BLIND))
+    score = data.measures("equivariance", lambda clips: make.noise_of(clips, seed))["r_equivariance"]
+    checks.append(near(f"noise, {count:,} clips", "Equivariance", 0, score, BLIND))
     return checks
 
 
