@@ -43,7 +43,7 @@ def simulate_invariance(simulations: int, seed: int, progress: bool) -> list[Che
                 for column in range(simulations):
                     embeddings, base = simulate_copies(blocks, truth, rng)
                     owners = np.concatenate([blocks, np.repeat(blocks, COPIES)])
-                    result = invariance(embeddings, base, blocks=owners, return_scores=True)
+                    result = invariance(embeddings, base, blocks=owners.tolist(), return_scores=True)
                     scores[:, column] = result["scores"]
                     bar.update()
                 intervals = mean_intervals(scores, blocks)

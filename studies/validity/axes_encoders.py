@@ -52,7 +52,6 @@ class Clips:
         levels_in_db: 10 log10 of the summed squared gains, gain and noise of transforms included, [n].
         groups: number of the original of each clip, of which it is a copy or which it is, [n].
         firsts: classes of the first source, [n, 4].
-        onsets: of the first source, as a share of its period, [n]; 0 where the rows do not say.
     """
 
     rows: Sequence[Row]
@@ -62,7 +61,6 @@ class Clips:
     levels_in_db: Floats
     groups: NDArray[np.int64]
     firsts: NDArray[np.int64]
-    onsets: Floats
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -107,8 +105,8 @@ def read_clips(rows: Sequence[Row], classes: Mapping[tuple[str, str], int]) -> C
             strengths[place, TRANSFORMS.index(transform)] = row["scaled"]
             levels[place] += _louder(transform, row["parameter"])
     groups = np.array([names[row.get("base", row["id"])] for row in rows])
-    onsets = np.array([row["onsets"][0] if row.get("onsets") else 0.0 for row in rows])
-    return Clips(rows, sources, strengths, strengths.any(axis=1), levels, groups, firsts, onsets)
+    changed = np.array([bool(row.get("transform")) for row in rows])
+    return Clips(rows, sources, strengths, changed, levels, groups, firsts)
 
 
 def _louder(transform: str, parameter: float) -> float:
