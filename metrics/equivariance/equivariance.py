@@ -825,7 +825,7 @@ def _foretold_numbers(data: _Paired, foretold: _Foretold, settings: _Settings) -
     scores = _ratio_scores(_ends(data, best.mean(axis=0)), _ends(data, reference))
     own = {name: _score(foretold.knowing.errors[name], references[name]) for name in settings.probes}
     return {
-        "r_equivariance": float(scores.mean()),
+        "r_equivariance": _score(best, reference),
         **{f"r_{name}": own.get(name) for name in PROBES},
         "spread": _state_spread(best, reference) if settings.states > 1 else None,
         "r_explained": _score(best, still),
@@ -854,14 +854,14 @@ def _read_numbers(
     shuffled = [_score(best[f"shuffled {k}"], references[k]) for k in range(1, len(references))]
     return (
         {
-            "p": float(scores.mean()),
+            "p": _score(best["both"], reference),
             **{f"p_{name}": own.get(name) for name in PROBES},
             "p_spread": _state_spread(best["both"], reference) if settings.states > 1 else None,
             "p_start": _score(best["start"], reference),
             "p_end": _score(best["end"], reference),
             "p_difference": _score(best["difference"], reference),
             "p_from_labels": None if data.originals is not None else _score(best["labels"], reference),
-            "p_gain": float(gains.mean()),
+            "p_gain": _score(best["both"], alone),
             "shuffled_p": float(np.mean(shuffled)),
         },
         scores,

@@ -153,7 +153,7 @@ def informativeness(
     error, guess = float(own["best"][0].mean()), float(reference[0].mean())
     kind = values.dtype.kind
     result: dict[str, Any] = {
-        "informativeness": float(scores.mean()),
+        "informativeness": _score(own["best"][0], reference[0]),
         **{name: _score(own[name][0], reference[0]) if name in names else None for name in PROBES},
         "spread": _state_spread(own["best"][0], reference[0]) if gradient else None,
         "shuffled": float(np.mean([_score(own["best"][k], reference[k]) for k in range(1, len(reference))])),

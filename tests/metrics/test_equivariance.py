@@ -1,0 +1,566 @@
+"""Equivariance against scikit-learn on explicit pairs, formulas by hand and the properties that follow from both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cosine
+from scipy.stats import ortho_group
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
+
+from audio_compositionality.metrics.equivariance import equivariance as module
+from audio_compositionality.metrics.equivariance.equivariance import Equivariance, equivariance
+
+from .contract import MetricContract
+
+ORIGIN = ("r_cosine", "identity_cosine")
+"""What depends on the origin of embeddings."""
+
+Predict = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]
+
+
+class TestContract(MetricContract):
+    name = "equivariance"
+    embeddings = ("embeddings",)
+    drawn = ("shuffled_p",)
+
+
+def crossed(
+    orbits: int = 30, levels: int = 4, dim: int = 10, noise: float = 0.5, bend: float = 0.3, seed: int = 0
+) -> dict[str, Any]:
+    """Arguments: contexts, each at all levels of a factor that moves the embedding along a bent line."""
+    rng = np.random.default_rng(seed)
+    orbit, level = np.repeat(np.arange(orbits), levels), np.tile(np.arange(levels) * 1.5, orbits)
+    directions = rng.normal(size=(2, dim))
+    z = rng.normal(size=(orbits, dim))[orbit] + np.stack([level, bend * level**2], axis=1) @ directions / levels
+    z += noise * rng.normal(size=z.shape) + 2
+    return {"embeddings": z, "orbits": orbit, "parameters": level, "folds": orbit % 5, "blocks": orbit}
+
+
+def copies(
+    orbits: int = 40, count: int = 3, dim: int = 10, noise: float = 0.3, seed: int = 0
+) -> tuple[dict[str, Any], np.ndarray]:
+    """Arguments: originals and copies that are moved by a step which grows with a parameter; and who is an original."""
+    rng = np.random.default_rng(seed)
+    orbit = np.repeat(np.arange(orbits), count + 1)
+    base = np.tile([True] + [False] * count, orbits)
+    parameter = rng.uniform(-3, 1, len(orbit))
+    directions = rng.normal(size=(2, dim))
+    moved = np.stack([parameter, np.square(parameter)], axis=1) @ directions / 2 + 1
+    z = rng.normal(size=(orbits, dim))[orbit] + np.where(base[:, None], 0, moved + noise * rng.normal(size=moved.shape))
+    given = [None if original else value for original, value in zip(base, parameter, strict=True)]
+    return {"embeddings": z, "orbits": orbit, "parameters": given, "folds": orbit % 5, "blocks": orbit}, base
+
+
+def perfect(orbits: int, levels: int, contexts: int = 12, classes: bool = False) -> dict[str, Any]:
+    """Arguments: embeddings that are sums of a context and a level, each in dimensions of its own, then rotated."""
+    rng = np.random.default_rng(0)
+    orbit, level = np.repeat(np.arange(orbits), levels), np.tile(np.arange(levels), orbits)
+    moved = rng.normal(size=(levels, 8))[level] if classes else level[:, None] * np.ones(1)
+    z = np.hstack([rng.normal(size=(orbits, contexts))[orbit], moved])
+    z = z @ ortho_group.rvs(z.shape[1], random_state=1)
+    return {"embeddings": z, "orbits": orbit, "parameters": level, "folds": orbit % 5, "blocks": orbit}
+
+
+def named(data: dict[str, Any]) -> dict[str, Any]:
+    return data | {"parameters": [f"level {level}" for level in data["parameters"]]}
+
+
+def pairs_of(orbit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All ordered pairs of different rows of one orbit."""
+    both = [(i, j) for i in range(len(orbit)) for j in range(len(orbit)) if i != j and orbit[i] == orbit[j]]
+    start, end = np.array(both).T
+    return start, end
+
+
+def folds_of(fold: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    return [((fold != k) & (fold != (k + 1) % 5), fold == (k + 1) % 5, fold == k) for k in range(5)]
+
+
+def ridge(x: np.ndarray, y: np.ndarray, train: np.ndarray, penalty: float) -> np.ndarray:
+    mean, offset = x[train].mean(axis=0), y[train].mean(axis=0)
+    scaled = (x - mean) / np.sqrt(x[train].var(axis=0).mean())
+    answers: np.ndarray = Ridge(alpha=penalty).fit(scaled[train], y[train] - offset).predict(scaled)
+    return answers.reshape(y.shape) + offset
+
+
+def kernel(x: np.ndarray, y: np.ndarray, train: np.ndarray, setting: tuple[float, float]) -> np.ndarray:
+    """Kernel ridge regression with an intercept: that of the centred kernel."""
+    width, penalty = setting
+    offset = y[train].mean(axis=0)
+    distances = np.square(x[:, None] - x[train]).sum(axis=2)
+    median = np.median(distances[train][np.triu_indices(train.sum(), 1)])
+    gram = np.exp(-distances / (2 * width * median))
+    gram = gram - gram[train].mean(axis=0)
+    gram = gram - gram.mean(axis=1, keepdims=True)
+    answers = KernelRidge(alpha=penalty, kernel="precomputed").fit(gram[train], y[train] - offset).predict(gram)
+    return np.asarray(answers).reshape(y.shape) + offset
+
+
+def best(
+    fit: Any, settings: Any, x: np.ndarray, y: np.ndarray, fold: np.ndarray, only: int | None = None
+) -> np.ndarray:
+    """Predictions of all rows of x, each in its fold, or in one fold, with the setting that is best on the next."""
+    predictions = np.empty_like(y)
+    for train, validation, test in folds_of(fold) if only is None else [folds_of(fold)[only]]:
+        answers = [fit(x, y, train, setting) for setting in settings]
+        losses = [np.square(answer - y)[validation].mean() for answer in answers]
+        predictions[test] = answers[int(np.argmin(losses))][test]
+    return predictions
+
+
+PENALTIES = np.logspace(-2, 6, 17)
+KERNELS = [(width, penalty) for width in (4.0, 1.0, 0.25) for penalty in np.logspace(-6, 1, 15)]
+
+
+def features_by_hand(
+    z: np.ndarray, start: np.ndarray, fold: np.ndarray, values: np.ndarray, rows: np.ndarray
+) -> list[list[np.ndarray]]:
+    """For each fold z, features of the parameter (its values' indicators), and products with principal components."""
+    columns = (np.round(values, 9)[:, None] == np.unique(np.round(values, 9))).astype(float)
+    everything = []
+    for train, _, _ in folds_of(fold):
+        weight = np.sqrt(z[start[train]].var(axis=0).sum() / columns[train].var(axis=0).sum())
+        trained = z[np.isin(rows, rows[start[train]])]
+        axes = np.linalg.svd(trained - trained.mean(axis=0), full_matrices=False)[2][:24]
+        components = (z - trained.mean(axis=0)) @ axes.T
+        powers = [(p - p[train].mean()) / p[train].std() for p in (values, values**2)]
+        products = [p[:, None] * components[start] for p in powers]
+        everything.append([z[start], weight * columns, *products])
+    return everything
+
+
+def by_fold(fit: Any, settings: Any, features: list[np.ndarray], y: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """`best` where each fold has features of its own."""
+    predictions = np.empty_like(y)
+    for k, x in enumerate(features):
+        predictions[fold == k] = best(fit, settings, x, y, fold, only=k)[fold == k]
+    return predictions
+
+
+@pytest.mark.parametrize("dim", [10, 100])
+@pytest.mark.parametrize("probe", ["ridge", "kernel"])
+def test_r_equals_scikit_learn_on_explicit_pairs(dim: int, probe: str) -> None:
+    """Also in more dimensions than rows train, where the metric fits within their span."""
+    data = crossed(dim=dim, orbits=25)
+    z = module._standardised(data["embeddings"])
+    start, end = pairs_of(data["orbits"])
+    fold, steps = data["folds"][start], z[end] - z[start]
+    values = data["parameters"][end] - data["parameters"][start]
+    parts = features_by_hand(z, start, fold, values, data["orbits"])
+    if probe == "ridge":
+        known = by_fold(ridge, PENALTIES, [np.hstack(part) for part in parts], steps, fold)
+        # To fit the mean step of each row is to fit the steps of its three pairs with thrice the penalty.
+        blind = best(ridge, 3 * PENALTIES, z[start], steps, fold)
+    else:
+        known = by_fold(kernel, KERNELS, [np.hstack(part[:2]) for part in parts], steps, fold)
+        means = np.stack([steps[start == row].mean(axis=0) for row in range(len(z))])
+        blind = best(kernel, KERNELS, z, means, data["folds"])[start]
+    error, without = np.square(known - steps).sum(), np.square(blind - steps).sum()
+    still = np.square(steps).sum()
+    result = equivariance(**data, probes=probe)
+    assert result["r_explained"] == pytest.approx(1 - error / still, abs=1e-6)
+    assert result["r_equivariance"] == pytest.approx(1 - error / min(still, without), abs=1e-6)
+    assert result[f"r_{probe}"] == pytest.approx(result["r_equivariance"], abs=1e-12)
+    assert (result["r_mse"], result["identity_mse"]) == pytest.approx(
+        (error / steps.size, still / steps.size), abs=1e-6
+    )
+    raw, unit = data["embeddings"], np.sqrt(data["embeddings"].var(axis=0).mean())
+    foretold = raw[start] + known * unit
+    cosines = [1 - cosine(one, other) for one, other in zip(foretold, raw[end], strict=True)]
+    assert result["r_cosine"] == pytest.approx(np.mean(cosines), abs=1e-6)
+    # The paper's code took the cosine of [b, 1, d] along the axis of length 1, which is the share of equal signs.
+    signs = np.mean(np.sign(foretold) * np.sign(raw[end]))
+    assert abs(result["r_cosine"] - signs) > 0.01
+    assert result["identity_cosine"] == pytest.approx(
+        np.mean([1 - cosine(one, other) for one, other in zip(raw[start], raw[end], strict=True)]), abs=1e-12
+    )
+    check_nearest(result, data, z, start, end, known)
+
+
+def check_nearest(
+    result: dict[str, Any], data: dict[str, Any], z: np.ndarray, start: np.ndarray, end: np.ndarray, steps: np.ndarray
+) -> None:
+    """Top-1 in orbits and among contexts, by brute force."""
+    levels, contexts = [], []
+    for i, j, step in zip(start, end, steps, strict=True):
+        distances = np.square(z - z[i] - step).sum(axis=1)
+        orbit = np.flatnonzero((data["orbits"] == data["orbits"][i]) & (np.arange(len(z)) != i))
+        same = (data["parameters"] == data["parameters"][j]) & (data["folds"] == data["folds"][j])
+        levels.append(distances[j] == distances[orbit].min())
+        contexts.append(distances[j] == distances[same].min())
+    assert (result["r_level_top1"], result["r_context_top1"]) == (np.mean(levels), np.mean(contexts))
+    assert (result["r_level_chance"], result["r_context_chance"]) == pytest.approx((1 / 3, 5 / 25))
+    assert 0.4 < np.mean(levels) < 1
+
+
+@pytest.mark.parametrize("dim", [10, 100])
+def test_p_equals_scikit_learn_on_explicit_pairs(dim: int) -> None:
+    data = crossed(dim=dim, orbits=25, noise=1.0)
+    z, level = module._standardised(data["embeddings"]), data["parameters"]
+    start, end = pairs_of(data["orbits"])
+    fold, p = data["folds"][start], (level[end] - level[start])[:, None]
+    errors = {
+        name: np.square(best(ridge, settings, x, p, fold) - p).sum()
+        for name, settings, x in (
+            ("p", PENALTIES, np.hstack([z[start], z[end]])),
+            ("p_difference", PENALTIES, z[end] - z[start]),
+            ("p_start", 3 * PENALTIES, z[start]),
+            ("p_end", 3 * PENALTIES, z[end]),
+        )
+    }
+    read = best(ridge, PENALTIES, z, level[:, None], data["folds"])
+    errors["p_from_labels"] = np.square(read[end] - read[start] - p).sum()
+    result = equivariance(**data, probes="ridge")
+    for name, error in errors.items():
+        assert result[name] == pytest.approx(1 - error / np.square(p).sum(), abs=1e-6), name
+    assert result["p_gain"] == pytest.approx(1 - errors["p"] / errors["p_start"], abs=1e-6)
+    assert result["p_ridge"] == result["p"]
+    assert 0.3 < result["p"] < 0.99
+
+
+def test_translation_is_the_mean_step_of_each_parameter() -> None:
+    data = crossed()
+    z = module._standardised(data["embeddings"])
+    start, end = pairs_of(data["orbits"])
+    fold, steps = data["folds"][start], z[end] - z[start]
+    kinds = np.round(data["parameters"][end] - data["parameters"][start], 9)
+    predicted = np.empty_like(steps)
+    for train, _, test in folds_of(fold):
+        for kind in np.unique(kinds):
+            predicted[test & (kinds == kind)] = steps[train & (kinds == kind)].mean(axis=0)
+    result = equivariance(**data)
+    error = 1 - np.square(predicted - steps).sum() / np.square(steps).sum()
+    reference = (1 - result["r_explained"]) / (1 - result["r_equivariance"])  # blind SSE / SSE of z
+    assert result["r_translate"] == pytest.approx(1 - (1 - error) / reference, abs=1e-9)
+
+
+def test_with_originals_pairs_lead_to_copies() -> None:
+    data, base = copies()
+    z = module._standardised(data["embeddings"])
+    end = np.flatnonzero(~base)
+    start = end - (end % 4)
+    p = np.array([data["parameters"][row] for row in end])[:, None]
+    fold, steps = data["folds"][start], z[end] - z[start]
+    means = np.concatenate([np.full((test.sum(), 1), p[train].mean()) for train, _, test in folds_of(fold)])
+    reference = np.square(p[np.concatenate([np.flatnonzero(test) for _, _, test in folds_of(fold)])] - means).sum()
+    result = equivariance(**data, base=base, probes="ridge", return_scores=True)
+    for name, x in (("p", np.hstack([z[start], z[end]])), ("p_end", z[end]), ("p_difference", steps)):
+        error = np.square(best(ridge, PENALTIES, x, p, fold) - p).sum()
+        assert result[name] == pytest.approx(1 - error / reference, abs=1e-6), name
+    assert result["p_from_labels"] is None
+    assert abs(result["p_start"]) < 0.1
+    assert result["rows"] == end.tolist()
+    assert (result["pairs"], result["n"]) == (120, 120)
+    # 120 different values: P, P² and |P| in place of indicators, of which the step is a combination.
+    assert result["r_equivariance"] > 0.7
+    assert result["r_translate"] > 0.7
+    # What moves all copies alike is known without the parameter.
+    assert result["r_explained"] > result["r_equivariance"]
+    other = equivariance(**data | {"parameters": [99 if x is None else x for x in data["parameters"]]}, base=base)
+    assert other == equivariance(**data, base=base)
+
+
+def test_the_mean_step_is_a_reference() -> None:
+    rng = np.random.default_rng(0)
+    data, base = copies(noise=1.0)
+    z = rng.normal(size=(160, 10))
+    z[~base] = np.repeat(z[base], 3, axis=0) + 5 + rng.normal(size=(120, 10))
+    result = equivariance(**data | {"embeddings": z}, base=base)
+    assert result["r_explained"] > 0.9
+    assert abs(result["r_equivariance"]) < 0.05
+
+
+@pytest.mark.parametrize("levels", [4, 8])
+def test_perfect_encoder(levels: int) -> None:
+    result = equivariance(**perfect(160 // levels, levels))
+    assert result["p_start"] == pytest.approx(levels / (2 * (levels - 1)), abs=0.03)
+    assert result["p_end"] == result["p_start"]
+    for name in ("r_equivariance", "r_explained", "p", "p_difference", "p_gain", "p_from_labels", "r_translate"):
+        assert result[name] == pytest.approx(1, abs=0.01), name
+    assert (result["r_level_top1"], result["r_context_top1"]) == (1, 1)
+
+
+def test_encoder_that_adds_factors_scores_one_for_classes_too() -> None:
+    """A vector of its own for each class, in no order."""
+    data = perfect(40, 4, classes=True)
+    result = equivariance(**named(data))
+    assert result["r_equivariance"] == pytest.approx(1, abs=0.01)
+    assert result["r_translate"] == pytest.approx(1, abs=0.01)
+    assert (result["r_level_top1"], result["r_context_top1"]) == (1, 1)
+    assert all(result[name] is None for name in result if name.startswith(("p_", "shuffled")) or name == "p")
+    strange = equivariance(**data | {"parameters": [str(level) for level in data["parameters"]]})
+    assert strange["r_equivariance"] == pytest.approx(result["r_equivariance"], abs=1e-9)
+    assert strange["p"] is None  # no numbers, whatever they say
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.1, 1.0])
+def test_encoder_that_is_blind_to_the_parameter_scores_nothing(noise: float) -> None:
+    rng = np.random.default_rng(0)
+    data = crossed(orbits=128)
+    contexts = rng.normal(size=(128, 32))[data["orbits"]]
+    result = equivariance(**data | {"embeddings": contexts + noise * rng.normal(size=contexts.shape)})
+    assert abs(result["r_equivariance"]) < 0.02
+    assert abs(result["p"]) < 0.05
+    assert abs(result["p_gain"]) < 0.05
+    assert result["r_level_top1"] == pytest.approx(1 / 3, abs=0.04)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("levels", [4, 8])
+def test_random_embeddings_score_nothing(levels: int) -> None:
+    data = crossed(orbits=512 // levels, levels=levels)
+    result = equivariance(**data | {"embeddings": np.random.default_rng(levels).normal(size=(512, 32))})
+    for name in ("r_equivariance", "p", "p_start", "p_end", "p_gain", "p_from_labels", "shuffled_p"):
+        assert abs(result[name]) < 0.05, name
+    assert result["r_explained"] == pytest.approx(0.5, abs=0.05)
+    assert result["r_level_top1"] == pytest.approx(result["r_level_chance"], abs=0.05)
+    assert result["r_context_top1"] == pytest.approx(result["r_context_chance"], abs=0.05)
+
+
+def test_embeddings_that_do_not_move_have_nothing_to_foretell() -> None:
+    data = crossed()
+    z = np.random.default_rng(0).normal(size=(30, 10))[data["orbits"]]
+    result = equivariance(**data | {"embeddings": z}, return_scores=True)
+    for name in ("r_equivariance", "r_explained", "r_mse", "identity_mse"):
+        assert result[name] == 0, name
+    assert set(result["scores"]) == {0.0}
+    assert result["r_level_top1"] == pytest.approx(1 / 3)  # tied
+    assert result["r_cosine"] == result["identity_cosine"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e6])
+def test_constant_embeddings_score_nothing(value: float) -> None:
+    data = crossed()
+    for given in (data, named(data)):
+        result = equivariance(**given | {"embeddings": np.full((120, 6), value)}, return_scores=True)
+        for name, number in result.items():
+            if isinstance(number, float) and name not in (*ORIGIN, "r_level_top1", "r_context_top1"):
+                chance = name.endswith("chance")
+                assert chance or number == pytest.approx(0, abs=1e-9), name
+        assert result["r_level_top1"] == pytest.approx(result["r_level_chance"])
+        assert result["r_context_top1"] == pytest.approx(result["r_context_chance"])
+        assert np.isfinite(result["scores"]).all()
+
+
+def test_z_itself_explains_exactly_nothing() -> None:
+    errors = np.random.default_rng(0).uniform(size=(1, 50))
+    assert module._score(errors, errors[0]) == 0
+    data = crossed()
+    result = equivariance(**data)
+    assert result["r_explained"] == pytest.approx(1 - result["r_mse"] / result["identity_mse"], abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes", "copies"])
+def test_scale_shift_and_rotation_do_not_matter(kind: str) -> None:
+    data, base = copies() if kind == "copies" else (crossed(), None)
+    data = named(data) if kind == "classes" else data
+    z, expected = data["embeddings"], equivariance(**data, base=base)
+    rotation = ortho_group.rvs(10, random_state=1)
+    for moved in (1000 * z, z + 50, z @ rotation, 1e-6 * z @ rotation - 3):
+        result = equivariance(**data | {"embeddings": moved}, base=base)
+        for name, number in expected.items():
+            if name not in ORIGIN:
+                assert result[name] == pytest.approx(number, abs=1e-6), name
+
+
+def test_unit_and_origin_of_the_parameter_do_not_matter() -> None:
+    for data, base in ((crossed(), None), copies()):
+        moved = [None if value is None else 1000 * value for value in data["parameters"]]
+        result, expected = equivariance(**data | {"parameters": moved}, base=base), equivariance(**data, base=base)
+        for name, number in expected.items():
+            assert result[name] == pytest.approx(number, abs=1e-6), name
+
+
+def test_shuffled_parameters_of_a_perfect_encoder_tell_nothing() -> None:
+    result = equivariance(**perfect(160, 4), probes="ridge")
+    assert result["p"] > 0.99
+    assert abs(result["shuffled_p"]) < 0.05
+
+
+def test_scores_are_of_rows_whatever_the_size_of_orbits() -> None:
+    rng = np.random.default_rng(0)
+    orbit = np.repeat(np.arange(40), rng.integers(2, 6, 40))
+    level = rng.normal(size=len(orbit))
+    z = rng.normal(size=(40, 8))[orbit] + level[:, None] * rng.normal(size=8) + 0.3 * rng.normal(size=(len(orbit), 8))
+    result = equivariance(z, orbit, level, orbit % 5, orbit, return_scores=True)
+    counts = np.bincount(orbit)
+    assert result["pairs"] == (counts * (counts - 1)).sum()
+    assert result["rows"] == list(range(len(orbit)))
+    for name, scores in (("r_equivariance", "scores"), ("p", "scores_p"), ("p_gain", "scores_p_gain")):
+        assert np.mean(result[scores]) == pytest.approx(result[name], abs=1e-12)
+    assert np.mean(1 / np.where(counts > 2, counts - 1, 2)[orbit]) != result["r_level_chance"]  # pairs, not rows
+    chances = np.repeat(1 / np.where(counts > 2, counts - 1, 2), counts * (counts - 1))
+    assert result["r_level_chance"] == pytest.approx(chances.mean())
+
+
+def test_orbits_of_two_have_a_chance_of_one_half() -> None:
+    data = crossed(orbits=40, levels=2)
+    result = equivariance(**data)
+    assert result["r_level_chance"] == 0.5
+    blind = data | {"embeddings": np.random.default_rng(0).normal(size=(80, 4))}
+    assert equivariance(**blind)["r_level_top1"] <= 0.6
+
+
+def test_of_many_pairs_an_even_part_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    orbit = np.repeat(np.arange(20), 6)
+    monkeypatch.setattr(module, "MOST_PAIRS", 200)
+    start, end = module._pairs(orbit, None, 0)
+    assert len(start) == 200
+    assert set(zip(start, end, strict=True)) == set(zip(end, start, strict=True))
+    assert len(set(zip(start, end, strict=True))) == 200
+    assert set(np.bincount(orbit[start])) == {10}
+    base = np.tile([True] + [False] * 5, 20)
+    monkeypatch.setattr(module, "MOST_PAIRS", 60)
+    start, end = module._pairs(orbit, base, 0)
+    assert set(np.bincount(orbit[start])) == {3}
+    assert base[start].all()
+    assert not base[end].any()
+
+
+def test_a_part_of_the_pairs_scores_nearly_as_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = crossed(orbits=60, levels=6)
+    whole = equivariance(**data, probes="ridge")
+    monkeypatch.setattr(module, "MOST_PAIRS", 900)
+    part = equivariance(**data, probes="ridge")
+    assert (whole["pairs"], part["pairs"]) == (1800, 900)
+    assert part["p_end"] == pytest.approx(part["p_start"], abs=1e-12)
+    for name in ("r_equivariance", "p", "p_start"):
+        assert part[name] == pytest.approx(whole[name], abs=0.05), name
+
+
+def test_many_values_have_powers_in_place_of_indicators() -> None:
+    """Rates in Hz: all differences of levels differ."""
+    data, rates = perfect(30, 6), 2.0 ** np.arange(6)
+    result = equivariance(**data | {"parameters": rates[data["parameters"]]}, probes="ridge")
+    assert len(np.unique(rates[:, None] - rates)) > module.MOST_VALUES
+    # Through the products with principal components, as the same difference is another step at another rate.
+    assert result["r_equivariance"] > 0.8
+    assert result["r_translate"] < result["r_equivariance"] - 0.1
+
+
+def test_contexts_are_at_most_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = crossed(orbits=60)
+    assert equivariance(**data, probes="ridge")["r_context_chance"] == pytest.approx(1 / 12)
+    monkeypatch.setattr(module, "MOST_CONTEXTS", 5)
+    chance = equivariance(**data, probes="ridge")["r_context_chance"]
+    assert 1 / 6 <= chance <= 1 / 5  # the own one is among them, or beside them
+
+
+def test_the_same_bits_twice() -> None:
+    data = crossed()
+    assert equivariance(**data, return_scores=True) == equivariance(**data, return_scores=True)
+
+
+# ----- probes by gradient descent
+
+
+def test_trained_probes_are_told_alone_with_their_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EPOCHS", 20)
+    data = crossed(orbits=10, dim=4, noise=0.2)
+    result = equivariance(**data, probes=("slp", "ridge"))
+    expected = equivariance(**data, probes="ridge")
+    assert (result["r_ridge"], result["p_ridge"]) == pytest.approx((expected["r_ridge"], expected["p_ridge"]))
+    assert result["r_kernel"] is result["p_mlp"] is expected["spread"] is expected["p_spread"] is None
+    assert result["r_slp"] < result["r_ridge"]
+    assert result["spread"] >= 0
+    assert result["p_spread"] >= 0
+
+
+@pytest.mark.slow
+def test_a_linear_layer_falls_with_the_scale_of_raw_features_and_ridge_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "EPOCHS", 30)
+    data = perfect(25, 4, contexts=31)
+    data["embeddings"] = data["embeddings"] + 0.1 * np.random.default_rng(1).normal(size=(100, 32))
+    large = data | {"embeddings": 14 * data["embeddings"]}
+    scores = {
+        (name, scaled): [equivariance(**given, probes=name, scaled=scaled) for given in (data, large)]
+        for name, scaled in (("ridge", False), ("slp", True), ("slp", False))
+    }
+    for measure in ("r_equivariance", "p"):
+        small, big = (result[measure] for result in scores["ridge", False])
+        assert small == pytest.approx(big, abs=1e-9)
+        small, big = (result[measure] for result in scores["slp", True])
+        assert small == pytest.approx(big, abs=1e-3)
+    small, big = (result["p"] for result in scores["slp", False])
+    assert big < small - 0.3
+    # The paper's linear layer has to learn to copy z: it is worse than z itself.
+    raw = scores["slp", False][1]
+    assert raw["r_explained"] < 0
+
+
+@pytest.mark.slow
+def test_trained_probes_read_and_foretell_copies_and_classes() -> None:
+    data, base = copies(orbits=20, dim=5)
+    result = equivariance(**data, base=base, probes="mlp")
+    assert result["p_mlp"] > 0.3
+    assert result["p_from_labels"] is None
+    result = equivariance(**named(crossed(orbits=15, dim=5)), probes="slp", scaled=False)
+    assert result["p"] is None
+    assert result["r_slp"] is not None
+
+
+# ----- what is refused
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"parameters": [1.0] * 120}, r"parameters are all 1\.0; there is nothing to predict"),
+        ({"parameters": ["x"] * 120}, "parameters are all 'x'"),
+        ({"parameters": np.repeat(np.arange(30.0), 4)}, "parameters are the same in all rows of each orbit"),
+        ({"parameters": [1.0] * 119 + ["x"]}, "parameters must be all numbers or all strings; row 119 has 'x'"),
+        ({"parameters": [0.0, 1.0] * 59 + [0.0, np.nan]}, "parameters must be finite; row 119 has nan"),
+        ({"parameters": [0.0]}, "parameters must have one entry for each of the 120 embeddings; got 1"),
+        ({"parameters": ["x", "y"] * 59 + ["x", "z"]}, "Class 'z' of parameters is in one block only, 29"),
+        (
+            {"parameters": np.where(np.isin(np.arange(120) // 4, (0, 5)), "a", "b")},
+            "parameters of row 0 is 'a', which no row has that is trained on",
+        ),
+        ({"orbits": np.r_[np.arange(116) // 4, 29, 29, 29, 77]}, "Orbit 77 has one row, 119; a change takes two"),
+        ({"orbits": np.arange(120) // 8}, "Orbit 0 lies in two folds: row 0 in 0, row 4 in 1"),
+        ({"orbits": np.arange(120) / 4}, r"orbits must be strings or integers; row 1 has 0\.25"),
+        ({"base": [True] * 120}, "Orbit 0 has 4 originals in base; it must have one"),
+        ({"base": [False] * 120}, "Orbit 0 has 0 originals in base"),
+        ({"base": ["yes"] * 120}, "base must be true of an original and false of a copy; row 0 has 'yes'"),
+        ({"base": [True]}, "base must have one entry for each of the 120 embeddings; got 1"),
+        ({"base": [True, False, False, False] * 30, "parameters": [None] * 120}, "parameters .* row 0 has None"),
+        ({"folds": np.arange(120) // 4 % 2}, r"folds has 2 different values, \[0, 1\]; it needs 3"),
+        ({"blocks": np.arange(120) // 40}, r"blocks has 3 different values, \[0, 1, 2\]; at least 5 are needed"),
+        ({"probes": ["kernell"]}, "probes has 'kernell', not one of .* Did you mean 'kernel'"),
+        ({"embeddings": np.zeros((120, 1, 4))}, r"embeddings must be \[n, dim\] .* got shape \(120, 1, 4\)"),
+    ],
+)
+def test_refuses_bad_input(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        equivariance(**crossed() | changes)
+
+
+# ----- as a metric
+
+
+def test_metric_collects_strings_that_look_like_numbers_as_strings(tmp_path: Any) -> None:
+    data = crossed()
+    data["parameters"] = np.array([f"{level:g}" for level in data["parameters"]])
+    data["orbits"] = [f"orbit {orbit}" for orbit in data["orbits"]]
+    metric = Equivariance(cache_dir=str(tmp_path))
+    for rows in (slice(0, 64), slice(64, None)):
+        metric.add_batch(**{name: values[rows] for name, values in data.items()})
+    result = metric.compute()
+    assert result["p"] is None
+    assert result == equivariance(**data)
+
+
+def test_metric_takes_originals_beside_what_it_collected(tmp_path: Any) -> None:
+    data, base = copies()
+    data["parameters"] = [0.0 if value is None else value for value in data["parameters"]]
+    metric = Equivariance(cache_dir=str(tmp_path))
+    metric.add_batch(**data)
+    assert metric.compute(base=base) == equivariance(**data, base=base)
