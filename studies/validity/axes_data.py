@@ -47,8 +47,8 @@ class AxesPlan:
 
 FULL = AxesPlan({}, {}, 1, 0.05, True, BOTH)
 
-MANY = AxesPlan({"crossed_levels": (8, 8, 8, 8)}, {}, 1, 0.02, False, RIDGE)
-"""All combinations of levels, as in the preset full."""
+MANY = AxesPlan({"crossed_levels": (8, 8, 8, 8)}, {"bases": 400}, 1, 0.05, False, RIDGE)
+"""All combinations of levels and 400 clips with copies, as in the presets full."""
 
 SMALL = AxesPlan(
     {"stars": 12, "crossed_levels": (8, 3, 3, 3)}, {"bases": 40, "untransformed": 100}, 2, 0.15, False, RIDGE
