@@ -49,7 +49,9 @@ class Axes:
         for key, turn in _DIALS:
             dial, checks = turn(data, progress)
             parts.append(_part(key, checks, dial))
-        parts.append(_part("coverage", simulate_invariance(simulations, seed, progress), simulations=simulations))
+        # A coverage of 93.6 %, as of 32 blocks, would seem to be below 93 % in a fifth of all runs of 1,000.
+        count = simulations if quick else 4 * simulations
+        parts.append(_part("coverage", simulate_invariance(count, seed, progress), simulations=count))
         return tuple(parts)
 
 
