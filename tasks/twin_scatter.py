@@ -77,7 +77,7 @@ def draw_twin_scatter(
     whole = above + _HIGH + under + foot
     figure = Figure(figsize=(width, whole))
     limits = _limits(panels, models)
-    (low, high), steps = limits[0], MaxNLocator(4, steps=[1, 2, 5, 10])
+    (low, high), steps = limits[0], MaxNLocator(5, steps=[1, 2, 5, 10])
     # None at the lower end, where its number would meet the highest of the panel before.
     ticks = [tick for tick in steps.tick_values(low, high) if 0.1 * (high - low) < tick - low <= high - low]
     for column, panel in enumerate(panels):
