@@ -808,9 +808,9 @@ Closed = tuple[_Ridge, Ints | None]
 """A probe in closed form, and the landmarks whose squared distances it takes, if it does not take embeddings."""
 
 
-def _closed_fits(data: _Data, train: Ints, targets: Floats, kinds: Sequence[int]) -> list[Closed]:
-    """Closed forms fitted to some rows: kind 0 is ridge, the others are kernels of KERNEL_WIDTHS."""
-    x, y, fits = data.x[train], targets[train], list[Closed]()
+def _closed_fits(data: _Data, train: Ints, y: Floats, kinds: Sequence[int]) -> list[Closed]:
+    """Closed forms fitted to the targets of some rows: kind 0 is ridge, the others are kernels of KERNEL_WIDTHS."""
+    x, fits = data.x[train], list[Closed]()
     landmarks = train[np.linspace(0, len(train) - 1, min(len(train), LANDMARKS)).astype(int)]
     if any(kinds):
         between = _squared_distances(data.x[landmarks], data.x[landmarks])
@@ -844,21 +844,37 @@ def _closed_answers(
         return np.zeros((len(test), targets.shape[1])), np.full(len(groups), np.inf)
     losses = np.full((len(kinds), max(len(PENALTIES), len(KERNEL_PENALTIES)), len(groups)), np.inf)
     for number, part in enumerate(left_out):
-        fits = _closed_fits(data, np.setdiff1d(train, part), targets, kinds)
+        rest = np.setdiff1d(train, part)
+        # Without their mean, since what rounding leaves of it would pass for something that was learnt.
+        mean = targets[rest].mean(axis=0)
+        fits = _closed_fits(data, rest, targets[rest] - mean, kinds)
         for loss, (fit, _), x in zip(losses, fits, _inputs(data, part, fits), strict=True):
-            error = fit.losses(x, targets[part], groups) * len(part)
+            error = fit.losses(x, targets[part] - mean, groups) * len(part)
             loss[: len(error)] = error if number == 0 else loss[: len(error)] + error
-    least = losses.reshape(-1, len(groups)).argmin(axis=0)
-    kind, penalty = (np.repeat(places, groups) for places in np.unravel_index(least, losses.shape[:2]))
+    losses /= sum(map(len, left_out))
+    kind, penalty = (np.repeat(places, groups) for places in _least(losses, targets[train], groups))
     used = np.unique(kind)
-    fits = _closed_fits(data, train, targets, [kinds[place] for place in used])
+    fits = _closed_fits(data, train, targets[train] - targets[train].mean(axis=0), [kinds[place] for place in used])
     answers = np.zeros((len(test), targets.shape[1]))
     for place, (fit, _), x in zip(used, fits, _inputs(data, test, fits), strict=True):
         columns = kind == place
         # Those of the other columns, which are of another kind, are not used.
-        predictions = fit.predict(x, fit.penalties[np.where(columns, penalty, 0)])
-        answers[:, columns] = (predictions - targets[train].mean(axis=0))[:, columns]
-    return answers, losses.min(axis=(0, 1)) / sum(map(len, left_out))
+        predictions = fit.predict(x, fit.penalties[np.where(columns, penalty, 0)]) - fit._offset
+        answers[:, columns] = predictions[:, columns]
+    return answers, losses.min(axis=(0, 1))
+
+
+def _least(losses: Floats, targets: Floats, groups: Sequence[int]) -> tuple[Ints, Ints]:
+    """Kind and penalty of the least of losses [kinds, penalties, groups], [groups] each; of equal ones the greatest.
+
+    They are equal where they differ by rounding: so it is where nothing was learnt, since all rows that were trained on
+    have the same label.
+    """
+    spreads = [part.var(axis=0).mean() for part in np.split(targets, np.cumsum(groups)[:-1], axis=1)]
+    least = losses.min(axis=(0, 1))
+    tied = losses[:, ::-1] <= least + ROUNDING * (least + spreads)
+    kind, place = np.unravel_index(tied.reshape(-1, len(groups)).argmax(axis=0), losses.shape[:2])
+    return kind, losses.shape[1] - 1 - place
 
 
 def _answers(
@@ -987,8 +1003,8 @@ def _pair_numbers(data: _Data, factors: Sequence[_Factor]) -> dict[str, Any]:
     }
     columns, states = np.zeros(n), np.zeros(data.states)
     for over in factors:
-        others = [factor for factor in factors if factor is not over]
-        for factor, unseen, seen in zip(others, *_transfers(data, others, over), strict=True):
+        rest = [factor for factor in factors if factor is not over]
+        for factor, unseen, seen in zip(rest, *_transfers(data, rest, over), strict=True):
             column, values = _placed(unseen, n)
             columns += column / len(pairs)
             states += values / len(pairs)
@@ -1099,9 +1115,9 @@ def _leaks(
     leaks: dict[tuple[str, str], float | None] = dict.fromkeys(_ordered(factors))
     for one, part in zip(factors, answers or (), strict=bool(answers)):
         moves = {factor.name: _moved(part.deviations, factor, factors, folds) for factor in factors}
-        own = moves.pop(one.name)
+        unit = moves.pop(one.name)
         for name, move in moves.items():
-            leaks[one.name, name] = None if own is None or move is None else _relative(move, own)
+            leaks[one.name, name] = None if unit is None or move is None else _relative(move, unit)
     return leaks
 
 
@@ -1127,10 +1143,10 @@ def _pair_squares(x: Floats, groups: Ints) -> tuple[float, int]:
     return float(squares), int((counts * (counts - 1) // 2).sum())
 
 
-def _relative(moved: float, own: float) -> float:
+def _relative(moved: float, unit: float) -> float:
     if moved == 0:
         return 0.0
-    return min(moved / own, _UNBOUNDED) if own else _UNBOUNDED
+    return min(moved / unit, _UNBOUNDED) if unit else _UNBOUNDED
 
 
 def _shares(x: Floats, factors: Sequence[_Factor]) -> dict[tuple[str, ...], float]:
@@ -1177,9 +1193,9 @@ def _directions(x: Floats, factors: Sequence[_Factor]) -> dict[str, Floats]:
     effects = np.linalg.lstsq(design - design.mean(axis=0), x, rcond=ROUNDING)[0]
     directions, spread, start = {}, float(np.sqrt(np.square(x).sum())), 0
     for factor, columns in zip(factors, designs, strict=True):
-        own, counts = effects[start : start + columns.shape[1]], columns.sum(axis=0)
+        levels, counts = effects[start : start + columns.shape[1]], columns.sum(axis=0)
         start += columns.shape[1]
-        weighted = (own - counts @ own / counts.sum()) * np.sqrt(counts)[:, None]
+        weighted = (levels - counts @ levels / counts.sum()) * np.sqrt(counts)[:, None]
         _, sizes, axes = np.linalg.svd(weighted, full_matrices=False)
         directions[factor.name] = axes[:DIRECTIONS][sizes[:DIRECTIONS] > ROUNDING * spread]
     return directions

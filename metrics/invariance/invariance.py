@@ -147,9 +147,9 @@ def invariance(
         centred[:] = 0.0
     start, end = centred[originals], centred[copies]
     distances = np.square(end - start[owners]).sum(axis=1)
-    own, apart = _owner_means(distances, owners), _mean_distances(start, groups)
+    moved, apart = _owner_means(distances, owners), _mean_distances(start, groups)
     nearest = _owner_means(_nearest_originals(end, start, owners), owners)
-    scores = _contributions(own, apart)
+    scores = _contributions(moved, apart)
     result: dict[str, Any] = {
         "invariance": float(scores.mean()),
         **_mean_cosines("cosine", z[originals], z[copies], owners, groups),
@@ -160,7 +160,7 @@ def invariance(
             f"quarter_{number + 1}": None if quarters is None else _quarter(distances[quarters == number], apart)
             for number in range(4)
         },
-        "selectivity": None if moves is None else _ratio(float(np.square(moves / unit).sum(axis=1).mean()), own),
+        "selectivity": None if moves is None else _ratio(float(np.square(moves / unit).sum(axis=1).mean()), moved),
         "n": len(originals),
     }
     return {**result, "scores": scores.tolist()} if return_scores else result
@@ -360,10 +360,10 @@ def _mean_distances(x: Floats, groups: Ints) -> Floats:
     lengths, counts = np.square(x).sum(axis=1), np.bincount(groups)
     sums = _group_sums(x, groups)
     # All distances of a row together, from sums over the others: no n × n matrix is needed.
-    others = len(x) - counts[groups]
+    count = len(x) - counts[groups]
     near = lengths.sum() - np.bincount(groups, lengths)[groups]
     across = np.einsum("ij,ij->i", x, sums.sum(axis=0) - sums[groups])
-    means: Floats = np.maximum(lengths + (near - 2 * across) / others, 0.0)
+    means: Floats = np.maximum(lengths + (near - 2 * across) / count, 0.0)
     return means
 
 
@@ -373,13 +373,13 @@ def _group_sums(x: Floats, groups: Ints) -> Floats:
     return sums
 
 
-def _contributions(own: Floats, apart: Floats) -> Floats:
-    """Of each original the contribution to 1 − E own/E apart, whose mean is exactly that."""
+def _contributions(moved: Floats, apart: Floats) -> Floats:
+    """Of each original the contribution to 1 − E moved/E apart, whose mean is exactly that."""
     mean = float(apart.mean())
     if mean == 0:
-        return np.zeros(len(own))
-    ratio = float(own.mean()) / mean
-    contributions: Floats = 1 - ratio - (own - own.mean() - 2 * ratio * (apart - mean)) / mean
+        return np.zeros(len(moved))
+    ratio = float(moved.mean()) / mean
+    contributions: Floats = 1 - ratio - (moved - moved.mean() - 2 * ratio * (apart - mean)) / mean
     return contributions
 
 
@@ -390,19 +390,19 @@ def _quarter(distances: Floats, apart: Floats) -> float | None:
     return 1 - float(distances.mean()) / mean if mean else 0.0
 
 
-def _ratio(moved: float, own: Floats) -> float:
-    least = float(own.mean())
-    if moved == 0:
+def _ratio(steps: float, moved: Floats) -> float:
+    unit = float(moved.mean())
+    if steps == 0:
         return 0.0
-    return min(moved / least, _UNBOUNDED) if least else _UNBOUNDED
+    return min(steps / unit, _UNBOUNDED) if unit else _UNBOUNDED
 
 
 def _mean_cosines(name: str, start: Floats, end: Floats, owners: Ints, groups: Ints) -> dict[str, float]:
     """Mean cosine of copies and their originals, and of originals of different groups."""
     u, v = _unit_rows(start), _unit_rows(end)
     sums = _group_sums(u, groups)
-    others = len(u) - np.bincount(groups)[groups]
-    nulls = np.einsum("ij,ij->i", u, sums.sum(axis=0) - sums[groups]) / others
+    count = len(u) - np.bincount(groups)[groups]
+    nulls = np.einsum("ij,ij->i", u, sums.sum(axis=0) - sums[groups]) / count
     return {
         name: float(_owner_means(_row_cosines(u[owners], v), owners).mean()),
         f"{name}_null": float(np.clip(nulls.mean(), -1.0, 1.0)),
