@@ -248,7 +248,8 @@ class _Paired:
         z: the same, standardised.
         unit: what 1 in z is in raw.
         orbit: number of the orbit of each row.
-        level: parameter of each row, or the number of its class; of an original that of one of its copies.
+        level: parameter of each row, in units of the range of the pairs', or the number of its class; of an original
+            that of one of its copies.
         labels: the classes; empty where parameters are numbers.
         originals: whether a row is the original of its orbit; None where all rows of an orbit are alike.
         start, end: rows of each pair.
@@ -270,9 +271,10 @@ class _Paired:
     values: Floats
     kinds: Ints
 
-    def changes(self, level: Floats) -> Floats:
-        """The numbers of each pair where those of rows are `level`: differences, or with originals those of copies."""
-        return level[self.end] - (0.0 if self.originals is not None else level[self.start])
+
+def _changes(level: Floats, start: Ints, end: Ints, originals: NDArray[np.bool_] | None) -> Floats:
+    """The number of each pair where those of rows are `level`: a difference, or with originals that of the copy."""
+    return level[end] if originals is not None else level[end] - level[start]
 
 
 def _paired(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: Any, seed: int) -> _Paired:
@@ -282,27 +284,27 @@ def _paired(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: Any,
     originals = None if base is None else _originals(base, orbit, orbit_names)
     level, labels = _levels(parameters, orbit, originals)
     start, end = _pairs(orbit, originals, seed)
-    values, nothing = np.array([]), np.array([], dtype=np.int64)
+    values, span = np.array([]), 1.0
     if len(labels):
         steps = level[end] if originals is not None else level[start] * len(labels) + level[end]
         kinds = np.unique(steps, return_inverse=True)[1]
         columns = np.eye(len(labels))[level[end].astype(np.int64)]
     else:
-        changes = level[end] - (0.0 if originals is not None else level[start])
-        if np.ptp(changes) == 0:
+        span = float(np.ptp(_changes(level, start, end, originals)))
+        if span == 0:
             raise ValueError("parameters are the same in all rows of each orbit; there is nothing to read or foretell.")
-        values = changes / np.ptp(changes)
+        level = level / span
+        values = _changes(level, start, end, originals)
         # The same difference of other levels differs by rounding.
         different, kinds = np.unique(np.round(values, 9), return_inverse=True)
         if len(different) <= MOST_VALUES:
             columns = np.eye(len(different))[kinds]
         else:
-            columns, kinds = np.stack([values, np.square(values), np.abs(values)], axis=1), nothing
+            kinds = np.array([], dtype=np.int64)
+            columns = np.stack([values, np.square(values), np.abs(values)], axis=1)
             columns = columns / np.where(np.ptp(columns, axis=0) > 0, columns.std(axis=0), 1.0)
-    unit, span = float(np.sqrt(raw.var(axis=0).mean())) or 1.0, 1.0 if len(labels) else float(np.ptp(changes))
-    return _Paired(
-        raw, _standardised(raw), unit, orbit, level / span, labels, originals, start, end, columns, values, kinds
-    )
+    unit = float(np.sqrt(raw.var(axis=0).mean())) or 1.0
+    return _Paired(raw, _standardised(raw), unit, orbit, level, labels, originals, start, end, columns, values, kinds)
 
 
 def _originals(base: Any, orbit: Ints, names: Sequence[Any]) -> NDArray[np.bool_]:
@@ -388,12 +390,11 @@ class _Fold:
         self.parts = [np.flatnonzero(part[data.start] == number) for number in range(3)]
         self._basis = np.linalg.qr(data.z[rows[0]].T)[0] if len(rows[0]) < self.dim else None
         self.x = self._coordinates(data.z)
-        train = self.parts[0]
-        held = self.parts[1]
+        train, held, _ = self.parts
         moved = np.square(data.z[data.end[held]] - data.z[data.start[held]]).sum()
         self.outside = float(moved - np.square(self.steps(held)).sum()) / len(held)
-        own, total = (float(x.var(axis=0).sum()) for x in (data.columns[train], self.x[data.start[train]]))
-        self._weight = np.sqrt(total / own) if own > 0 else 1.0
+        parameter, total = (float(x.var(axis=0).sum()) for x in (data.columns[train], self.x[data.start[train]]))
+        self._weight = np.sqrt(total / parameter) if parameter > 0 else 1.0
         offset = self.x - self.x[rows[0]].mean(axis=0)
         _, axes = np.linalg.eigh(offset[rows[0]].T @ offset[rows[0]])
         self._components = offset @ axes[:, : -COMPONENTS - 1 : -1]
@@ -598,15 +599,15 @@ def _foretell(
         best = steps[None]
         for name in settings.probes:
             if name in start:
-                own, loss = _closed_steps(fold, name)
+                informed, loss = _closed_steps(fold, name)
                 predicted, blind_loss = start[name].steps
-                own, without = own[None], fold.whole(predicted)[None, start[name].start]
+                informed, uninformed = informed[None], fold.whole(predicted)[None, start[name].start]
             else:
-                own, loss = _trained_steps(fold, name, True, settings)
-                without, blind_loss = _trained_steps(fold, name, False, settings)
-            blind.enter(name, tested, np.square(without - steps).sum(axis=2), blind_loss)
-            if knowing.enter(name, tested, np.square(own - steps).sum(axis=2), loss):
-                best = own
+                informed, loss = _trained_steps(fold, name, True, settings)
+                uninformed, blind_loss = _trained_steps(fold, name, False, settings)
+            blind.enter(name, tested, np.square(uninformed - steps).sum(axis=2), blind_loss)
+            if knowing.enter(name, tested, np.square(informed - steps).sum(axis=2), loss):
+                best = informed
         for name, values in {**_plain_steps(fold, steps), **_places(fold, best)}.items():
             controls[name][tested] = values
     return _Foretold(knowing, blind, controls)
@@ -668,8 +669,8 @@ def _nearest_levels(data: _Paired, start: Ints, end: Ints, predicted: Floats) ->
         distances, rounding = _distances_to(predicted[pairs], data.z[rows])
         if len(rows) > 2:
             distances[start[pairs][:, None] == rows] = np.inf
-        own = distances[end[pairs][:, None] == rows][:, None]
-        nearest[pairs] = _nearest_shares(distances, own, rounding)
+        truth = distances[end[pairs][:, None] == rows][:, None]
+        nearest[pairs] = _nearest_shares(distances, truth, rounding)
         chance[pairs] = 1 / (len(rows) - (len(rows) > 2))
     return nearest, chance
 
@@ -688,9 +689,9 @@ def _nearest_contexts(data: _Paired, start: Ints, end: Ints, predicted: Floats) 
     distances, rounding = _distances_to(predicted, data.z[rows])
     distances[gaps > np.repeat(least, np.diff(first, append=len(rows)), axis=1)] = np.inf
     distances[data.orbit[end][:, None] == data.orbit[rows]] = np.inf
-    own = np.square(predicted - data.z[end]).sum(axis=1)[:, None]
-    candidates = np.hstack([own, np.minimum.reduceat(distances, first, axis=1)])
-    return _nearest_shares(candidates, own, rounding), 1 / np.isfinite(candidates).sum(axis=1)
+    truth = np.square(predicted - data.z[end]).sum(axis=1)[:, None]
+    candidates = np.hstack([truth, np.minimum.reduceat(distances, first, axis=1)])
+    return _nearest_shares(candidates, truth, rounding), 1 / np.isfinite(candidates).sum(axis=1)
 
 
 def _distances_to(predicted: Floats, rows: Floats) -> tuple[Floats, Floats]:
@@ -699,10 +700,10 @@ def _distances_to(predicted: Floats, rows: Floats) -> tuple[Floats, Floats]:
     return sizes - 2 * predicted @ rows.T, TIE * sizes.max(axis=1, keepdims=True)
 
 
-def _nearest_shares(distances: Floats, own: Floats, rounding: Floats) -> Floats:
-    """Whether the own distance [m, 1], one of all, is the least; t tied ones are by 1/t each."""
-    nearer = (distances < own - rounding).sum(axis=1)
-    tied = (distances <= own + rounding).sum(axis=1) - nearer
+def _nearest_shares(distances: Floats, truth: Floats, rounding: Floats) -> Floats:
+    """Whether the distance to the true end [m, 1], one of all, is the least; t tied ones are by 1/t each."""
+    nearer = (distances < truth - rounding).sum(axis=1)
+    tied = (distances <= truth + rounding).sum(axis=1) - nearer
     shares: Floats = (nearer == 0) / tied
     return shares
 
@@ -768,11 +769,11 @@ def _values_read(
     return values
 
 
-Features = tuple[Callable[[Ints], Floats], int]
+PairFeatures = tuple[Callable[[Ints], Floats], int]
 """Features of pairs, and the number of dimensions that they stand for."""
 
 
-def _trained_inputs(fold: _Fold, scaled: bool) -> dict[str, Features]:
+def _trained_inputs(fold: _Fold, scaled: bool) -> dict[str, PairFeatures]:
     """What `slp` and `mlp` read P from."""
     data = fold.data
     z = data.z if scaled else data.raw
@@ -823,10 +824,10 @@ def _foretold_numbers(data: _Paired, foretold: _Foretold, settings: _Settings) -
     }
     best, reference = foretold.knowing.errors["best"], references["best"]
     scores = _ratio_scores(_ends(data, best.mean(axis=0)), _ends(data, reference))
-    own = {name: _score(foretold.knowing.errors[name], references[name]) for name in settings.probes}
+    by_probe = {name: _score(foretold.knowing.errors[name], references[name]) for name in settings.probes}
     return {
         "r_equivariance": _score(best, reference),
-        **{f"r_{name}": own.get(name) for name in PROBES},
+        **{f"r_{name}": by_probe.get(name) for name in PROBES},
         "spread": _state_spread(best, reference) if settings.states > 1 else None,
         "r_explained": _score(best, still),
         "r_translate": _score(controls["translate"], reference),
@@ -850,12 +851,12 @@ def _read_numbers(
     scores = _ratio_scores(_ends(data, best["both"].mean(axis=0)), _ends(data, reference))
     alone = _reference([best[kind].mean(axis=0) for kind in ("start", "end")], ROUNDING * float(reference.mean()))
     gains = _ratio_scores(_ends(data, best["both"].mean(axis=0)), _ends(data, alone))
-    own = {name: _score(trials["both"].errors[name], reference) for name in settings.probes}
+    by_probe = {name: _score(trials["both"].errors[name], reference) for name in settings.probes}
     shuffled = [_score(best[f"shuffled {k}"], references[k]) for k in range(1, len(references))]
     return (
         {
             "p": _score(best["both"], reference),
-            **{f"p_{name}": own.get(name) for name in PROBES},
+            **{f"p_{name}": by_probe.get(name) for name in PROBES},
             "p_spread": _state_spread(best["both"], reference) if settings.states > 1 else None,
             "p_start": _score(best["start"], reference),
             "p_end": _score(best["end"], reference),
@@ -876,7 +877,7 @@ def _shuffled_values(data: _Paired, block: Ints, settings: _Settings) -> list[Fl
     for order in _permutations(block[rows], SHUFFLES if settings.states == 1 else 1, settings.seed):
         level = data.level.copy()
         level[rows] = level[rows[order]]
-        values.append(data.changes(level))
+        values.append(_changes(level, data.start, data.end, data.originals))
     return values
 
 

@@ -148,15 +148,15 @@ def informativeness(
     orders = _permutations(block, 1 if gradient else SHUFFLES, seed)
     inputs = {name: z if name in ("slp", "mlp") and not scaled else _standardised(z) for name in names}
     table = _tested(inputs, [targets, *(targets[order] for order in orders)], rotation, errors, scaled, seed)
-    own, reference = table.errors, table.references
-    scores = _ratio_scores(own["best"][0].mean(axis=0), reference[0])
-    error, guess = float(own["best"][0].mean()), float(reference[0].mean())
+    best, references = table.errors["best"], table.references
+    scores = _ratio_scores(best[0].mean(axis=0), references[0])
+    error, guess = float(best[0].mean()), float(references[0].mean())
     kind = values.dtype.kind
     result: dict[str, Any] = {
-        "informativeness": _score(own["best"][0], reference[0]),
-        **{name: _score(own[name][0], reference[0]) if name in names else None for name in PROBES},
-        "spread": _state_spread(own["best"][0], reference[0]) if gradient else None,
-        "shuffled": float(np.mean([_score(own["best"][k], reference[k]) for k in range(1, len(reference))])),
+        "informativeness": _score(best[0], references[0]),
+        **{name: _score(table.errors[name][0], references[0]) if name in names else None for name in PROBES},
+        "spread": _state_spread(best[0], references[0]) if gradient else None,
+        "shuffled": float(np.mean([_score(*pair) for pair in zip(best[1:], references[1:], strict=True)])),
         "rmse": None if kind == "U" else float(np.sqrt(error)),
         "accuracy": 1 - error if kind == "U" else None,
         "chance": 1 - guess if kind == "U" else None,
