@@ -133,8 +133,10 @@ def equivariance(
     of the parameter (MOST_VALUES, COMPONENTS), which weigh as much as z:
 
     - `r_equivariance` = 1 − SSE/min(SSE of z′ = z, of the mean step in training, of the same probe without the
-      parameter): what knowing the parameter is worth; `r_ridge`, `r_kernel`, `r_slp`, `r_mlp`: that of each probe
-      alone, None where it was not asked for; `spread`: standard deviation over the random states of slp and mlp;
+      parameter): what knowing the parameter is worth. In each fold validation chooses the probe, which may be one
+      that is not told the parameter, so that nothing is lost where it tells nothing; `r_ridge`, `r_kernel`,
+      `r_slp`, `r_mlp`: that of each probe alone, None where it was not asked for; `spread`: standard deviation over
+      the random states of slp and mlp;
     - `r_explained` = 1 − SSE/Σ|z′ − z|²: 0 for z itself, and .5 for random embeddings, whose mean halves the error;
     - `r_translate`: `r_equivariance` of one step for each parameter, the same wherever z is. Of classes without `base`
       it is one for each pair of classes;
@@ -148,7 +150,8 @@ def equivariance(
 
     Those of P, None where parameters are strings. All are R² = 1 − Σ(P − P̂)²/Σ(P − mean in training)²:
 
-    - `p`, from z and z′; `p_ridge`, `p_kernel`, `p_slp`, `p_mlp`, `p_spread`, as above;
+    - `p`, from z and z′, or from one of them alone where that validates better; `p_ridge`, `p_kernel`, `p_slp`,
+      `p_mlp`, `p_spread`, as above;
     - `p_start`, `p_end`, `p_difference`: from z alone, z′ alone, and z′ − z. With K levels, and all pairs of different
       ones, z alone reaches K/(2(K − 1)) in a perfect encoder: .667 of 4, .571 of 8;
     - `p_from_labels`: f(z′) − f(z), f reading the level of one clip; None with `base`, whose originals have none;
@@ -453,6 +456,10 @@ class _Trials:
     def enter(self, name: str, pairs: Ints, errors: Floats, loss: float) -> bool:
         """Enter errors [states, pairs] of a probe on the pairs of a fold; whether it is the best of it so far."""
         self.errors[name][:, pairs] = errors
+        return self.choose(pairs, errors, loss)
+
+    def choose(self, pairs: Ints, errors: Floats, loss: float) -> bool:
+        """Take errors for the best of a fold where they validate better than all before; whether they do."""
         best = loss < self._least.get(int(pairs[0]), np.inf)
         if best:
             self._least[int(pairs[0])] = loss
@@ -732,7 +739,11 @@ def _read(
         for name in settings.probes:
             for kind, (values, loss) in _values_read(fold, name, targets, start.get(name), settings).items():
                 k = kinds.index(kind) - 4 if kind.startswith("shuffled") else 0
-                trials[kind].enter(name, tested, np.square(values - y[:, k]), loss)
+                errors = np.square(values - y[:, k])
+                trials[kind].enter(name, tested, errors, loss)
+                if kind in ("start", "end"):
+                    # What reads from both embeddings may leave one alone.
+                    trials["both"].choose(tested, errors, loss)
     return trials, references
 
 

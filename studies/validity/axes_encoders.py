@@ -94,11 +94,11 @@ def read_clips(rows: Sequence[Row], classes: Mapping[tuple[str, str], int]) -> C
     for place, row in enumerate(rows):
         power = 0.0
         for number, source in enumerate(row["metadata"]):
-            chosen = [classes[factor, source[f"{factor}_label"]] for factor in FACTORS]
-            sources[place] += sum(codes[factor][level] for factor, level in zip(FACTORS, chosen, strict=True))
+            levels = [classes[factor, source[f"{factor}_label"]] for factor in FACTORS]
+            sources[place] += sum(codes[factor][level] for factor, level in zip(FACTORS, levels, strict=True))
             power += 10 ** (float(source["amplitude_label"].split()[0]) / 10)
             if number == 0:
-                firsts[place] = chosen
+                firsts[place] = levels
         levels[place] = 10 * np.log10(power)
         transform = row.get("transform", "")
         if transform:
@@ -190,11 +190,11 @@ def bound_to_timbre(clips: Clips, share: float, seed: int) -> Floats:
     wide = SOURCE + count * CLASSES
     basis = np.linalg.qr(rng.standard_normal((wide, wide)))[0]
     numbers = clips.sources[:, CLASSES:SOURCE]
-    own = np.zeros((len(clips), count * CLASSES))
+    turned = np.zeros((len(clips), count * CLASSES))
     for k in range(count):
-        own[np.arange(len(clips)), k * CLASSES + clips.firsts[:, 0]] = numbers[:, k]
+        turned[np.arange(len(clips)), k * CLASSES + clips.firsts[:, 0]] = numbers[:, k]
     plain = np.hstack([clips.sources[:, TIMBRE], np.sqrt(1 - share) * numbers])
-    embeddings: Floats = np.hstack([plain, np.sqrt(share) * own]) @ basis
+    embeddings: Floats = np.hstack([plain, np.sqrt(share) * turned]) @ basis
     return embeddings
 
 
