@@ -94,11 +94,11 @@ def read_clips(rows: Sequence[Row], classes: Mapping[tuple[str, str], int]) -> C
     for place, row in enumerate(rows):
         power = 0.0
         for number, source in enumerate(row["metadata"]):
-            levels = [classes[factor, source[f"{factor}_label"]] for factor in FACTORS]
-            sources[place] += sum(codes[factor][level] for factor, level in zip(FACTORS, levels, strict=True))
+            places = [classes[factor, source[f"{factor}_label"]] for factor in FACTORS]
+            sources[place] += sum(codes[factor][level] for factor, level in zip(FACTORS, places, strict=True))
             power += 10 ** (float(source["amplitude_label"].split()[0]) / 10)
             if number == 0:
-                firsts[place] = levels
+                firsts[place] = places
         levels[place] = 10 * np.log10(power)
         transform = row.get("transform", "")
         if transform:
