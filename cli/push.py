@@ -33,7 +33,7 @@ _EXAMPLES = """\
       results, so that the board is not empty
 """
 
-_TIMES = {"mini": "five to twenty minutes", "full": "twenty minutes to an hour and a half"}
+_TIMES = {"mini": "five to thirty minutes", "full": "twenty minutes to two hours"}
 """How long it takes to score the baselines twice on two cores, quiet or busy: a submission is of rounded embeddings."""
 
 
@@ -87,7 +87,7 @@ def _add_first_results(parser: argparse.ArgumentParser) -> None:
         "--presets",
         default="mini",
         metavar="NAME,NAME",
-        help="presets that the baselines are scored on; default mini, in five to twenty minutes; mini,full takes an "
+        help="presets that the baselines are scored on; default mini, in five to thirty minutes; mini,full takes an "
         "hour or two",
     )
     group.add_argument(

@@ -79,7 +79,7 @@ def test_push_leaderboard_scores_the_baselines_of_each_preset(calls, run, capsys
     assert (options["pull_request"], options["device"], options["store"]) == (False, "cpu", None)
     first, second, third, fourth = capsys.readouterr().out.splitlines()
     assert (first, second, fourth) == ("done: push_leaderboard", "all are there", "done: sent")
-    assert "on the preset full for the leaderboard, which takes twenty minutes to an hour and a half" in third
+    assert "on the preset full for the leaderboard, which takes twenty minutes to two hours" in third
     assert f"Results go to {Path('kept/full')}" in third
 
 
