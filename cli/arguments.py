@@ -267,8 +267,8 @@ def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None
         return open_data(options.data)
     preset = preset_of(options.preset, options)
     if tasks is None:
-        every = rendered_preset(preset).recipes
-        recipes = [recipe for recipe in every if recipe not in recipes_on_request()] or list(every)
+        every, on_request = rendered_preset(preset).recipes, recipes_on_request()
+        recipes = [recipe for recipe in every if recipe not in on_request] or list(every)
     else:
         recipes = list(dict.fromkeys(task.info.recipe for task in tasks))
     return open_data(rendered_preset(preset, recipes=recipes))

@@ -6,12 +6,14 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.recipes.factors import CROSSED
+from audio_compositionality.dataset_builder.synthesis.scenes import ATTRIBUTES
 
 from . import scenes
 from .base import Inputs, Samples, TaskError
 from .parts import FOLDS
 
-FACTORS = ("timbre", "pitch", "rate", "amplitude")
+FACTORS = ATTRIBUTES
 
 CLASSES = ("timbre",)
 """The factors whose levels have no order."""
@@ -26,7 +28,7 @@ WARNING = (
 
 def is_crossed(row: Row) -> bool:
     """Whether a row is one of the single sources of all combinations."""
-    return bool(row["kind"] == "crossed")
+    return bool(row["kind"] == CROSSED)
 
 
 def crossed_inputs(row: Row) -> Inputs:

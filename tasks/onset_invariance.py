@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.recipes.factors import ONSET
 from audio_compositionality.encoders.protocols import AudioEncoder
 
 from . import scenes
@@ -33,8 +34,6 @@ _SELECTIVITIES = tuple(
     )
     for factor in FACTORS
 )
-
-_ONSET = "onset"
 
 
 class OnsetInvariance:
@@ -82,11 +81,10 @@ class OnsetInvariance:
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
         from audio_compositionality.metrics.invariance.invariance import invariance
 
-        given = [row for row in rows if not is_crossed(row)]
-        stars = _stars(given)
+        stars = _stars(rows)
         embeddings = np.asarray(outputs.clips, np.float64)
         originals = embeddings[[clips[""][0] for clips in stars.values()]]
-        copies = embeddings[[clips[_ONSET][0] for clips in stars.values()]]
+        copies = embeddings[[clips[ONSET][0] for clips in stars.values()]]
         base = [-1] * len(stars) + list(range(len(stars)))
         both = np.concatenate([originals, copies])
         result = invariance(both, base, return_scores=True)
@@ -116,7 +114,7 @@ def _stars(rows: Sequence[Row]) -> dict[str, dict[str, list[int]]]:
     stars: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for place, row in enumerate(row for row in rows if not is_crossed(row)):
         stars[row["block"]][star_clip(row)].append(place)
-    return {name: clips for name, clips in stars.items() if clips[""] and clips[_ONSET]}
+    return {name: clips for name, clips in stars.items() if clips[""] and clips[ONSET]}
 
 
 def _bases(rows: Sequence[Row]) -> list[str]:

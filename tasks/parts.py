@@ -30,7 +30,7 @@ class PartedMeasures:
         measures: of the metric.
         parts: names of factors or transforms.
         noun: what the parts are, in the plural.
-        averaged: names of the measures that have a mean, the score first.
+        averaged: names of the measures that have a mean, the score first; where there are none, parts have no columns.
         of_parts: names of those that each part has.
         shown: names of those whose mean stands in tables; of a part the score alone does.
         prefix: before the name of a mean, where a task has the same measures of other parts too.
@@ -65,14 +65,14 @@ class PartedMeasures:
 
     def _of_part(self, part: str, measure: Measure) -> Measure:
         said = part.replace("_", " ")
-        is_score = measure.name == self.averaged[0]
+        is_score = measure.name in self.averaged[:1]
         return replace(
             measure,
             name=f"{part}_{measure.name}",
             heading=said if is_score and not self.prefix else f"{said} {measure.heading}",
             meaning=f"{measure.meaning}; {said}",
             null=f"{part}_{measure.null}" if measure.null in self.of_parts else None,
-            column=None if measure.column is None or self.prefix else f"{part}_{measure.column}",
+            column=f"{part}_{measure.column}" if measure.column and self.averaged and not self.prefix else None,
             spread=f"{part}_{measure.spread}" if measure.spread in self.of_parts else None,
             shown=is_score and not self.prefix and bool(self.shown),
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.synthesis.transforms import load_transform
 from audio_compositionality.encoders.protocols import AudioEncoder
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
@@ -35,9 +36,6 @@ _METRIC = describe_metric("disentanglement")
 LABEL = "label"
 """What stands for a factor where recordings have labels."""
 
-ALTERS = {"gain": ("amplitude",), "pitch": ("pitch",), "stretch": ("rate",)}
-"""Factors whose labels a transform makes wrong: only what is known after it can be asked for."""
-
 _SHIFTS = tuple(measure.name for measure in _METRIC.measures if measure.name.startswith("shift"))
 
 _PARTED = PartedMeasures(
@@ -53,9 +51,8 @@ _FACTORS = PartedMeasures(
     _METRIC.measures,
     tuple(f"{factor}_under_{transform}" for transform in TRANSFORMS for factor in (*FACTORS, LABEL)),
     "labels and transforms",
-    averaged=("shift_after",),
+    averaged=(),
     of_parts=("shift_before", "shift_after"),
-    prefix="each_",
 )
 
 
@@ -71,7 +68,7 @@ class TransformDisentanglement:
         recipe="transforms",
         model=AudioEncoder,
         samples="clips with copies",
-        measures=(*_PARTED.described, *_FACTORS.described[1:]),
+        measures=(*_PARTED.described, *_FACTORS.described),
         ranks_by="shift_after",
         trusted={"shift_after": None},
         captions=CAPTIONS,
@@ -116,7 +113,8 @@ class TransformDisentanglement:
         for transform in transforms_of(labelled):
             places = [place for place, row in enumerate(labelled) if row["transform"] in ("", transform)]
             orbits = [labelled[place] for place in places]
-            factors = [factor for factor in _factors(labelled) if factor not in ALTERS.get(transform, ())]
+            # Only what is known after a transform can be asked for.
+            factors = [factor for factor in _factors(labelled) if factor not in load_transform(transform).alters]
             if not factors:
                 continue
             results[transform] = disentanglement(
@@ -132,7 +130,6 @@ class TransformDisentanglement:
             for numbers in results[transform]["by_pair"]:
                 by_factor[f"{numbers['factor']}_under_{transform}"] = numbers
         values = {**_PARTED.values(results), **_FACTORS.values(by_factor)}
-        del values["each_shift_after"]
         columns = columns_of_parts(
             {transform: result["scores_shift_after"] for transform, result in results.items()}, "score_shift_after"
         )

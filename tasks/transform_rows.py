@@ -8,7 +8,7 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.synthesis.transforms import list_transforms
 
 from . import scenes
-from .base import Inputs, Samples, TaskError
+from .base import Samples, TaskError
 from .parts import FOLDS
 
 TRANSFORMS = tuple(list_transforms())
@@ -30,11 +30,6 @@ def copied_originals(rows: Sequence[Row]) -> list[Row]:
     """The originals that have copies, in the order of the rows."""
     copied = {row["base"] for row in rows if not is_original(row)}
     return [row for row in rows if is_original(row) and row["base"] in copied]
-
-
-def copied_inputs(row: Row) -> Inputs:
-    """The clip of a row."""
-    return Inputs(clips=("audio",))
 
 
 def transforms_of(rows: Sequence[Row]) -> list[str]:

@@ -46,6 +46,7 @@ class Transform(ABC):
         natural_only: whether it is for recordings alone, since it takes sound apart and puts it together again.
         keeps_level: whether the result is brought to the level of the clip, so that level tells nothing about the
             parameter.
+        alters: factors of a source whose labels are wrong after it.
         version: of the code; it rises with any change that alters a sample.
     """
 
@@ -57,6 +58,7 @@ class Transform(ABC):
     scale: Scale = "linear"
     natural_only: bool = False
     keeps_level: bool = True
+    alters: tuple[str, ...] = ()
     version: int = 1
 
     @abstractmethod

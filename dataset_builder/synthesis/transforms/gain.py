@@ -16,4 +16,12 @@ class _Gain(Transform):
         return waveform * 10 ** (parameter / 20)
 
 
-TRANSFORM = _Gain(name="gain", unit="dB", meaning="every sample times one number", low=-24, high=0, keeps_level=False)
+TRANSFORM = _Gain(
+    name="gain",
+    unit="dB",
+    meaning="every sample times one number",
+    low=-24,
+    high=0,
+    keeps_level=False,
+    alters=("amplitude",),
+)

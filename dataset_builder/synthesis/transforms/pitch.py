@@ -28,4 +28,5 @@ TRANSFORM = _Pitch(
     low=-12,
     high=12,
     natural_only=True,
+    alters=("pitch",),
 )

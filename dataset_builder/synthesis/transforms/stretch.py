@@ -36,4 +36,5 @@ TRANSFORM = _Stretch(
     high=2,
     scale="log",
     natural_only=True,
+    alters=("rate",),
 )
