@@ -97,7 +97,9 @@ class Disentanglement:
         values = _PARTED.values({part: by_pair.get(pair, {}) for part, pair in _PAIRS.items()})
         # What the metric gives is no mean over pairs alone: shares of variance are of all factors together.
         values |= {name: result[name] for name in _PARTED.averaged}
-        return Scores(values, tuple(row["id"] for row in crossed), {"score": np.array(result["scores"])})
+        columns = {f"{part}_score": by_pair[pair]["scores"] for part, pair in _PAIRS.items() if pair in by_pair}
+        columns = {name: np.array(column) for name, column in {"score": result["scores"], **columns}.items()}
+        return Scores(values, tuple(row["id"] for row in crossed), columns)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
         """The single sources."""

@@ -182,7 +182,8 @@ def disentanglement(
     - with return_scores: `scores` [n], linearised contributions of the clips to `unseen`, which is exactly their mean
       (for r and standardised answers u and labels v: r + u·v − r (u² + v²)/2); `scores_shift_before` and
       `scores_shift_after`, those of originals to R² in the order of rows; `by_pair`, a list of dictionaries with the
-      numbers of each pair, its `factor` and `over`, which is "copies" with `base`. None where they do not apply.
+      numbers of each pair, its `factor`, `over`, which is "copies" with `base`, and without it `scores`, the contributions
+      to its `unseen`. None where they do not apply.
 
     Embeddings that are all the same score 0. With closed forms no number but those of the literature depends on unit,
     origin or rotation of the embeddings.
@@ -1013,6 +1014,7 @@ def _pair_numbers(data: _Data, factors: Sequence[_Factor]) -> dict[str, Any]:
                 "seen": _weighted([_seen_score(part, data.folds[rows]) for rows, part in seen]),
                 "unseen_r2": _r2([part for _, part in unseen]),
                 "seen_r2": _r2([part for _, part in seen]),
+                "scores": (column + float(values.mean())).tolist(),
             }
     answers = _across_folds(data, factors, everything, everything)
     for (one, other), leak in _leaks(factors, answers, data.folds).items():

@@ -138,6 +138,8 @@ def test_pairs_equal_scikit_learn():
         expected = pair_by_hand(z, factors[pair["factor"]], factors[pair["over"]], folds, halves)
         for name, value in expected.items():
             assert pair[name] == pytest.approx(value, abs=1e-9), (pair["factor"], pair["over"], name)
+        assert np.mean(pair["scores"]) == pytest.approx(pair["unseen"], abs=1e-12)
+    assert np.mean([pair["scores"] for pair in result["by_pair"]], axis=0) == pytest.approx(result["scores"], abs=1e-12)
     for name in ("unseen", "seen", "unseen_r2", "seen_r2"):
         values = [pair[name] for pair in result["by_pair"] if pair[name] is not None]
         assert result[name] == pytest.approx(np.mean(values), abs=1e-12)
