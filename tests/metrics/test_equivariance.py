@@ -323,6 +323,18 @@ def test_random_embeddings_score_nothing(levels: int) -> None:
     assert result["r_context_top1"] == pytest.approx(result["r_context_chance"], abs=0.05)
 
 
+def test_a_useless_parameter_costs_each_probe_and_not_the_score() -> None:
+    """Least squares loses k/n to k features that tell nothing; validation may choose a probe that has none of them."""
+    orbit, level = np.repeat(np.arange(40), 8), np.tile(np.arange(8), 40)
+    z = np.random.default_rng(0).normal(size=(320, 32))
+    result = equivariance(z, orbit, [f"level {k}" for k in level], orbit % 5, orbit)
+    trained = 320 * 3 / 5
+    for probe in ("r_ridge", "r_kernel"):
+        assert result[probe] == pytest.approx(-7 / trained, abs=0.02), probe
+    assert abs(result["r_equivariance"]) < 0.005
+    assert result["r_level_top1"] == pytest.approx(result["r_level_chance"], abs=0.01)
+
+
 def test_embeddings_that_do_not_move_have_nothing_to_foretell() -> None:
     data = crossed()
     z = np.random.default_rng(0).normal(size=(30, 10))[data["orbits"]]

@@ -14,7 +14,7 @@ DIGESTS = {
     ("a_coat", 1): "301ae275a9420351184f7ca6b31b6a301d636f95cf0a6f9834c0130f21d7dc98",
     ("a_tre", 1): "370ec691e21335131e7b09d6ffcdce582c875fcd957ba7a2756723e68a729e5e",
     ("disentanglement", 1): "06ee7f7da17db3c447e0e686c79c5ca1d2db59bd985884d1b0190bf1cc910da9",
-    ("equivariance", 1): "9e9e965b1a5479a826811418ffb428b74b83ba1d8f5d0f41ea2614cd0886954f",
+    ("equivariance", 1): "afee9c2e4fcbc7cff767acebf1d0836366fea85e4f0500d43d6c5b46ca59720b",
     ("informativeness", 1): "b9af137026c671b4bcf88ec1c170ee658e118dce59e31003aa7c55a19e9c9744",
     ("invariance", 1): "d14a7417b351698e3fbe3202bfc0b0fcf6231b6c65dc089fab871b114228fb8b",
 }
