@@ -360,12 +360,22 @@ def test_constant_embeddings_score_nothing(value: float) -> None:
         assert np.isfinite(result["scores"]).all()
 
 
-def test_z_itself_explains_exactly_nothing() -> None:
+def test_z_itself_explains_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     errors = np.random.default_rng(0).uniform(size=(1, 50))
     assert module._score(errors, errors[0]) == 0
     data = crossed()
     result = equivariance(**data)
     assert result["r_explained"] == pytest.approx(1 - result["r_mse"] / result["identity_mse"], abs=1e-12)
+
+    def stay(fold: Any, _: str) -> tuple[np.ndarray, float]:
+        return np.zeros((len(fold.parts[2]), fold.dim)), -1.0  # a loss that makes it the best
+
+    monkeypatch.setattr(module, "_closed_steps", stay)
+    result = equivariance(**data)
+    assert result["r_explained"] == 0
+    assert result["r_mse"] == result["identity_mse"]
+    assert result["r_cosine"] == pytest.approx(result["identity_cosine"], abs=1e-12)
+    assert result["r_equivariance"] < 0
 
 
 @pytest.mark.parametrize("kind", ["numbers", "classes", "copies"])
