@@ -79,19 +79,18 @@ class OnsetInvariance:
     ) -> Scores:
         """Score the embeddings [n, dim] of the clips of stars; nothing is fitted."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.invariance.invariance import invariance
+        from audio_compositionality.metrics.invariance.invariance import invariance, selectivity
 
-        stars = _stars(rows)
+        stars = list(_stars(rows).values())
         embeddings = np.asarray(outputs.clips, np.float64)
-        originals = embeddings[[clips[""][0] for clips in stars.values()]]
-        copies = embeddings[[clips[ONSET][0] for clips in stars.values()]]
+        originals = embeddings[[clips[""][0] for clips in stars]]
+        copies = embeddings[[clips[ONSET][0] for clips in stars]]
         base = [-1] * len(stars) + list(range(len(stars)))
-        both = np.concatenate([originals, copies])
-        result = invariance(both, base, return_scores=True)
-        selectivities = {
-            measure.name: invariance(both, base, steps=_steps(embeddings, list(stars.values()), factor))["selectivity"]
-            for measure, factor in zip(_SELECTIVITIES, FACTORS, strict=True)
-        }
+        result = invariance(np.concatenate([originals, copies]), base, return_scores=True)
+        selectivities: dict[str, float | None] = {}
+        for measure, factor in zip(_SELECTIVITIES, FACTORS, strict=True):
+            steps = _steps(embeddings, stars, factor)
+            selectivities[measure.name] = None if steps is None else selectivity(steps, copies - originals)
         values = {measure.name: (result | selectivities)[measure.name] for measure in self.info.measures}
         return Scores(values, tuple(_bases(rows)), {"score": np.array(result["scores"])})
 

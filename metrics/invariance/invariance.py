@@ -166,6 +166,24 @@ def invariance(
     return {**result, "scores": scores.tolist()} if return_scores else result
 
 
+def selectivity(steps: ArrayLike, moves: ArrayLike) -> float:
+    """Return E|step|²/E|z′ − z|², as `invariance` does where each original has one copy, without its other numbers.
+
+    - `steps` [m, dim]: differences of embeddings of clips that differ in something that does matter;
+    - `moves` [n, dim]: differences z′ − z of copies and originals.
+
+    Raises ValueError when either is not finite, or their columns differ.
+
+    >>> selectivity([[3.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]])
+    9.0
+    """
+    step, move = _matrix("steps", steps), _matrix("moves", moves)
+    if step.shape[1] != move.shape[1]:
+        raise ValueError(f"steps must have the {move.shape[1]} columns of moves; got shape {step.shape}.")
+    unit = float(max(np.abs(step).max(), np.abs(move).max())) or 1.0
+    return _ratio(float(np.square(step / unit).sum(axis=1).mean()), np.square(move / unit).sum(axis=1))
+
+
 class Invariance(evaluate.Metric):  # type: ignore[misc]
     """Invariance as a metric of the `evaluate` library; `invariance` in this module does the work."""
 
