@@ -106,7 +106,7 @@ def opened_data(options: argparse.Namespace, tasks: list[Task] | None) -> tuple[
 
 def recordings_data(options: argparse.Namespace) -> RenderedData:
     """What transforms make of the recordings that are named."""
-    from audio_compositionality.dataset_builder.recordings.opening import open_recordings, transformed
+    from audio_compositionality.dataset_builder.recordings.opening import offered, open_recordings
     from audio_compositionality.dataset_builder.synthesis.transforms import load_transform
 
     size = options.size or _SIZES[0]
@@ -135,13 +135,17 @@ def recordings_data(options: argparse.Namespace) -> RenderedData:
         _note(f"{len(recordings.skipped)} recordings of {recordings.source} are left out: {names}")
     # Only `build` has another seed.
     seed = getattr(options, "seed", 0)
-    return transformed(recordings, preset=arguments.preset_of(size, options), transforms=transforms, seed=seed)
+    changes = {"seed": seed, **({} if transforms is None else {"transforms": transforms})}
+    offer = offered(recordings, preset=arguments.preset_of(size, options), **changes)
+    for recipe, reason in offer.left_out.items():
+        _note(f"{recipe} is left out: {reason}")
+    return offer.data
 
 
 def _recipes() -> tuple[str, ...]:
-    from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
+    from audio_compositionality.dataset_builder.recordings.opening import recorded_recipes
 
-    return (RECIPE.name,)
+    return tuple(recorded_recipes())
 
 
 def _named_tasks(options: argparse.Namespace, tasks: list[Task] | None) -> list[Task]:

@@ -39,6 +39,7 @@ def hub_recordings(
     *,
     label: str | None = None,
     group: str | None = None,
+    condition: str | None = None,
     split: str | None = None,
     config: str | None = None,
     audio: str | None = None,
@@ -54,6 +55,7 @@ def hub_recordings(
         dataset: its Hub id, or a folder.
         label: column with labels: names of classes, whole numbers, which are classes too, or numbers with decimals.
         group: column whose values say which recordings belong together, such as a speaker.
+        condition: column with what recordings of several labels share, such as the pitch of instruments.
         split: such as ``test`` or ``train[:1000]``; not needed where there is one alone.
         config: name of the configuration; not needed where there is one alone.
         audio: column with sound; not needed where there is one alone.
@@ -72,7 +74,7 @@ def hub_recordings(
     with _progress_bars(progress):
         rows = _rows(place, config, split)
     sound = _audio_column(place, rows.features, audio)
-    for column in (label, group):
+    for column in (label, group, condition):
         if column is not None and column not in rows.features:
             raise RecordingError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
     count = len(rows)
@@ -82,7 +84,9 @@ def hub_recordings(
             "them, such as --split train[:10000]"
         )
     labels, numbers = ([""] * count, None) if label is None else _labels(source, rows, label)
-    groups = [""] * count if group is None else _texts(source, rows, group)
+    groups, conditions = (
+        [""] * count if column is None else _texts(source, rows, column) for column in (group, condition)
+    )
     files = _Files(place, rows, sound)
     candidates = [
         Candidate(
@@ -90,6 +94,7 @@ def hub_recordings(
             labels[index],
             None if numbers is None else numbers[index],
             groups[index],
+            conditions[index],
             partial(files.file, index),
         )
         for index in range(count)

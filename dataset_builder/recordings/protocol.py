@@ -24,6 +24,8 @@ class Recording:
             group of its own.
         sha256: hexadecimal, of its samples.
         number: its label as a number, where labels are numbers and not classes.
+        condition: what it shares with recordings of other labels and what says nothing of its own: the voice that says
+            a word, the pitch of an instrument; empty where there is none. See `related`.
     """
 
     id: str
@@ -31,6 +33,17 @@ class Recording:
     group: str
     sha256: str
     number: float | None = None
+    condition: str = ""
+
+
+def related(condition: str, other: str) -> bool:
+    """Whether two conditions have more in common than two drawn at random: ``flite/awb`` and ``flite/slt``, one engine.
+
+    They are where the first parts of their paths are equal; those without ``/`` are related to themselves alone. Empty
+    ones, of recordings without a condition, are related to none.
+    """
+    first = condition.partition("/")[0]
+    return bool(first) and first == other.partition("/")[0]
 
 
 class Recordings(Protocol):
@@ -40,7 +53,7 @@ class Recordings(Protocol):
         source: what they were opened from, for messages; a folder, a Hub id.
         sample_rate: Hz, where all have one; None where they differ.
         entries: what is said of each, in a fixed order.
-        fingerprint: names their samples, labels and groups, whatever they are called and wherever they lie.
+        fingerprint: names their samples, labels, groups and conditions, whatever they are called and wherever they lie.
     """
 
     @property

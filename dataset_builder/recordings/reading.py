@@ -52,6 +52,7 @@ class Candidate:
         label: its class, or its number in words.
         number: its label where labels are numbers.
         group: as `Recording.group`.
+        condition: as `Recording.condition`.
         sound: gives the file, or its content; raises RecordingError where it must not be opened.
     """
 
@@ -59,6 +60,7 @@ class Candidate:
     label: str
     number: float | None
     group: str
+    condition: str
     sound: Callable[[], SoundFile]
 
 
@@ -92,7 +94,7 @@ class ReadRecordings:
             results = list(tqdm(read, "recordings", len(candidates), unit="file", disable=None if progress else True))
         problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
         usable = [(c, result) for c, result in zip(candidates, results, strict=True) if not isinstance(result, str)]
-        usable.sort(key=lambda pair: (pair[1][1], pair[0].label, pair[0].group, pair[0].id))
+        usable.sort(key=lambda pair: (pair[1][1], pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
         problems |= _duplicates(usable)
         self.skipped: tuple[tuple[str, str], ...] = tuple(problems.items())
         if problems and not skip_invalid:
@@ -101,10 +103,12 @@ class ReadRecordings:
         if not usable:
             raise RecordingError(f"{source} has no recording that can be used: {self._problems()}")
         self._candidates = [candidate for candidate, _ in usable]
-        self.entries = tuple(Recording(c.id, c.label, c.group, digest, c.number) for c, (_, digest) in usable)
+        self.entries = tuple(
+            Recording(c.id, c.label, c.group, digest, c.number, c.condition) for c, (_, digest) in usable
+        )
         rates = {rate for _, (rate, _) in usable}
         self.sample_rate = rates.pop() if len(rates) == 1 else None
-        content = [[entry.sha256, entry.label, entry.number, entry.group] for entry in self.entries]
+        content = [[entry.sha256, entry.label, entry.number, entry.group, entry.condition] for entry in self.entries]
         self.fingerprint = sha256_of(json.dumps(content).encode())
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
@@ -168,11 +172,20 @@ def _read(file: SoundFile) -> tuple[NDArray[np.float32], int, str]:
 
 
 def _duplicates(usable: Sequence[tuple[Candidate, tuple[int, str]]]) -> dict[str, str]:
-    """Those that are the same recording as another, and could come on the other side of a fold."""
+    """Those that are the same recording as another, and could come on the other side, or are two things at once."""
     first: dict[str, Candidate] = {}
     problems = {}
     for candidate, (_, digest) in usable:
         twin = first.setdefault(digest, candidate)
-        if twin is not candidate and not (candidate.group and candidate.group == twin.group):
-            problems[candidate.id] = f"is the same recording as {twin.id!r}; leave one out, or give both one group"
+        same = "is the same recording as"
+        if twin is candidate:
+            continue
+        if candidate.label != twin.label and candidate.number is None:
+            # Nobody knows which of the two it is; numbers can be two judgements of one recording.
+            problems[candidate.id] = f"{same} {twin.id!r}, which is called {twin.label!r}; leave both out"
+            problems[twin.id] = f"{same} {candidate.id!r}, which is called {candidate.label!r}; leave both out"
+        elif candidate.condition != twin.condition:
+            problems[candidate.id] = f"{same} {twin.id!r} under another condition; leave one out"
+        elif not (candidate.group and candidate.group == twin.group):
+            problems[candidate.id] = f"{same} {twin.id!r}; leave one out, or give both one group"
     return problems

@@ -6,7 +6,7 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.recordings.opening import open_recordings, transformed
+from audio_compositionality.dataset_builder.recordings.opening import open_recordings, recorded
 from audio_compositionality.support.errors import InputError
 
 from .made import made_recordings
@@ -47,7 +47,7 @@ def test_what_does_not_go_together_is_refused(options, message):
 
 def test_the_data_are_those_of_the_recipe(folder, tmp_path):
     recordings = open_recordings(folder, progress=False)
-    data = transformed(recordings, transforms=["gain", "noise"], bases=5)
+    data = recorded(recordings, transforms=["gain", "noise"], bases=5)
     assert data.source == f"recordings of {folder}"
     configuration = data.configuration("transforms")
     assert len(configuration.rows) == 5 * 9 + 11
@@ -70,7 +70,7 @@ def test_presets_have_their_sizes_and_transforms():
     recordings = made_recordings(rate=32_000)
     sizes = {}
     for preset in ("mini", "full", "paper-mini", "paper-full"):
-        settings = settings_of(transformed(recordings, preset=preset))
+        settings = settings_of(recorded(recordings, preset=preset))
         sizes[preset] = settings.bases, settings.untransformed, settings.transforms
     ours, papers = ("gain", "noise", "lowpass", "reverb"), ("noise", "pitch", "reverb", "stretch")
     assert sizes == {
@@ -92,4 +92,4 @@ def test_presets_have_their_sizes_and_transforms():
 )
 def test_what_there_is_not_is_refused(options, message):
     with pytest.raises(InputError, match=message):
-        transformed(made_recordings(), **options)
+        recorded(made_recordings(), **options)
