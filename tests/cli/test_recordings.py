@@ -135,7 +135,7 @@ def test_data_are_named_once(run, words, message, capsys):
         (("--recordings", ".", "--size", "ful"), "unknown size 'ful'; did you mean 'full'"),
         (("--recordings", ".", "--transforms", "nois"), "unknown transform 'nois'; did you mean 'noise'"),
         (("--recordings", ".", "--split", "x"), "--split is of a data set (--dataset)"),
-        (("--recordings", ".", "--label", "x"), "has no metadata.csv, whose columns --label and --group name"),
+        (("--recordings", ".", "--label", "x"), "has no metadata.csv, whose columns --label, --group and --condition name"),
         (("--recordings", "nowhere"), "'nowhere' is not a folder"),
         (("--recordings", "."), "'.' holds no sound file"),
         (("--recordings", ".", "--tasks", "a_coat"), "'a_coat' is none that can be scored on recordings; those that"),

@@ -77,6 +77,8 @@ class TestParquet:
             (f"test/{n}", CLASSES[n % 2], str(n // 2)) for n in range(12)
         }
         assert (recordings.source, recordings.sample_rate) == (str(folder), RATE)
+        said = {(entry.id, entry.condition) for entry in opened(folder, condition="year").entries}
+        assert said == {(f"test/{n}", str(2_000 + n % 3)) for n in range(12)}
         place = next(n for n, entry in enumerate(recordings.entries) if entry.id == "test/7")
         waveform, rate = recordings.waveform(place)
         assert rate == RATE
@@ -107,6 +109,7 @@ class TestParquet:
         [
             ({"label": "animals"}, "has no column 'animals'; did you mean 'animal'"),
             ({"group": "speakers"}, "has no column 'speakers'; did you mean 'speaker'"),
+            ({"condition": "yaer"}, "has no column 'yaer'; did you mean 'year'"),
             ({"label": "where"}, "where is no column of classes, texts or numbers"),
             ({"label": "audio"}, "audio is no column of classes, texts or numbers"),
             ({"audio": "name"}, "has no audio in a column 'name'"),
