@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from audio_compositionality.support.files import sha256_of
 
 LONGEST_RECORDING = 20
 """Seconds of a recording that are read at most: twice the longest clip, since a stretch by 2 reads that much."""
@@ -22,7 +25,7 @@ class Recording:
         label: what it is a recording of; empty where nobody says.
         group: recordings of one group (a speaker, a session) are never on both sides of a fold; empty where it is a
             group of its own.
-        sha256: hexadecimal, of its samples.
+        sha256: hexadecimal, of its samples or of what decides them.
         number: its label as a number, where labels are numbers and not classes.
         condition: what it shares with recordings of other labels and what says nothing of its own: the voice that says
             a word, the pitch of an instrument; empty where there is none. See `related`.
@@ -44,6 +47,12 @@ def related(condition: str, other: str) -> bool:
     """
     first = condition.partition("/")[0]
     return bool(first) and first == other.partition("/")[0]
+
+
+def fingerprint_of_entries(entries: Sequence[Recording]) -> str:
+    """SHA-256 over what is said of recordings, in their order, but for their ids: names and places are no content."""
+    content = [[entry.sha256, entry.label, entry.number, entry.group, entry.condition] for entry in entries]
+    return sha256_of(json.dumps(content).encode())
 
 
 class Recordings(Protocol):

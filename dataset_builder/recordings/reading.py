@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 import re
@@ -18,7 +17,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 
-from .protocol import LONGEST_RECORDING, Recording
+from .protocol import LONGEST_RECORDING, Recording, fingerprint_of_entries
 from .sound_files import RecordingError, SoundFile, read_header, read_samples
 
 SHORTEST_RECORDING = 0.25
@@ -108,8 +107,7 @@ class ReadRecordings:
         )
         rates = {rate for _, (rate, _) in usable}
         self.sample_rate = rates.pop() if len(rates) == 1 else None
-        content = [[entry.sha256, entry.label, entry.number, entry.group, entry.condition] for entry in self.entries]
-        self.fingerprint = sha256_of(json.dumps(content).encode())
+        self.fingerprint = fingerprint_of_entries(self.entries)
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
         """Samples and rate of a recording; see `Recordings.waveform`.

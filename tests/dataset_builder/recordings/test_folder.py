@@ -51,7 +51,9 @@ class TestLabelsAsFolders:
             opened(folder)
 
     def test_need_no_columns(self, folder):
-        with pytest.raises(RecordingError, match=r"has no metadata\.csv, whose columns --label, --group and --condition name"):
+        with pytest.raises(
+            RecordingError, match=r"has no metadata\.csv, whose columns --label, --group and --condition name"
+        ):
             opened(folder, group="speaker")
 
 
