@@ -85,14 +85,15 @@ def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
 
 def _names(given: Sequence[str]) -> tuple[list[str], list[str]]:
     """Names of the baselines, and of the models beside their untrained twins."""
-    from audio_compositionality.encoders.loading.registry import has_untrained_twin, list_models
+    from audio_compositionality.encoders.loading.registry import has_twins, list_models
+    from audio_compositionality.encoders.loading.twins import UNTRAINED
 
     baselines = [listing.name for listing in list_models() if listing.is_baseline]
     networks = []
     for name in given:
         networks.append(name)
-        if not name.startswith("untrained:") and has_untrained_twin(name):
-            networks.append(f"untrained:{name}")
+        if has_twins(name):
+            networks.append(f"{UNTRAINED}{name}")
     return baselines, [name for name in dict.fromkeys(networks) if name not in baselines]
 
 

@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 from scipy import stats
 
-from audio_compositionality.encoders.loading.cards import UNTRAINED
+from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.support.text import listed, number_text, shortened
 from audio_compositionality.tasks.base import Measure
 

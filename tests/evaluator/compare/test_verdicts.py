@@ -23,7 +23,7 @@ def compared(tmp_path, write_results):
 
     def compare(**scores):
         for label, values in scores.items():
-            write_results(tmp_path, [label.replace("untrained_", "untrained:")], tasks=["a_coat"], scores=values)
+            write_results(tmp_path, [label.replace("ed_", "ed:")], tasks=["a_coat"], scores=values)
         (comparison,) = compare_results([tmp_path])
         return comparison
 
@@ -60,6 +60,15 @@ def test_the_twin_of_another_is_none(compared):
     assert answer(comparison) is UNKNOWN
     (verdict,) = verdicts(comparison)
     assert verdict.questions[0].sentence.startswith("No untrained twin is among the results")
+
+
+def test_a_shuffled_twin_is_neither_the_twin_that_a_verdict_is_about_nor_a_trained_model(compared):
+    comparison = compared(one=scores(0.5, seed=1), shuffled_one=scores(0.1, seed=2))
+    (verdict,) = verdicts(comparison)
+    assert (verdict.label, verdict.questions[0].answer) == ("one", UNKNOWN)
+    comparison = compared(untrained_one=scores(0.3, seed=3))
+    assert [result.kind.value for result in comparison.results].count("untrained network") == 2
+    assert answer(comparison) is YES
 
 
 def test_figures_are_signed_for_the_model(compared):
