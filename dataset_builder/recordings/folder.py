@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from audio_compositionality.support.text import first_line, nearest
 
@@ -28,6 +30,8 @@ def folder_recordings(
     label: str | None = None,
     group: str | None = None,
     condition: str | None = None,
+    source: str | None = None,
+    suggested: Mapping[str, Any] | None = None,
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings:
@@ -42,6 +46,8 @@ def folder_recordings(
         label: column of the table with labels; by default ``label``, where there is one.
         group: column of the table with groups; by default ``group``, where there is one.
         condition: column of the table with conditions; by default ``condition``, where there is one.
+        source: what it is called; by default its path.
+        suggested: as `Recordings.suggested`.
         skip_invalid: leave out recordings that cannot be used.
         progress: show progress bars.
 
@@ -61,7 +67,13 @@ def folder_recordings(
         )
     else:
         candidates = _by_folder(folder)
-    return ReadRecordings(printable(str(folder)), candidates, skip_invalid=skip_invalid, progress=progress)
+    return ReadRecordings(
+        printable(source or str(folder)),
+        candidates,
+        suggested=suggested,
+        skip_invalid=skip_invalid,
+        progress=progress,
+    )
 
 
 def _by_folder(folder: Path) -> list[Candidate]:

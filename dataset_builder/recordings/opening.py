@@ -15,8 +15,13 @@ from ..data import DatasetError
 from ..recipes import list_recipes, load_recipe
 from ..recipes.base import RecordedRecipe
 from ..rendered import RenderedData
+from .makers import list_makers, load_maker
+from .makers.base import Maker
+from .named_sets import NamedSet, list_named_sets, load_named_set
+from .offline import made_folder
 from .protocol import Recordings
 from .reading import ReadRecordings
+from .sound_files import RecordingError
 
 RECORDINGS_OF = "recordings of "
 """What the source of data begins with that were made of recordings: no preset or folder that can be opened."""
@@ -40,8 +45,11 @@ def open_recordings(
     All are read once: their fingerprint is that of their samples, labels, groups and conditions, wherever they lie.
 
     Args:
-        folder: with ``LABEL[/CONDITION]/file.wav``, or with ``metadata.csv``; see `folder_recordings`.
-        dataset: Hub id or folder of a data set with a column of audio, instead; see `hub_recordings`.
+        folder: with ``LABEL[/CONDITION]/file.wav``, or with ``metadata.csv``; see `folder_recordings`. Or the name of
+            sounds that are made of what is installed, of which `list_makers` has the list: they are made once.
+        dataset: Hub id or folder of a data set with a column of audio, instead; see `hub_recordings`. Or the name of
+            one, of which `list_named_sets` has the list: the arguments below are as its file has them, where they are
+            not given, and what cannot be used is left out; ``NAME=FOLDER`` reads a copy of it.
         label: column with labels.
         group: column whose values say which recordings belong together: they are never on both sides of a fold.
         condition: column with what recordings of several labels share and what says nothing of these, such as the
@@ -64,22 +72,71 @@ def open_recordings(
                 raise InputError(f"{name} is of a data set (dataset=...); a folder has none")
         from .folder import folder_recordings
 
+        maker = maker_of(folder)
         return folder_recordings(
-            folder, label=label, group=group, condition=condition, skip_invalid=skip_invalid, progress=progress
+            folder if maker is None else made_folder(maker, progress=progress),
+            label=label,
+            group=group,
+            condition=condition,
+            source=None if maker is None else maker.name,
+            suggested=None if maker is None else {"domain": maker.name},
+            skip_invalid=skip_invalid,
+            progress=progress,
         )
     from .hub import hub_recordings
 
+    asked: dict[str, Any] = {
+        "label": label,
+        "group": group,
+        "condition": condition,
+        "split": split,
+        "config": config,
+        "revision": revision,
+    }
+    named, place = named_set_of(str(dataset))
+    if named is None:
+        return hub_recordings(place, **asked, skip_invalid=skip_invalid, progress=progress)
+    stated = {name: getattr(named, name) if value is None else value for name, value in asked.items()}
+    # Somebody else's separator and labels are those of the column that it states.
+    of_column: dict[str, Any] = (
+        {"separator": named.separator, "without": named.without} if stated["label"] == named.label else {}
+    )
     return hub_recordings(
-        str(dataset),
-        label=label,
-        group=group,
-        condition=condition,
-        split=split,
-        config=config,
-        revision=revision,
-        skip_invalid=skip_invalid,
+        place,
+        **stated,
+        **of_column,
+        files=named.files,
+        audio=named.audio,
+        source=named.name,
+        suggested=named.suggested,
+        skip_invalid=True,
         progress=progress,
     )
+
+
+def maker_of(name: str | Path) -> Maker | None:
+    """The maker of sounds that is called so; None where a folder is.
+
+    Raises:
+        RecordingError: there is neither.
+    """
+    if Path(name).is_dir():
+        return None
+    makers = list_makers()
+    if str(name) not in makers:
+        raise RecordingError(
+            f"{str(name)!r} is not a folder, nor the name of sounds that are made here; {nearest(str(name), makers)}"
+        )
+    return load_maker(str(name))
+
+
+def named_set_of(text: str) -> tuple[NamedSet | None, str]:
+    """The named data set that is meant, ``NAME`` or ``NAME=FOLDER``, if one is, and where it lies."""
+    name, equals, folder = text.partition("=")
+    if name not in list_named_sets() or (not equals and Path(name).is_dir()):
+        return None, text
+    named = load_named_set(name)
+    return named, folder if equals else named.dataset
 
 
 def recorded_recipes() -> dict[str, RecordedRecipe[Any]]:
@@ -138,7 +195,8 @@ def offered(
     served: dict[str, RenderedData] = {}
     left_out: dict[str, str] = {}
     for recipe, settings in presets.items():
-        requested = {name: value for name, value in changes.items() if name in names[recipe]}
+        every_change = {**recordings.suggested, **changes}
+        requested = {name: value for name, value in every_change.items() if name in names[recipe]}
         try:
             data = RenderedData(source, {recipe: every[recipe].of_recordings(settings, recordings, requested)})
             _ = data.configuration(recipe).rows

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,8 @@ class Recordings(Protocol):
         sample_rate: Hz, where all have one; None where they differ.
         entries: what is said of each, in a fixed order.
         fingerprint: names their samples, labels, groups and conditions, whatever they are called and wherever they lie.
+        suggested: settings that suit them, by names of settings of recipes, where nobody asks for others: ``domain``,
+            ``classes`` …
     """
 
     @property
@@ -76,6 +78,9 @@ class Recordings(Protocol):
 
     @property
     def fingerprint(self) -> str: ...  # noqa: D102
+
+    @property
+    def suggested(self) -> Mapping[str, Any]: ...  # noqa: D102
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
         """Samples [samples] in [-1, 1], mono, of at most `LONGEST_RECORDING` seconds, and their rate in Hz."""

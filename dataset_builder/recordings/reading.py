@@ -6,10 +6,11 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,10 +73,17 @@ class ReadRecordings:
         source: what they were opened from.
         entries: what is said of each.
         skipped: id of each that was left out, and why.
+        suggested: settings of recipes that suit them.
     """
 
     def __init__(
-        self, source: str, candidates: Sequence[Candidate], *, skip_invalid: bool = False, progress: bool = True
+        self,
+        source: str,
+        candidates: Sequence[Candidate],
+        *,
+        suggested: Mapping[str, Any] | None = None,
+        skip_invalid: bool = False,
+        progress: bool = True,
     ) -> None:
         """Read all, in several threads; samples are not kept.
 
@@ -88,6 +96,7 @@ class ReadRecordings:
                 "part of them"
             )
         self.source = source
+        self.suggested: Mapping[str, Any] = dict(suggested or {})
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
             read = pool.map(_examine, candidates)
             results = list(tqdm(read, "recordings", len(candidates), unit="file", disable=None if progress else True))

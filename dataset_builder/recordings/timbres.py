@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +51,7 @@ class TimbreRecordings:
 
     source = "DX7 timbres"
     sample_rate = SAMPLE_RATE
+    suggested: Mapping[str, Any] = MappingProxyType({"domain": "timbres", "classes": 6, "context_sources": 1})
 
     def __init__(self, voices: Sequence[Voice] | None = None) -> None:
         """Nothing is rendered.
