@@ -166,7 +166,8 @@ def _draw_across(
     if related(*pair):
         return ()
     across = []
-    groups = {entry.group for entry in pool.entries if entry.group and entry.condition in pair}
+    cells = [pool.by_condition[condition][label] for condition in pair for label in labels]
+    groups = {pool.group(number) for cell in cells for number in cell}
     for condition in pair:
         candidates = [
             name
@@ -174,7 +175,7 @@ def _draw_across(
             if name != condition
             and related(name, condition)
             and all(label in cell for label in labels)
-            and not any(pool.entries[number].group in groups for label in labels for number in cell[label])
+            and not any(pool.group(number) in groups for label in labels for number in cell[label])
         ]
         across += evenly(candidates, use, rng)[:1]
     return tuple(across) if len(across) == 2 else ()

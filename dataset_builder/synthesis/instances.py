@@ -1,8 +1,8 @@
 """Recordings as sources of clips: an excerpt of each at one level, through a channel of its own, in exact 16 bits.
 
-A source lasts the whole clip. A recording that is longer gives the window in which it is loudest; one that fits with a
-pause after it is repeated from a random phase; one that does not is there once, whole, from a random onset. So the
-loudest part of a recording is always heard.
+A source lasts the whole clip. It is a window, drawn at random, of its recording repeated again and again with a pause
+in between: of all windows where a clip holds a repetition, else of those that have the loudest part of the recording in
+them. So two sources of one recording are never the same samples, and what is loudest in it is always heard.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ PEAK = 0.98
 SILENT = 1e-4
 """Root mean square of an excerpt, -80 dB: what is softer is the rounding of its file."""
 
+_NEAR = 0.99
+"""Share of the energy of the loudest part from which another counts as loud: the first one is taken, so that of the
+periods of a tone, which are equal but for rounding, it is the same on every machine."""
+
 _TAIL = 0.1
 """Seconds of silence behind a clip while it is filtered, so that its end does not sound at its beginning."""
 
@@ -35,7 +39,7 @@ _TAIL = 0.1
 def place_recording(
     waveform: Samples, rate: int, length: int, sample_rate: int, eq_db: float, rng: np.random.Generator
 ) -> Samples:
-    """A recording as a source of a clip: excerpt or repetitions, a random smooth filter, one gain to a level of 1.
+    """A recording as a source of a clip: a window, a random smooth filter, one gain to a level of 1.
 
     Args:
         waveform: float64 [samples].
@@ -72,26 +76,33 @@ def resampled(waveform: Samples, rate: int, sample_rate: int) -> Samples:
 
 
 def lay_out(waveform: Samples, length: int, pause: int, phase: float) -> Samples:
-    """A recording over a clip, float64 [length].
+    """A window of a recording that is repeated for ever.
 
     Args:
         waveform: float64 [samples], at the rate of the clip.
-        length: samples of the clip.
-        pause: samples between two repetitions.
-        phase: where in the period, or in the room that there is, it begins, from 0 to 1.
+        length: samples of the window.
+        pause: samples of silence between two repetitions.
+        phase: which window it is of those that serve, from 0 to 1: all of a period where that is not longer than a
+            window, else those in which the loudest part is whole, which is half a window long at most.
+
+    Returns:
+        float64 [length].
     """
-    if len(waveform) >= length:
-        energy = np.concatenate([[0.0], np.cumsum(waveform**2)])
-        start = int(np.argmax(energy[length:] - energy[: len(waveform) - length + 1]))
-        return waveform[start : start + length]
     period = len(waveform) + pause
-    if period > length:
-        clip = np.zeros(length)
-        onset = int(phase * (length - len(waveform) + 1))
-        clip[onset : onset + len(waveform)] = waveform
-        return clip
+    if period <= length:
+        start = int(phase * period)
+    else:
+        part = min(len(waveform), length // 2)
+        start = loudest_part(waveform, part) + part - length + int(phase * (length - part + 1))
     repeated = np.concatenate([waveform, np.zeros(pause)])
-    return repeated[(np.arange(length) + int(phase * period)) % period]
+    return repeated[(start + np.arange(length)) % period]
+
+
+def loudest_part(waveform: Samples, length: int) -> int:
+    """Where the first part begins that is among the loudest of so many samples."""
+    energy = np.concatenate([[0.0], np.cumsum(np.square(waveform))])
+    parts = energy[length:] - energy[: len(energy) - length]
+    return int(np.argmax(parts >= _NEAR * parts.max()))
 
 
 def equalise(clip: Samples, sample_rate: int, gains: Samples) -> Samples:

@@ -54,7 +54,7 @@ def describe_placing(settings: RecordedSettings) -> str:
         else ""
     )
     return (
-        f"Each source lasts the whole clip: a longer recording gives the window in which it is loudest, a shorter one "
-        f"is repeated after {low:g} to {high:g} s from a random phase, or where only one fits stands at a random "
-        f"place. It {filtered}gets one gain to a common root mean square."
+        "Each source lasts the whole clip: a window, drawn at random, of its recording repeated again and again after "
+        f"{low:g} to {high:g} s of silence; where a clip does not hold a whole repetition, of the windows in which its "
+        f"loudest part, of half a clip, is whole. It {filtered}gets one gain to a common root mean square."
     )
