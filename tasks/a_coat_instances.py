@@ -50,6 +50,8 @@ class ACoatInstances:
         ),
         citation=_METRIC.citation,
         on_request=True,
+        is_headline=True,
+        is_level_matched=True,
     )
     drawings = (
         Drawing(

@@ -83,6 +83,10 @@ class TaskInfo:
         protocols: settings with which the task follows somebody's text to the letter, to be requested, by a name:
             ``paper``. Their data are presets of the recipe with that name before them: ``paper-mini``.
         on_request: whether the task is left out where neither tasks nor a benchmark are named.
+        is_headline: whether the verdict on a model is by this task, and not by those without it, where there are
+            results of both: training shows in its score, where it was the training for what is asked.
+        is_level_matched: whether all that is compared is as loud and as many, so that an encoder that hears nothing but
+            how much sounds is at the chance of `trusted`, and not at that of telling numbers of sources apart.
     """
 
     name: str
@@ -102,6 +106,8 @@ class TaskInfo:
     captions: Mapping[str, str] = field(default_factory=dict)
     derived: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     on_request: bool = False
+    is_headline: bool = False
+    is_level_matched: bool = False
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""

@@ -51,6 +51,7 @@ class Binding:
         ),
         citation=_METRIC.citation,
         on_request=True,
+        is_level_matched=True,
     )
     drawings: tuple[Drawing, ...] = ()
 

@@ -293,6 +293,8 @@ def _chance(comparison: Comparison, place: int, name: str) -> float | None:
     stated = comparison.results[place].result.measures.get(name)
     if stated is None:
         return None
+    if comparison.info.is_level_matched:
+        return float(stated)
     if comparison.samples is None:
         return float(stated) * TOLD_APART
     held = comparison.samples.held_fixed.values()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -101,6 +104,31 @@ def test_a_flag_is_no_evidence(tmp_path, write_results):
     (model,) = model_verdicts(compare_results([tmp_path]))
     reasons = "it is not above energy alone; the predictions of the raw score hardly vary"
     assert model.conclusion == f"No evidence of learning in these scores: {reasons}."
+
+
+def of_a_headline(comparison, **changes):
+    """The same comparison of a task whose information is another."""
+    return replace(comparison, task=SimpleNamespace(info=replace(comparison.info, **changes), drawings=()))
+
+
+def test_a_headline_decides_and_the_others_are_told_beside(compared):
+    low = compared(one=scores(0.1, seed=1), untrained_one=scores(0.3, seed=2))
+    (before,) = model_verdicts([low])
+    assert before.beside == ()
+    headline = of_a_headline(low, title="the headline", is_headline=True)
+    (model,) = model_verdicts([low, headline])
+    assert [task.comparison.info.title for task in model.tasks] == ["the headline"]
+    assert model.conclusion == (
+        f"By the headline: {before.conclusion} Beside it: by A-COAT it is not shown to have learnt anything."
+    )
+    assert model.questions == before.questions
+
+
+def test_where_all_is_as_loud_energy_alone_is_at_chance(compared):
+    matched = of_a_headline(compared(one=scores(0.0, 0.02)), is_level_matched=True)
+    (verdict,) = verdicts(matched)
+    (_, top1) = verdict.questions[2].checks
+    assert top1.difference == pytest.approx(float(matched.view("top1").means[0]) - 1 / 64)
 
 
 def test_too_few_samples_tell_nothing(tmp_path, write_results, small_data):
