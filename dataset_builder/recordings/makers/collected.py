@@ -82,7 +82,7 @@ def installing(packages: str) -> str:
     """How packages of Debian are installed, or unpacked by whoever may not install."""
     return (
         f"On Debian: apt-get install --no-install-recommends {packages}; or, of the recordings alone, "
-        f"`apt-get download {packages}`, `dpkg -x` of each into one folder, and that folder's usr/share in XDG_DATA_DIRS"
+        f"`apt-get download {packages}`, `dpkg -x` of each into one folder, and its usr/share in XDG_DATA_DIRS"
     )
 
 

@@ -148,15 +148,15 @@ def _sounds(font: Soundfont) -> Iterator[Sound]:
 MAKER = Instruments(
     name="instruments",
     meaning=(
-        f"{len(PROGRAMS)} instruments of General MIDI (label), {PHRASES} random phrases each by every soundfont that is "
-        "installed (condition: family/soundfont)"
+        f"{len(PROGRAMS)} instruments of General MIDI (label), {PHRASES} random phrases each by every soundfont that "
+        "is installed (condition: family/soundfont)"
     ),
     needs=(
         "fluidsynth and soundfonts of two kinds at least are needed. On Debian: apt-get install fluidsynth "
         "fluid-soundfont-gm timgm6mb-soundfont csound-soundfont opl3-soundfont"
     ),
     licence=(
-        "Made on this machine from soundfonts under their licences (FluidR3 MIT, TimGM6mb GPL-2, csound's bank LGPL-2.1+, "
-        "OPL-3 CC-BY-SA-4.0); nothing of it is part of this project"
+        "Made on this machine from soundfonts under their licences (FluidR3 MIT, TimGM6mb GPL-2, csound's bank "
+        "LGPL-2.1+, OPL-3 CC-BY-SA-4.0); nothing of it is part of this project"
     ),
 )

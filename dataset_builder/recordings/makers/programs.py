@@ -55,6 +55,7 @@ def output_of(program: str, arguments: Sequence[str | Path], *, limit: float = L
 
 
 def complaint(stderr: bytes) -> str:
-    """The first line of a program's errors that says anything."""
-    lines = (line.strip() for line in stderr.decode("utf-8", "replace").splitlines())
-    return printable(next((line for line in lines if line), ""))[:200]
+    """The first line of a program's errors that says anything; a warning where there is nothing else."""
+    lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    errors = [line for line in lines if "warning" not in line.lower()]
+    return printable(next(iter(errors + lines), ""))[:200]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -74,13 +75,18 @@ def write_sounds(jobs: Sequence[Job], folder: Path, progress: bool) -> None:
         RecordingError: one cannot be made, is silent, or two have one place.
     """
     with ThreadPoolExecutor(_THREADS) as pool:
-        written = pool.map(lambda job: [write_sound(sound, folder) for sound in job()], jobs)
+        written = pool.map(partial(_write_all, folder), jobs)
         try:
             for _ in tqdm(written, "sounds", len(jobs), disable=None if progress else True):
                 pass
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def _write_all(folder: Path, job: Job) -> None:
+    for sound in job():
+        write_sound(sound, folder)
 
 
 def write_sound(sound: Sound, folder: Path) -> None:
@@ -124,7 +130,7 @@ def trimmed(sound: Sound) -> Samples:
 
 def levelled(samples: Samples) -> Samples:
     """A sound with its peak at `PEAK`."""
-    return samples * (PEAK / np.abs(samples).max())
+    return samples * (PEAK / float(np.abs(samples).max()))
 
 
 def read_sound(path: Path) -> tuple[Samples, int]:
@@ -137,4 +143,5 @@ def read_sound(path: Path) -> tuple[Samples, int]:
         samples, rate = soundfile.read(path, dtype="float64", always_2d=True)
     except (OSError, RuntimeError) as error:
         raise RecordingError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
-    return samples.mean(axis=1), int(rate)
+    mean: Samples = samples.mean(axis=1)
+    return mean, int(rate)

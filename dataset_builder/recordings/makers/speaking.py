@@ -20,13 +20,13 @@ WORDS = (
     *("octopus", "oxygen", "paper", "parachute", "pillow", "potato", "rabbit", "river", "shadow", "sugar"),
     *("thunder", "tiger", "umbrella", "volcano", "whistle", "window", "yellow", "zipper"),
 )
-"""Nouns (and a colour) of two or three syllables: 26 first sounds, stress on the first, second or third; none is spoken
-like another, or in two ways, or spelt differently in Britain."""
+"""Two or three syllables, stressed on the first, the second or the last; many first sounds and vowels. None sounds like
+another, is spelt differently in Britain, or can be read in two ways."""
 
 SPEECH_NEEDS = (
-    "Speech by at least two synthesisers is needed: a map fitted to log-mel statistics scores as well as a speech model "
-    "where one speaks alone. On Debian: apt-get install flite espeak-ng festival festvox-kallpc16k festvox-kdlpc16k "
-    "festvox-us-slt-hts"
+    "Speech by at least two synthesisers is needed: a map fitted to log-mel statistics scores as well as a speech "
+    "model where one speaks alone. On Debian: apt-get install flite espeak-ng festival festvox-kallpc16k "
+    "festvox-kdlpc16k festvox-us-slt-hts"
 )
 
 SPEECH_LICENCE = (

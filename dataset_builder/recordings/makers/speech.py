@@ -106,7 +106,8 @@ def _say_by_flite(voice: Voice, words: Sequence[str], folder: Path) -> None:
 def _espeak_voices() -> set[str]:
     # A version that lacks a variant, or does not apply it to an accent, says the same by two voices and no error.
     with tempfile.TemporaryDirectory() as name:
-        path, voices = Path(name, "word.wav"), {}
+        path = Path(name, "word.wav")
+        voices: dict[bytes, str] = {}
         for argument in _ESPEAK_VARIANTS.values():
             try:
                 output_of("espeak-ng", ["-v", argument, "-w", path, "word"])

@@ -50,14 +50,14 @@ def _klettres(folder: str, letters: str) -> Speaker:
 MAKER = CollectedWords(
     name="spoken",
     meaning=(
-        "English words by people (condition): calls of a mahjong game by four, numbers by three, letters by three, short "
-        "words by two"
+        "English words (label) by people (condition): calls of a mahjong game by four, numbers by three, letters by "
+        "three, short words by two"
     ),
     needs=installing("kajongg klettres-data asterisk-core-sounds-en-wav saytime csmash-data")
     + ". kajongg alone has 42 words by four speakers",
     licence=(
-        "Recordings of others, which this project does not redistribute: kajongg, klettres-data and csmash-data GPL-2+, "
-        "saytime GPL (David C Dawson), asterisk-core-sounds-en CC-BY-SA-3.0 (Allison Smith)"
+        "Recordings of others, which this project does not redistribute: kajongg, klettres-data and csmash-data "
+        "GPL-2+, saytime GPL (David C Dawson), asterisk-core-sounds-en CC-BY-SA-3.0 (Allison Smith)"
     ),
     speakers=(
         *kajongg_speakers("kajongg/voices"),
