@@ -136,7 +136,7 @@ COMMAND = Command(
   audio-compositionality run whisper-base my_encoder.py:MyEncoder
       a pretrained model with its untrained twin, and a class of your own
   audio-compositionality run whisper-base --recordings animals --out results-animals
-      the same on recordings of your own, in animals/dog, animals/cat and so on: what transforms do to them
+      the same on recordings of your own, in animals/dog, animals/cat and so on
 """,
     resume=GO_ON,
     place=10,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -174,55 +174,63 @@ def recorded(
         InputError: an unknown preset or setting, a recipe that takes no recordings, or a value out of its range.
         DatasetError: the recordings cannot serve a recipe that is named, or any recipe.
     """
-    offer = offered(recordings, preset=preset, recipes=recipes, **changes)
+    offer = offered(recordings, preset=preset, recipes=recipes, required=recipes or (), **changes)
     for name, reason in offer.left_out.items():
         warnings.warn(f"{name} is left out: {reason}", stacklevel=2)
     return offer.data
 
 
 def offered(
-    recordings: Recordings, *, preset: str = "mini", recipes: Sequence[str] | None = None, **changes: Any
+    recordings: Recordings,
+    *,
+    preset: str = "mini",
+    recipes: Iterable[str] | None = None,
+    required: Collection[str] = (),
+    **changes: Any,
 ) -> Offer:
-    """As `recorded`, with the reasons instead of warnings. All rows are drawn: what cannot be is known from then on."""
+    """As `recorded`, with the reasons instead of warnings; an error only where one of `required` cannot be served.
+
+    All rows are drawn: what cannot be had of these recordings is told before anything is rendered.
+    """
     every = recorded_recipes()
-    presets = _presets(every, preset, recipes)
-    names = {recipe: {field.name for field in fields(settings)} for recipe, settings in presets.items()}
-    for change in changes:
-        if not any(change in of_recipe for of_recipe in names.values()):
-            valid = sorted(set().union(*names.values()) - {"recordings"})
-            raise InputError(f"recordings have no setting {change!r}; {nearest(change, valid)}")
+    names = tuple(dict.fromkeys(every if recipes is None else recipes))
+    for name in names:
+        if name not in every:
+            raise InputError(f"the recipe {name!r} takes no recordings; {nearest(name, every)}")
+    left_out = {name: f"it has no preset {preset!r}" for name in names if preset not in every[name].presets}
+    if len(left_out) == len(names) or any(name in left_out for name in required):
+        valid = dict.fromkeys(one for name in names for one in every[name].presets)
+        raise InputError(f"unknown preset {preset!r}; {nearest(preset, valid)}")
+    presets = {name: every[name].presets[preset] for name in names if name not in left_out}
+    settings = {name: {field.name for field in fields(of_recipe)} for name, of_recipe in presets.items()}
+    _check_changes(changes, settings)
+    wanted = {**recordings.suggested, **changes}
     source = f"{RECORDINGS_OF}{recordings.source}"
     served: dict[str, RenderedData] = {}
-    left_out: dict[str, str] = {}
-    for recipe, settings in presets.items():
-        every_change = {**recordings.suggested, **changes}
-        requested = {name: value for name, value in every_change.items() if name in names[recipe]}
+    for name, of_recipe in presets.items():
+        requested = {change: value for change, value in wanted.items() if change in settings[name]}
         try:
-            data = RenderedData(source, {recipe: every[recipe].of_recordings(settings, recordings, requested)})
-            _ = data.configuration(recipe).rows
-            served[recipe] = data
+            data = RenderedData(source, {name: every[name].of_recordings(of_recipe, recordings, requested)})
+            _ = data.configuration(name).rows
+            served[name] = data
         except DatasetError as error:
-            if recipes is not None:
+            if name in required:
                 raise
-            left_out[recipe] = str(error)
+            left_out[name] = str(error)
     if not served:
-        reasons = "; ".join(f"{recipe}: {reason}" for recipe, reason in left_out.items())
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise DatasetError(f"{recordings.source} can serve no recipe: {reasons}")
     return Offer(RenderedData(source, {name: data.settings[name] for name, data in served.items()}), left_out)
 
 
-def _presets(every: Mapping[str, RecordedRecipe[Any]], preset: str, recipes: Sequence[str] | None) -> dict[str, Any]:
-    """Settings of a preset, by the name of the recipe: of those that are named, or of all that have it.
+def _check_changes(changes: Mapping[str, Any], settings: Mapping[str, Collection[str]]) -> None:
+    """Refuse a change that no recipe has a setting of.
 
-    Raises:
-        InputError: there is none, or a recipe is named that lacks it or takes no recordings.
+    Args:
+        changes: by the name of a setting.
+        settings: names of those of each recipe.
     """
-    for name in recipes or ():
-        if name not in every:
-            raise InputError(f"the recipe {name!r} takes no recordings; {nearest(name, every)}")
-    presets = {name: every[name].presets for name in dict.fromkeys(every if recipes is None else recipes)}
-    lacking = [name for name, of_recipe in presets.items() if preset not in of_recipe]
-    if len(lacking) == len(presets) or (lacking and recipes is not None):
-        valid = dict.fromkeys(name for of_recipe in presets.values() for name in of_recipe)
-        raise InputError(f"unknown preset {preset!r}; {nearest(preset, valid)}")
-    return {name: of_recipe[preset] for name, of_recipe in presets.items() if preset in of_recipe}
+    for change in changes:
+        if not any(change in of_recipe for of_recipe in settings.values()):
+            valid = sorted({name for of_recipe in settings.values() for name in of_recipe} - {"recordings"})
+            raise InputError(f"recordings have no setting {change!r}; {nearest(change, valid)}")

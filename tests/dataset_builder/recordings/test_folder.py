@@ -18,7 +18,7 @@ from .sounds import RATE, noise, write, write_labelled
 
 @pytest.fixture
 def folder(tmp_path):
-    return write_labelled(tmp_path / "sounds")
+    return write_labelled(tmp_path / "sounds", inside="inside")
 
 
 def opened(folder, **options):
