@@ -14,7 +14,7 @@ from audio_compositionality.support.text import listed
 from ..data import DatasetError, Pcm16, Row
 from ..recordings.protocol import related
 from ..synthesis.instances import exact_clips
-from ..synthesis.pool import RecordingPool, Use, evenly
+from ..synthesis.pool import RecordingPool, Use, evenly, least_drawn
 from ..synthesis.recorded import RecordedRendering
 from ..synthesis.recorded_rows import check_lists, check_texts, describe_placing, describe_recordings
 from ..synthesis.recorded_settings import RecordedSettings
@@ -151,7 +151,7 @@ def _draw_four(
     """The recordings (u, w), (v, w′), (u, w′), (v, w)."""
     (u, v), (one, other) = pair, labels
     cells = ((u, one), (v, other), (u, other), (v, one))
-    drawn = tuple(evenly(pool.by_condition[condition][label], use.recordings, rng)[0] for condition, label in cells)
+    drawn = tuple(least_drawn(pool.by_condition[condition][label], use.recordings, rng) for condition, label in cells)
     use.recordings.update(drawn)
     return drawn
 

@@ -202,7 +202,7 @@ class RecordingPool:
 
     def draw_recordings(self, labels: Sequence[str], use: Use, rng: np.random.Generator) -> tuple[int, ...]:
         """A recording of each label, of any condition, those that were drawn least first; `use` counts them."""
-        drawn = tuple(evenly(self.by_label[label], use.recordings, rng)[0] for label in labels)
+        drawn = tuple(least_drawn(self.by_label[label], use.recordings, rng) for label in labels)
         use.recordings.update(drawn)
         return drawn
 
@@ -220,3 +220,11 @@ def evenly(items: Sequence[Item], use: Counter[Item], rng: np.random.Generator) 
     """Items in the order in which to draw them: those that were drawn least first, among them at random."""
     shuffled = [items[place] for place in rng.permutation(len(items))]
     return sorted(shuffled, key=lambda item: use[item])
+
+
+def least_drawn(items: Sequence[Item], use: Counter[Item], rng: np.random.Generator) -> Item:
+    """One of the items that were drawn least, at random."""
+    counts = [use[item] for item in items]
+    least = min(counts)
+    places = [place for place, count in enumerate(counts) if count == least]
+    return items[places[int(rng.integers(len(places)))]]

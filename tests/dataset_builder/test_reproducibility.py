@@ -21,12 +21,12 @@ FROZEN = {
     "a_coat_instances": (
         1,
         "4607ed411998a24be9245c585d55f7ad0ecd6e6860cf7b83d53047de042150fe",
-        "c24397517352662c150abba3660b36d1fc6971feec4979023e3557a5dbb4550a",
+        "d48265050f700ae0cf4f658f0fc74e647097cfba72108eb002ca4f4355d62689",
     ),
     "a_coat_recordings": (
         1,
         "ced2c3888e1ee3afeb59216ff761916dad0a8c4616569876fb9a842d820ab226",
-        "14befa153a4980a07184e930416e1fd0cfbcde66a6e8d0c94b884fad4c87ede2",
+        "b5460c08e45d8fdefe52ced936d69d7f4530bff3cf20f6984302122c9ebe1d56",
     ),
     "a_tre": (
         1,
