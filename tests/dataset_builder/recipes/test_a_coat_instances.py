@@ -4,6 +4,7 @@ import dataclasses
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
@@ -151,6 +152,19 @@ class TestStored:
         shard = next((built / RECIPE.name).glob("*.parquet"))
         table = pq.read_table(shard, columns=["D", "labels"]).to_pylist()
         assert [len(row["D"]) for row in table] == [3, 3, 3]
+
+    def test_a_row_with_fewer_clips_than_classes_is_refused(self, built, tmp_path):
+        shard = next((built / RECIPE.name).glob("*.parquet"))
+        table = pq.read_table(shard)
+        rows = table.to_pylist()
+        rows[1]["D"] = rows[1]["D"][:2]
+        (tmp_path / RECIPE.name).mkdir()
+        pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), tmp_path / RECIPE.name / shard.name)
+        (tmp_path / "README.md").write_text((built / "README.md").read_text("utf-8"), "utf-8")
+        configuration = open_data(str(tmp_path)).configuration(RECIPE.name)
+        assert len(configuration.rows) == 3
+        with pytest.raises(DatasetError, match="row a_coat_instances-00001 lacks the clip 'D/2'"):
+            _ = configuration.clip_ids
 
     def test_the_card_says_what_it_is_and_claims_no_licence(self, built):
         card = (built / "README.md").read_text("utf-8")
