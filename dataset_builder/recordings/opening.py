@@ -70,22 +70,8 @@ def open_recordings(
         for name, value in (("split", split), ("config", config), ("revision", revision)):
             if value is not None:
                 raise InputError(f"{name} is of a data set (dataset=...); a folder has none")
-        from .folder import folder_recordings
-
-        maker = maker_of(folder)
-        return folder_recordings(
-            folder if maker is None else made_folder(maker, progress=progress),
-            label=label,
-            group=group,
-            condition=condition,
-            source=None if maker is None else maker.name,
-            suggested=None if maker is None else {"domain": maker.name},
-            skip_invalid=skip_invalid,
-            progress=progress,
-        )
-    from .hub import hub_recordings
-
-    asked: dict[str, Any] = {
+        return _of_folder(folder, label, group, condition, skip_invalid=skip_invalid, progress=progress)
+    asked = {
         "label": label,
         "group": group,
         "condition": condition,
@@ -93,18 +79,56 @@ def open_recordings(
         "config": config,
         "revision": revision,
     }
-    named, place = named_set_of(str(dataset))
+    return _of_data_set(str(dataset), asked, skip_invalid=skip_invalid, progress=progress)
+
+
+def _of_folder(
+    folder: str | Path,
+    label: str | None,
+    group: str | None,
+    condition: str | None,
+    *,
+    skip_invalid: bool,
+    progress: bool,
+) -> ReadRecordings:
+    """Those of a folder, or of sounds that are made here."""
+    from .folder import folder_recordings
+
+    maker = maker_of(folder)
+    return folder_recordings(
+        folder if maker is None else made_folder(maker, progress=progress),
+        label=label,
+        group=group,
+        condition=condition,
+        source=None if maker is None else maker.name,
+        suggested=None if maker is None else {"domain": maker.name},
+        skip_invalid=skip_invalid,
+        progress=progress,
+    )
+
+
+def _of_data_set(dataset: str, asked: Mapping[str, Any], *, skip_invalid: bool, progress: bool) -> ReadRecordings:
+    """Those of a data set.
+
+    Args:
+        dataset: its name, Hub id or folder.
+        asked: columns and so on, of which a named data set states those that are None.
+        skip_invalid: leave out what cannot be used, as is done in a named one, which nobody here can mend.
+        progress: show progress bars.
+    """
+    from .hub import hub_recordings
+
+    named, place = named_set_of(dataset)
     if named is None:
         return hub_recordings(place, **asked, skip_invalid=skip_invalid, progress=progress)
     stated = {name: getattr(named, name) if value is None else value for name, value in asked.items()}
-    # Somebody else's separator and labels are those of the column that it states.
-    of_column: dict[str, Any] = (
-        {"separator": named.separator, "without": named.without} if stated["label"] == named.label else {}
-    )
+    # Labels that are none, and several of them, are those of the column that it states.
+    its_own = stated["label"] == named.label
     return hub_recordings(
         place,
         **stated,
-        **of_column,
+        separator=named.separator if its_own else None,
+        without=named.without if its_own else (),
         files=named.files,
         audio=named.audio,
         source=named.name,
