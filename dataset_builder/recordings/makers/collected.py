@@ -90,7 +90,7 @@ _SUITS = {"b": "bamboo", "c": "character", "s": "circle"}
 _CALLS = {
     **{f"{letter}{number}.ogg": f"{suit}-{number}" for letter, suit in _SUITS.items() for number in range(1, 10)},
     **{"we.ogg": "east", "ws.ogg": "south", "ww.ogg": "west", "wn.ogg": "north"},
-    **{"db.ogg": "white-dragon", "dg.ogg": "green-dragon", "dr.ogg": "red-dragon"},
+    **{"db.ogg": "blue-dragon", "dg.ogg": "green-dragon", "dr.ogg": "red-dragon"},
     **{f"{call}.ogg": call for call in ("chow", "pung", "kong", "mahjongg")},
     **{"nochoice.ogg": "no-choice", "originalcall.ogg": "original-call", "dangerousgame.ogg": "dangerous-game"},
     **{"violatesoriginalcall.ogg": "violates-original-call"},

@@ -92,7 +92,7 @@ class Instruments(Maker):
 
     def make(self, folder: Path, progress: bool) -> None:
         """Write ``INSTRUMENT/FAMILY/SOUNDFONT/PHRASE.wav``; see `Maker.make`."""
-        write_sounds([partial(_sounds, font) for font in self._fonts()], folder, progress)
+        write_sounds([partial(phrase_sounds, font) for font in self._fonts()], folder, progress)
 
     def _fonts(self) -> tuple[Soundfont, ...]:
         if not is_installed("fluidsynth"):
@@ -126,7 +126,7 @@ def _phrase(rng: np.random.Generator, program: int, low: int, high: int) -> Phra
     return Phrase(program, notes)
 
 
-def _sounds(font: Soundfont) -> Iterator[Sound]:
+def phrase_sounds(font: Soundfont) -> Iterator[Sound]:
     """All phrases by one soundfont, which is loaded once: one long file is rendered and cut."""
     phrases = phrases_of(font.condition)
     with tempfile.TemporaryDirectory() as name:
@@ -153,7 +153,7 @@ MAKER = Instruments(
     ),
     needs=(
         "fluidsynth and soundfonts of two kinds at least are needed. On Debian: apt-get install fluidsynth "
-        "fluid-soundfont-gm timgm6mb-soundfont csound-soundfont opl3-soundfont"
+        "fluid-soundfont-gm timgm6mb-soundfont opl3-soundfont csound-soundfont"
     ),
     licence=(
         "Made on this machine from soundfonts under their licences (FluidR3 MIT, TimGM6mb GPL-2, csound's bank "

@@ -16,15 +16,9 @@ _FOLDERS = ("sounds/sf2", "sounds/sf3", "soundfonts", "sounds/soundfonts")
 _PACKAGES = ("pretty_midi", "scamp", "tinysoundfont")
 """Python packages that carry soundfonts."""
 
-_FAMILIES = {
-    "fluidr3": "fluidr3",
-    "musescore": "fluidr3",
-    "timgm6mb": "timgm6mb",
-    "sf_gmbank": "gmbank",
-    "opl-3": "opl3",
-}
+_FAMILIES = {"fluidr3": "fluidr3", "musescore": "fluidr3", "sf_gmbank": "gmbank", "timgm6mb": "gmbank", "opl-3": "opl3"}
 """Fonts of one family have samples in common; by the beginning of the name of the file, in small letters. MuseScore's
-was made from FluidR3."""
+was made from FluidR3, and of 520 samples of TimGM6mb 159 are csound's, bit for bit."""
 
 
 @dataclass(frozen=True)
