@@ -41,6 +41,7 @@ PRINTED = {
     "a_coat": (1, 0, 1),
     "a_coat_instances": (1, 0.125, 1),
     "a_tre": (0.95, 0.75, 0.9),
+    "a_tre_held_out": (1, 0, 1, 0.95),
     "binding": (1, 0.5),
     "disentanglement": (1, 0.5, 0.9),
     "equivariance": (1, 1, 0.66, 0, 1),

@@ -14,6 +14,7 @@ DIGESTS = {
     ("a_coat", 1): "301ae275a9420351184f7ca6b31b6a301d636f95cf0a6f9834c0130f21d7dc98",
     ("a_coat_instances", 1): "de9ce848b8e7245e274840d3d9bb44d677e4119c94ef4a2767cceffd099b6729",
     ("a_tre", 1): "370ec691e21335131e7b09d6ffcdce582c875fcd957ba7a2756723e68a729e5e",
+    ("a_tre_held_out", 1): "7a9dd214b10e4d19de1ff52f5bfe310d904d9582cf893cfbf7ac7a110d970938",
     ("binding", 1): "6a386bb7dbd262ddb25a17f362b012ad0206aafdbc4b3c5eb59945eb62f252ca",
     ("disentanglement", 1): "5e15997b48db379d9d17b6d8133bcdaaf8469878b3041668caa879237a1c8582",
     ("equivariance", 1): "9e9e965b1a5479a826811418ffb428b74b83ba1d8f5d0f41ea2614cd0886954f",
