@@ -36,12 +36,13 @@ class ACoatInstances:
         trusted={"top1": "top1_chance", "part_top1": "top1_chance", "pairwise": "pairwise_chance"},
         captions={
             "A": "one context",
-            "B": "A and an instance of each class",
+            "B": "A and an instance of one class (their number after the slash)",
             "C": "another context",
-            "D": "C and another instance of each class",
+            "D": "C and another instance of the class of that number",
             "alone_b": "the instances of B alone",
             "alone_d": "the instances of D alone",
         },
+        heard=("A", "C", "B/0", "D/0", "B/1", "D/1"),
         warning=(
             "Recognition alone may explain a high score: who knows a class by itself (alone top-1) finds some of it in "
             "a scene, kept says how much of it, and no number here shows composition in place of recognition. An "

@@ -77,6 +77,9 @@ class TaskInfo:
             reaches in each: a number, or the name of the measure that is the chance of it; None where hearing that much
             helps, so that the measure says nothing about it. Empty means that which it ranks by.
         captions: what each clip of a row is, for people who listen to it, by its name; also of those that are derived.
+            Of a list of clips ``name/0``, ``name/1`` … by the name of the list.
+        heard: names of the clips that people are given to listen to, where a row has more than anybody would hear;
+            empty means all.
         derived: clips to listen to beside those that a model is given, sums of these by name: ``("B", "-A")``.
         warning: what a reader must know before believing the score; one or two sentences.
         citation: BibTeX.
@@ -104,6 +107,7 @@ class TaskInfo:
     protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     trusted: Mapping[str, float | str | None] = field(default_factory=dict)
     captions: Mapping[str, str] = field(default_factory=dict)
+    heard: tuple[str, ...] = ()
     derived: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     on_request: bool = False
     is_headline: bool = False
