@@ -7,27 +7,27 @@ of the package is imported; onnx is for the untrained twin only. An embedding is
 (0.76 s), one every 80 ms; shorter clips are padded with zeros.
 """
 
+import hashlib
 from importlib.metadata import distribution
 from pathlib import Path
 
 import numpy as np
 
-WINDOW, STEP, SHORTEST = 76, 8, 12_640
+WINDOW, STEP, SHORTEST, PROVIDER = 76, 8, 12_640, "CPUExecutionProvider"
 
 
 class SpeechEmbedding:
     """96 values a window."""
 
-    id, paradigm, licence = "speech-embedding", "keyword spotting", "Apache-2.0"
-    sample_rate = 16_000
+    id, paradigm, licence, sample_rate = "speech-embedding", "keyword spotting", "Apache-2.0", 16_000
 
     def __init__(self) -> None:
-        import onnxruntime
+        from onnxruntime import InferenceSession
 
         folder = Path(distribution("openwakeword").locate_file("openwakeword/resources/models"))
         graphs = (folder / "melspectrogram.onnx").read_bytes(), self._network(folder / "embedding_model.onnx")
-        providers = ["CPUExecutionProvider"]
-        self.spectrogram, self.network = (onnxruntime.InferenceSession(graph, providers=providers) for graph in graphs)
+        self.revision = hashlib.sha256(b"".join([*graphs, Path(__file__).read_bytes()])).hexdigest()
+        self.spectrogram, self.network = (InferenceSession(graph, providers=[PROVIDER]) for graph in graphs)
 
     def _network(self, path: Path) -> bytes:
         return path.read_bytes()

@@ -80,7 +80,7 @@ def test_an_example_is_short_and_imports_only_what_is_always_there(path: Path) -
             imported |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             imported.add((node.module or "").partition(".")[0])
-    assert imported <= {"importlib", "pathlib", "librosa", "numpy", "torch"}
+    assert imported <= {"hashlib", "importlib", "pathlib", "librosa", "numpy", "torch"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -238,6 +238,8 @@ def test_the_speech_embedding_averages_windows(package: MakePackage, monkeypatch
     means = encoder.embed(clips, 16_000)[:, 0]
     np.testing.assert_allclose(means, 2 + (37.5 + 84) / 10 * np.array([0.5, 1]), rtol=1e-6)
     np.testing.assert_allclose(encoder.embed(clips[1:, :10], 16_000)[0, 0], 2 + 37.5 / 10, rtol=1e-6)
+    (folder / "embedding_model.onnx").write_bytes(b"another")
+    assert load_encoder(spec("speech_embedding.py", 0), device="cpu").card.revision != encoder.card.revision
 
 
 @pytest.mark.weights
