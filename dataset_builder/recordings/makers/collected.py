@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -97,9 +97,10 @@ _CALLS = {
 }
 
 
-def kajongg_speakers(folder: str) -> tuple[Speaker, ...]:
-    """The four people who recorded the calls of the game kajongg in a language."""
+def kajongg_speakers(folder: str, omitted: Collection[str] = ()) -> tuple[Speaker, ...]:
+    """The four people who recorded the calls of the game kajongg in a language, without the `omitted` labels."""
+    files = {file: label for file, label in _CALLS.items() if label not in omitted}
     return tuple(
-        Speaker(f"kajongg-{name}", "kajongg", f"{folder}/{name}", _CALLS)
+        Speaker(f"kajongg-{name}", "kajongg", f"{folder}/{name}", files)
         for name in ("female1", "female2", "male1", "male2")
     )
