@@ -319,8 +319,8 @@ def _block_scores(contexts: list[Floats], scenes: list[Floats], alone: list[Floa
 def _choice_scores(scenes: list[Floats], alone: list[Floats]) -> dict[str, Floats]:
     """Forced choice between the classes, without and with contexts."""
     arrays = [*scenes, *alone]
-    centred = [_directions(_centred(x), _largest_norms(x)) for x in arrays]
-    swapped = [_directions(_replacements(x), _largest_norms(x)) for x in arrays]
+    centred = [_unit_steps(_centred(x), _largest_norms(x)) for x in arrays]
+    swapped = [_unit_steps(_replacements(x), _largest_norms(x)) for x in arrays]
 
     def scores(first: int, second: int) -> tuple[Floats, Floats, Floats]:
         cosines = np.einsum("npi,npi->np", swapped[first], swapped[second])
@@ -342,7 +342,7 @@ def _step_scores(contexts: list[Floats], scenes: list[Floats]) -> dict[str, Floa
     steps = []
     for context, scene in zip(contexts, scenes, strict=True):
         scale = np.maximum(_largest_norms(scene), _largest_norms(context[:, None]))
-        steps.append(_directions(scene - context[:, None], scale))
+        steps.append(_unit_steps(scene - context[:, None], scale))
     cosines = np.clip(_products(*steps), -1.0, 1.0)
     same = np.einsum("nkk->nk", cosines)
     apart = ~np.eye(k, dtype=bool)
@@ -374,7 +374,7 @@ def _replacements(x: Floats) -> Floats:
     return x[:, first] - x[:, second]
 
 
-def _directions(x: Floats, scale: Floats) -> Floats:
+def _unit_steps(x: Floats, scale: Floats) -> Floats:
     """Rows of [n, m, dim] at length 1, and zero where they are at most NO_STEP times the scale of their block [n]."""
     norms = np.sqrt(np.einsum("nmi,nmi->nm", x, x))
     long = norms > NO_STEP * scale[:, None]
@@ -476,7 +476,7 @@ def _fitted_scores(scenes: list[Floats], alone: list[Floats], classes: Ints, con
 
 
 def _cleared(x: Floats, scale: Floats) -> Floats:
-    """The rows, zero where `_directions` has them so."""
+    """The rows, zero where `_unit_steps` has them so."""
     norms = np.sqrt(np.einsum("nmi,nmi->nm", x, x))
     return np.where((norms > NO_STEP * scale[:, None])[:, :, None], x, 0.0)
 

@@ -103,7 +103,7 @@ def binding(
     >>> binding([[1, 0]], [[0, 1]], [[0, 1]], [[1, 0]])["binding"]
     0.0
     """
-    pairs = _pairs(x1, y1, x2, y2, x3, y3)
+    pairs = _scene_pairs(x1, y1, x2, y2, x3, y3)
     steps = [_direction(x, y) for x, y in pairs]
     columns: dict[str, Floats] = {}
     for names, step in zip((("binding", "cosine"), ("across", "across_cosine")), steps[1:], strict=False):
@@ -150,7 +150,7 @@ class Binding(evaluate.Metric):  # type: ignore[misc]
         return binding(**inputs)
 
 
-def _pairs(x1: Any, y1: Any, x2: Any, y2: Any, x3: Any, y3: Any) -> list[tuple[Floats, Floats]]:
+def _scene_pairs(x1: Any, y1: Any, x2: Any, y2: Any, x3: Any, y3: Any) -> list[tuple[Floats, Floats]]:
     """The two or three pairs as finite float64 [n, dim] of one shape, the largest value about 1, or ValueError."""
     _check_together({"x3": x3, "y3": y3}, "across needs both")
     inputs = {"x1": x1, "y1": y1, "x2": x2, "y2": y2} | ({} if x3 is None else {"x3": x3, "y3": y3})
