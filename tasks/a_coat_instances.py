@@ -53,6 +53,7 @@ class ACoatInstances:
         on_request=True,
         is_headline=True,
         is_level_matched=True,
+        controls=("mfcc-statistics", "level-statistics", "shuffled:"),
     )
     drawings = (
         Drawing(

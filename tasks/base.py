@@ -86,6 +86,8 @@ class TaskInfo:
         protocols: settings with which the task follows somebody's text to the letter, to be requested, by a name:
             ``paper``. Their data are presets of the recipe with that name before them: ``paper-mini``.
         on_request: whether the task is left out where neither tasks nor a benchmark are named.
+        controls: models that are scored beside all others where the task is named: names, and twins of each model as
+            ``shuffled:``; beside the baselines and the untrained twin, which always are.
         is_headline: whether the verdict on a model is by this task, and not by those without it, where there are
             results of both: training shows in its score, where it was the training for what is asked.
         is_level_matched: whether all that is compared is as loud and as many, so that an encoder that hears nothing but
@@ -110,6 +112,7 @@ class TaskInfo:
     heard: tuple[str, ...] = ()
     derived: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     on_request: bool = False
+    controls: tuple[str, ...] = ()
     is_headline: bool = False
     is_level_matched: bool = False
 

@@ -52,6 +52,7 @@ class Binding:
         citation=_METRIC.citation,
         on_request=True,
         is_level_matched=True,
+        controls=("mfcc-statistics", "level-statistics", "shuffled:"),
     )
     drawings: tuple[Drawing, ...] = ()
 
