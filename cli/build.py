@@ -22,7 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data = parser.add_mutually_exclusive_group()
     data.add_argument("--preset", default="mini", metavar="NAME", help="mini or full (the paper's size); default mini")
     add_protocol(parser)
-    parser.add_argument("--recipes", metavar="NAME,NAME", help="only these recipes; default all that have the preset")
+    parser.add_argument(
+        "--recipes",
+        metavar="NAME,NAME",
+        help="only these recipes; default all that have the preset, or that recordings can serve",
+    )
     parser.add_argument("--out", type=Path, default=Path("audio-compositionality"), metavar="DIR", help="the folder")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of every random choice; default 0")
     parser.add_argument(
@@ -63,7 +67,7 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
     if recordings.are_given(options):
         return _rendered_recordings(options)
     preset = preset_of(options.preset, options)
-    recipes = None if options.recipes is None else [name.strip() for name in options.recipes.split(",")]
+    recipes = _recipes(options)
     if options.bank is None:
         if options.voices is not None:
             raise InputError("--voices chooses from a bank: give --bank FILE too")
@@ -82,10 +86,14 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
 
 
 def _rendered_recordings(options: argparse.Namespace) -> RenderedData:
-    for name in ("recipes", "bank", "voices"):
+    for name in ("bank", "voices"):
         if getattr(options, name) is not None:
-            raise InputError(f"--{name} is about scenes that are made up; of recordings there is one recipe")
-    return recordings.recordings_data(options)
+            raise InputError(f"--{name} is about the voices of scenes that are made up, not about recordings")
+    return recordings.recordings_data(options, _recipes(options))
+
+
+def _recipes(options: argparse.Namespace) -> list[str] | None:
+    return None if options.recipes is None else [name.strip() for name in options.recipes.split(",")]
 
 
 COMMAND = Command(
@@ -100,7 +108,7 @@ COMMAND = Command(
   audio-compositionality build --preset full --audio-format wav --out full
       at the paper's size, as WAV
   audio-compositionality build --recordings animals --out animals-built
-      your own recordings and what transforms make of them, as `evaluate --recordings` renders them: --data takes them
+      what can be made of your own recordings, as `evaluate --recordings` renders it: --data takes the folder
 """,
     resume=GO_ON,
     place=50,

@@ -12,9 +12,11 @@ from .imports import import_evaluate
 
 _EXAMPLES = """\
   audio-compositionality evaluate whisper-base --recordings animals --out results-animals
-      what gain, noise, a low-pass and reverberation do to embeddings of recordings in animals/dog, animals/cat, ...
+      all tasks on recordings in animals/dog, animals/cat, ...: scenes that they are mixed into, and what transforms do
+  audio-compositionality evaluate whisper-base --dataset speech-commands --out results-words
+      the same on words that people say, from the Hub; no speaker is both learnt from and tested
   audio-compositionality evaluate whisper-base --dataset ORG/NAME --split test --label accent --group speaker
-      the same of a data set of the Hub, with labels in a column; no speaker is both learnt from and tested
+      any data set of the Hub with audio, with labels in a column
 """
 
 

@@ -9,7 +9,7 @@ from .command import Command
 _LEGEND = (
     "Also: NAME=PATH, its weights from a local file or folder; the Hub id or folder of any transformers audio model; "
     "path/to/file.py:ClassName, a class of your own; hear:MODULE, xares:FILE.py:CLASS, mteb:NAME, encoders of other "
-    "suites; untrained:MODEL, the same architecture with fresh weights."
+    "suites; and twins of a model, as controls: {twins}."
 )
 
 
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Print what is known of the models, as a table."""
     from audio_compositionality.encoders.loading.registry import list_models
+    from audio_compositionality.encoders.loading.twins import TWINS
     from audio_compositionality.support.table import Cell, Column, Row, Table, print_table
 
     headings = ("paradigm", "licence of the weights", "weights from", "what it is")
@@ -42,7 +43,8 @@ def run(options: argparse.Namespace) -> None:
                 )
             )
         )
-    print_table(Table("Models that have a name", columns, tuple(rows), (_LEGEND,)), width=160)
+    twins = "; ".join(f"{kind.prefix}MODEL, {kind.meaning}" for kind in TWINS.values())
+    print_table(Table("Models that have a name", columns, tuple(rows), (_LEGEND.format(twins=twins),)), width=160)
 
 
 COMMAND = Command(

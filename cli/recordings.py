@@ -1,13 +1,13 @@
-"""Arguments that name recordings of the user's own, and the data and tasks that they become."""
+"""Arguments that name recordings, and the data and tasks that they become."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed, nearest, plain, shown
@@ -16,19 +16,27 @@ from . import arguments
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
+    from audio_compositionality.dataset_builder.recordings.opening import Offer
+    from audio_compositionality.dataset_builder.recordings.reading import ReadRecordings
     from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.tasks.base import Task
 
 _DESCRIPTION = """\
-Some recordings are transformed, from the others labels are learnt. Scored is what transforms do to their
-embeddings; by default by all tasks on such clips. A label is the folder that a file lies in, or stands in
-a column: a number where there are decimals (3.0), else the name of a class. Recordings of one group, such as
-a speaker, are never both learnt from and tested; without groups each recording is its own.
+Tasks score what can be made of recordings: scenes that several of them are mixed into, and what transforms do
+to one. A label is the folder that a file lies in, or stands in a column: a number where there are decimals
+(3.0), else the name of a class. A condition is what the recordings of several labels share and what says
+nothing of these, such as the voice that says words; where there are some, classes are told apart under one
+and found again under another. Recordings of one group, such as a speaker, are never both learnt from and
+tested; without groups each recording is its own. A task that these recordings cannot serve is left out, and
+a note says why.
 """
 
 _SIZES = ("mini", "full")
 
-_DETAILS = ("label", "group", "split", "config", "transforms", "size")
+_SETTINGS = ("classes", "context_sources", "part_sources")
+"""Whole numbers that are settings of recipes, by their names."""
+
+_DETAILS = ("label", "group", "condition", "split", "config", "transforms", *_SETTINGS, "size")
 
 
 def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsContainer) -> None:
@@ -41,18 +49,22 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
     data.add_argument(
         "--recordings",
         type=Path,
-        metavar="DIR",
-        help="recordings of your own: a folder with LABEL/file.wav, or with metadata.csv (file_name,label,group)",
+        metavar="DIR|NAME",
+        help="recordings of your own: a folder with LABEL[/CONDITION]/file.wav, or with metadata.csv "
+        "(file_name,label,group,condition); or sounds that are made here, once, of what is installed, such as words: a "
+        "wrong name lists them",
     )
     data.add_argument(
         "--dataset",
-        metavar="DIR|HUB_ID",
+        metavar="DIR|HUB_ID|NAME",
         help="recordings of a data set with a column of audio, as `datasets` reads it: Parquet, or a folder of sound "
-        "files",
+        "files; or of one whose columns are known here, such as speech-commands, from the Hub or, as NAME=DIR, from a "
+        "copy: a wrong name lists them",
     )
-    details = parser.add_argument_group("recordings of your own (--recordings, --dataset)", _DESCRIPTION)
+    details = parser.add_argument_group("recordings (--recordings, --dataset)", _DESCRIPTION)
     details.add_argument("--label", metavar="COLUMN", help="column of --dataset, or of metadata.csv, with labels")
     details.add_argument("--group", metavar="COLUMN", help="column that says which recordings belong together")
+    details.add_argument("--condition", metavar="COLUMN", help="column with conditions")
     details.add_argument("--split", metavar="NAME", help="split of --dataset, also a part of it: train[:1000]")
     details.add_argument("--config", metavar="NAME", help="configuration of --dataset, where it has several")
     details.add_argument(
@@ -61,10 +73,19 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
         help="default gain,noise,lowpass,reverb; also pitch and stretch, which need the extra `transforms`",
     )
     details.add_argument(
+        "--classes", type=int, metavar="K", help="labels that are told apart in a block of scenes; default 8"
+    )
+    details.add_argument(
+        "--context-sources", type=int, metavar="N", help="sources that are added to, in a block of scenes; default 2"
+    )
+    details.add_argument(
+        "--part-sources", type=int, metavar="N", help="most sources of each part of a quadruple of scenes; default 2"
+    )
+    details.add_argument(
         "--size",
         metavar="NAME",
-        help="mini (default): 48 recordings with copies and 208 without; full: 400 and 1600; as far as there are so "
-        "many",
+        help="mini (default): few scenes, 48 recordings with copies and 208 without; full: many more, as far "
+        "as there are so many",
     )
 
 
@@ -85,7 +106,9 @@ def are_given(options: argparse.Namespace) -> bool:
         return True
     stated = next((name for name in _DETAILS if getattr(options, name) is not None), None)
     if stated is not None:
-        raise InputError(f"--{stated} is about recordings of your own: name them with --recordings DIR or --dataset ID")
+        raise InputError(
+            f"--{stated.replace('_', '-')} is about recordings: name them with --recordings DIR or --dataset ID"
+        )
     return False
 
 
@@ -94,37 +117,86 @@ def opened_data(options: argparse.Namespace, tasks: list[Task] | None) -> tuple[
 
     Raises:
         InputError: recordings cannot be scored by a task that is named, or see `arguments.opened_data`.
-        DatasetError: there are no such data, or a recording cannot be used.
+        DatasetError: there are no such data, a recording cannot be used, or they cannot serve a task that is named.
     """
     if not are_given(options):
         return arguments.opened_data(options, tasks), tasks
     # A wrong name is told before recordings are read, which can take minutes.
-    named = _named_tasks(options, tasks)
-    data = recordings_data(options)
-    return data, tasks if options.tasks is not None else _scorable(data, named)
+    possible = _possible_tasks(options, tasks)
+    recipes = dict.fromkeys(task.info.recipe for task in possible)
+    offer = _offer(options, recipes, required=tuple(recipes) if options.tasks is not None else ())
+    for recipe, reason in offer.left_out.items():
+        names = [task.info.name for task in possible if task.info.recipe == recipe]
+        _note(f"{listed(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
+    served = [task for task in possible if task.info.recipe in offer.data.recipes]
+    return offer.data, tasks if options.tasks is not None else _scorable(offer.data, served)
 
 
-def recordings_data(options: argparse.Namespace) -> RenderedData:
-    """What transforms make of the recordings that are named."""
-    from audio_compositionality.dataset_builder.recordings.opening import open_recordings, transformed
-    from audio_compositionality.dataset_builder.synthesis.transforms import load_transform
+def recordings_data(options: argparse.Namespace, recipes: Sequence[str] | None) -> RenderedData:
+    """What recipes make of the recordings that are named.
 
+    Args:
+        options: with the arguments of `add_recordings`.
+        recipes: names; None for all that these recordings can serve, where a note says why of the others.
+    """
+    offer = _offer(options, recipes, required=recipes or ())
+    for recipe, reason in offer.left_out.items():
+        _note(f"{recipe} is left out: {reason}")
+    return offer.data
+
+
+def _offer(options: argparse.Namespace, recipes: Iterable[str] | None, required: Collection[str]) -> Offer:
+    """What can be made of the recordings that are named; see `offered`."""
+    from audio_compositionality.dataset_builder.recordings.opening import offered
+
+    # What is wrong with the other arguments is told before recordings are read.
+    preset, changes = _preset(options), _changes(options)
+    return offered(_opened(options), preset=preset, recipes=recipes, required=required, **changes)
+
+
+def _preset(options: argparse.Namespace) -> str:
     size = options.size or _SIZES[0]
     if size not in _SIZES:
         raise InputError(f"unknown size {size!r}; {nearest(size, _SIZES)}")
+    return arguments.preset_of(size, options)
+
+
+def _changes(options: argparse.Namespace) -> dict[str, Any]:
+    """What is asked for of settings of recipes."""
+    from audio_compositionality.dataset_builder.synthesis.transforms import load_transform
+
+    changes = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
+    # Only `build` has another seed.
+    if getattr(options, "seed", 0):
+        changes["seed"] = options.seed
+    if options.transforms is not None:
+        changes["transforms"] = [name.strip() for name in options.transforms.split(",") if name.strip()]
+        for name in changes["transforms"]:
+            load_transform(name).check_available()
+    return changes
+
+
+def _opened(options: argparse.Namespace) -> ReadRecordings:
+    """The recordings that are named; notes say under which terms, and what of them is left out."""
+    from audio_compositionality.dataset_builder.recordings.opening import maker_of, named_set_of, open_recordings
+
     for name in ("split", "config"):
         if options.dataset is None and getattr(options, name) is not None:
             raise InputError(f"--{name} is of a data set (--dataset), and a folder of sound files has none")
-    transforms = None
-    if options.transforms is not None:
-        transforms = [name.strip() for name in options.transforms.split(",") if name.strip()]
-        for name in transforms:
-            load_transform(name).check_available()
+    if options.dataset is not None:
+        named, _ = named_set_of(options.dataset)
+        if named is not None:
+            _note(named.terms)
+    else:
+        maker = maker_of(options.recordings)
+        if maker is not None:
+            _note(f"{maker.name}: {maker.meaning}. {maker.licence}")
     recordings = open_recordings(
         options.recordings,
         dataset=options.dataset,
         label=options.label,
         group=options.group,
+        condition=options.condition,
         split=options.split,
         config=options.config,
         skip_invalid=options.skip_invalid,
@@ -133,25 +205,19 @@ def recordings_data(options: argparse.Namespace) -> RenderedData:
     if recordings.skipped:
         names = shown([f"{id} ({reason})" for id, reason in recordings.skipped])
         _note(f"{len(recordings.skipped)} recordings of {recordings.source} are left out: {names}")
-    # Only `build` has another seed.
-    seed = getattr(options, "seed", 0)
-    return transformed(recordings, preset=arguments.preset_of(size, options), transforms=transforms, seed=seed)
+    return recordings
 
 
-def _recipes() -> tuple[str, ...]:
-    from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
-
-    return (RECIPE.name,)
-
-
-def _named_tasks(options: argparse.Namespace, tasks: list[Task] | None) -> list[Task]:
+def _possible_tasks(options: argparse.Namespace, tasks: list[Task] | None) -> list[Task]:
     """The tasks that are named and can be scored on recordings; all that can, where none are named."""
+    from audio_compositionality.dataset_builder.recordings.opening import recorded_recipes
     from audio_compositionality.tasks.registry import list_tasks
 
-    possible = [task for task in list_tasks() if task.info.recipe in _recipes()]
+    recipes = recorded_recipes()
+    possible = [task for task in list_tasks() if task.info.recipe in recipes]
     if tasks is None:
         return possible
-    named = [task for task in tasks if task.info.recipe in _recipes()]
+    named = [task for task in tasks if task.info.recipe in recipes]
     impossible = [task.info.name for task in tasks if task not in named]
     if impossible and (options.tasks is not None or not named):
         what = f"benchmark {options.benchmark!r} has no task" if options.tasks is None else f"{impossible[0]!r} is none"

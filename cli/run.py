@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
     how = arguments.run_options(options, options.out)
     model_options.check_model_options(options)
     tasks = arguments.chosen_tasks(options)
-    baselines, networks = _names(options.models)
+    baselines, networks = _names(options.models, tasks)
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.dataset_builder.opening import open_data
     from audio_compositionality.dataset_builder.rendered import RenderedData
@@ -83,16 +83,21 @@ def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
     return {}
 
 
-def _names(given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names of the baselines, and of the models beside their untrained twins."""
-    from audio_compositionality.encoders.loading.registry import has_untrained_twin, list_models
+def _names(given: Sequence[str], tasks: Sequence[Task] | None) -> tuple[list[str], list[str]]:
+    """Names of the baselines, and of the models beside their untrained twins; of both also what tasks that are named
+    want beside them."""
+    from audio_compositionality.encoders.loading.registry import has_twins, list_models
+    from audio_compositionality.encoders.loading.twins import UNTRAINED
 
+    controls = [control for task in tasks or () for control in task.info.controls]
     baselines = [listing.name for listing in list_models() if listing.is_baseline]
+    baselines += [control for control in dict.fromkeys(controls) if not control.endswith(":")]
+    twins = dict.fromkeys([UNTRAINED, *(control for control in controls if control.endswith(":"))])
     networks = []
     for name in given:
         networks.append(name)
-        if not name.startswith("untrained:") and has_untrained_twin(name):
-            networks.append(f"untrained:{name}")
+        if has_twins(name):
+            networks += [f"{twin}{name}" for twin in twins]
     return baselines, [name for name in dict.fromkeys(networks) if name not in baselines]
 
 
@@ -135,7 +140,7 @@ COMMAND = Command(
   audio-compositionality run whisper-base my_encoder.py:MyEncoder
       a pretrained model with its untrained twin, and a class of your own
   audio-compositionality run whisper-base --recordings animals --out results-animals
-      the same on recordings of your own, in animals/dog, animals/cat and so on: what transforms do to them
+      the same on recordings of your own, in animals/dog, animals/cat and so on
 """,
     resume=GO_ON,
     place=10,

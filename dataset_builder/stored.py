@@ -166,17 +166,27 @@ class StoredConfiguration:
 
     @cached_property
     def _clip_names(self) -> tuple[tuple[str, ...], ...]:
-        """The names of each row's clips."""
+        """The names of each row's clips.
+
+        Raises:
+            DatasetError: a row lacks a clip that its recipe gives it, such as one of a list.
+        """
         counts = []
         for column in self.columns:
             of_rows: list[int] = []
             for reader in self.shards:
                 of_rows += reader.list_lengths(column.name) if column.is_list else [1] * reader.num_rows
             counts.append(of_rows)
-        return tuple(
+        stored = tuple(
             tuple(name for column, count in zip(self.columns, row, strict=True) for name in column.clip_names(count))
             for row in zip(*counts, strict=True)
         )
+        if self._recipe is not None:
+            for row, names in zip(self.rows, stored, strict=True):
+                missing = set(self._recipe.clip_names(row)).difference(names)
+                if missing:
+                    raise DatasetError(f"{self.source}: row {row['id']} lacks the clip {min(missing)!r}")
+        return stored
 
     @cached_property
     def clip_ids(self) -> Sequence[str]:

@@ -21,10 +21,10 @@ class ModelCard:
     Attributes:
         id: name of the model; result files are named by it.
         revision: a version for a baseline, the commit of a Hub repository or the SHA-256 of the weights and settings of
-            a folder, the seed of an untrained model with its commit or settings.
+            a folder; of a twin its seed with what is known of the model: commit, weights, settings.
         sample_rate: rate in Hz that the model works at. Clips at any rate are resampled to it.
         output_dim: length of an embedding; None of a model that gives none.
-        weights_sha256: SHA-256 of the weights; None where there are none, or fresh ones.
+        weights_sha256: SHA-256 of the weights; None where there are none, and of a twin.
         parameters: number of weights of the part of the model that is run; None where it is not known or none.
         paradigm: how the model was trained, in words; None where it is not known.
         licence: of the weights, as their publisher states it; None where it is not known.

@@ -106,6 +106,19 @@ def write_entry(value: float | str) -> str:
     return value if isinstance(value, str) else write_number(value)
 
 
+def write_json(value: Any) -> str:
+    """A list, an object or an array as a line."""
+    return json.dumps(value, default=lambda array: array.tolist())
+
+
+KINDS: Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
+    "numbers": (read_number, write_number),
+    "vectors": (read_vector, write_vector),
+    "lists": (read_json, write_json),
+}
+"""How a line of an optional box is read and written, by the kind that the metric's page says; "numbers" by default."""
+
+
 @dataclass(frozen=True)
 class Box:
     """A box for text: an argument of the metric, of which each line is one value.
@@ -125,13 +138,13 @@ class Box:
     optional: bool
 
     @classmethod
-    def of(cls, name: str, label: str, *features: Any) -> Box:
-        """The box of a feature of the metric, one of its kinds or more; of an optional number a line without any."""
+    def of(cls, name: str, label: str, *features: Any, kind: str = "numbers") -> Box:
+        """The box of a feature of the metric, one of its kinds or more; without any of an optional one of `KINDS`."""
         feature = features[0] if features else None
         if len({str(kind) for kind in features}) > 1:
             return cls(name, label, read_entry, write_entry, optional=False)
         if feature is None:
-            return cls(name, label, read_number, write_number, optional=True)
+            return cls(name, label, *KINDS[kind], optional=True)
         if isinstance(feature, datasets.Value):
             if feature.dtype == "string":
                 return cls(name, label, str.strip, str, optional=False)
@@ -139,7 +152,7 @@ class Box:
         item = getattr(feature, "feature", None)
         if isinstance(item, datasets.Value) and item.dtype != "string":
             return cls(name, label, read_vector, write_vector, optional=False)
-        return cls(name, label, read_json, json.dumps, optional=False)
+        return cls(name, label, read_json, write_json, optional=False)
 
     def values(self, text: str, limits: Mapping[str, int]) -> list[Any]:
         """The values of the lines that are not blank, or ValueError, which says the line."""
@@ -216,7 +229,11 @@ class Form:
         self.warning: str = page.get("warning", "")
         self.limits: Mapping[str, int] = page.get("limits", {})
         self.options: Mapping[str, Mapping[str, Any]] = page.get("options", {})
-        self.boxes = [Box.of(name, label, *self.features.get(name, ())) for name, label in inputs.items()]
+        kinds: Mapping[str, str] = page.get("kinds", {})
+        self.boxes = [
+            Box.of(name, label, *self.features.get(name, ()), kind=kinds.get(name, "numbers"))
+            for name, label in inputs.items()
+        ]
         self._example: Callable[[], Mapping[str, Any]] | None = getattr(module, "example", None)
 
     @property

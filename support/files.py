@@ -7,6 +7,7 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -70,10 +71,13 @@ def partial_path(path: Path) -> Path:
 
 
 def remove_partial_files(folder: Path) -> None:
-    """Remove what processes of this machine that run no longer left of `write_whole` in a folder."""
+    """Remove what processes of this machine that run no longer left in a folder by the name of `partial_path`."""
     for partial in folder.glob(f".*.{platform.node()}.*.partial"):
         number = partial.name.split(".")[-2]
         if number.isdigit() and not _is_running(int(number)):
+            if partial.is_dir():
+                shutil.rmtree(partial, ignore_errors=True)
+                continue
             with contextlib.suppress(FileNotFoundError):
                 partial.unlink()
 

@@ -77,12 +77,21 @@ class TaskInfo:
             reaches in each: a number, or the name of the measure that is the chance of it; None where hearing that much
             helps, so that the measure says nothing about it. Empty means that which it ranks by.
         captions: what each clip of a row is, for people who listen to it, by its name; also of those that are derived.
+            Of a list of clips ``name/0``, ``name/1`` … by the name of the list.
+        heard: names of the clips that people are given to listen to, where a row has more than anybody would hear;
+            empty means all.
         derived: clips to listen to beside those that a model is given, sums of these by name: ``("B", "-A")``.
         warning: what a reader must know before believing the score; one or two sentences.
         citation: BibTeX.
         protocols: settings with which the task follows somebody's text to the letter, to be requested, by a name:
             ``paper``. Their data are presets of the recipe with that name before them: ``paper-mini``.
         on_request: whether the task is left out where neither tasks nor a benchmark are named.
+        controls: models that are scored beside all others where the task is named: names, and twins of each model as
+            ``shuffled:``; beside the baselines and the untrained twin, which always are.
+        is_headline: whether the verdict on a model is by this task, and not by those without it, where there are
+            results of both: training shows in its score, where it was the training for what is asked.
+        is_level_matched: whether all that is compared is as loud and as many, so that an encoder that hears nothing but
+            how much sounds is at the chance of `trusted`, and not at that of telling numbers of sources apart.
     """
 
     name: str
@@ -100,8 +109,12 @@ class TaskInfo:
     protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     trusted: Mapping[str, float | str | None] = field(default_factory=dict)
     captions: Mapping[str, str] = field(default_factory=dict)
+    heard: tuple[str, ...] = ()
     derived: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     on_request: bool = False
+    controls: tuple[str, ...] = ()
+    is_headline: bool = False
+    is_level_matched: bool = False
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from ..data import Pcm16, Row
 
 if TYPE_CHECKING:
     from datasets import Features
+
+    from ..recordings.protocol import Recordings
 
 
 class RecipeSettings(Protocol):
@@ -91,6 +93,27 @@ class Recipe(Protocol[Settings]):
 
     def describe(self, settings: Settings) -> str:
         """Markdown of the card: what the rows are and how they sound; begins with no heading."""
+        ...
+
+
+@runtime_checkable
+class RecordedRecipe(Recipe[Settings], Protocol[Settings]):
+    """A recipe whose sound can be that of recordings: it is offered wherever somebody brings some."""
+
+    def of_recordings(self, settings: Settings, recordings: Recordings, requested: Mapping[str, Any]) -> Settings:
+        """Settings of a preset, with recordings for their sound.
+
+        Args:
+            settings: of a preset of this recipe.
+            recordings: what the sound is taken from.
+            requested: changes that the user asks for, by the names of fields of the settings, all of which these have:
+                ``seed``, ``transforms``, ``classes`` … What is not asked for is chosen to suit the recordings.
+
+        Raises:
+            InputError: a value out of its range.
+            DatasetError: these recordings cannot serve the recipe: says what there is and what is needed. Drawing the
+                rows may raise it as well, before anything is rendered.
+        """
         ...
 
 

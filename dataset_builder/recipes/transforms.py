@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from ..synthesis.transforms.base import ParameterRange, Transform
 if TYPE_CHECKING:
     from datasets import Features
 
+    from ..recordings.protocol import Recordings
     from ..synthesis.orbits import RecentOrbits
 
 VALUED = ("pitch", "rate", "amplitude")
@@ -250,6 +251,16 @@ class _Transforms:
             "paper-mini": TransformSettings(**mini, **paper),
             "paper-full": TransformSettings(**paper),
         }
+
+    def of_recordings(
+        self, settings: TransformSettings, recordings: Recordings, requested: Mapping[str, Any]
+    ) -> TransformSettings:
+        """Recordings in place of scenes: where the preset states ranges, all transforms that these name.
+
+        The paper's are four, of which scenes allow two.
+        """
+        usual = tuple(name for name, _ in settings.ranges) or settings.transforms
+        return replace(settings, **{"transforms": usual, **requested, "recordings": recordings})
 
     def features(self, settings: TransformSettings) -> Features:
         """``metadata`` as of the other recipes of scenes; null where there is nothing to say."""

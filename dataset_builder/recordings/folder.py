@@ -1,11 +1,13 @@
-"""Recordings in a folder: ``LABEL/file.wav``, or a table ``metadata.csv`` that says which file has which label."""
+"""Recordings in a folder: ``LABEL[/CONDITION]/file.wav``, or a table ``metadata.csv`` that says what each file is."""
 
 from __future__ import annotations
 
 import csv
 from collections import Counter
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from audio_compositionality.support.text import first_line, nearest
 
@@ -15,7 +17,7 @@ from .sound_files import RecordingError, check_folder, is_regular, printable, so
 
 METADATA = "metadata.csv"
 
-FILE, LABEL, GROUP = "file_name", "label", "group"
+FILE, LABEL, GROUP, CONDITION = "file_name", "label", "group", "condition"
 """Columns of the table: that of the files, and the others by default."""
 
 _LARGEST_TABLE = 64 * 2**20
@@ -27,18 +29,25 @@ def folder_recordings(
     *,
     label: str | None = None,
     group: str | None = None,
+    condition: str | None = None,
+    source: str | None = None,
+    suggested: Mapping[str, Any] | None = None,
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings:
     """The recordings in a folder.
 
     Where it holds ``metadata.csv``, its rows are the recordings: ``file_name`` is a path below the folder. Else all
-    sound files are, at any depth, and the label of each is the folder below the given one that it lies in.
+    sound files are, at any depth: the label of each is the folder below the given one that it lies in, its condition
+    the folders in between, such as ``flite/awb`` of ``dog/flite/awb/1.wav``, and its group the same.
 
     Args:
         folder: with sound files.
         label: column of the table with labels; by default ``label``, where there is one.
         group: column of the table with groups; by default ``group``, where there is one.
+        condition: column of the table with conditions; by default ``condition``, where there is one.
+        source: what it is called; by default its path.
+        suggested: as `Recordings.suggested`.
         skip_invalid: leave out recordings that cannot be used.
         progress: show progress bars.
 
@@ -50,15 +59,21 @@ def folder_recordings(
     if (folder / MANIFEST_NAME).is_file():
         raise RecordingError(f"{str(folder)!r} is a data set that was built, which --data takes")
     if (folder / METADATA).is_file():
-        candidates = _listed(folder, label, group)
-    elif label is not None or group is not None:
+        candidates = _listed(folder, label, group, condition)
+    elif any(column is not None for column in (label, group, condition)):
         raise RecordingError(
-            f"{str(folder)!r} has no {METADATA}, whose columns --label and --group name; without it the folders in it "
-            "are the labels"
+            f"{str(folder)!r} has no {METADATA}, whose columns --label, --group and --condition name; without it the "
+            "folders in it are the labels, and the folders in these the conditions"
         )
     else:
         candidates = _by_folder(folder)
-    return ReadRecordings(printable(str(folder)), candidates, skip_invalid=skip_invalid, progress=progress)
+    return ReadRecordings(
+        printable(source or str(folder)),
+        candidates,
+        suggested=suggested,
+        skip_invalid=skip_invalid,
+        progress=progress,
+    )
 
 
 def _by_folder(folder: Path) -> list[Candidate]:
@@ -69,26 +84,23 @@ def _by_folder(folder: Path) -> list[Candidate]:
             f"{str(folder)!r} holds sound files ({printable(beside[0].name)!r} and so on) beside folders with others: "
             f"of which label are they? Put them into LABEL/, or write a {METADATA}"
         )
-    return [
-        Candidate(
-            printable(place.as_posix()),
-            "" if beside else printable(place.parts[0]),
-            None,
-            "",
-            partial(Path, folder / place),
-        )
-        for place in places
-    ]
+    candidates = []
+    for place in places:
+        label, condition = ("", ()) if beside else (place.parts[0], place.parts[1:-1])
+        group = printable("/".join(condition))
+        name = printable(place.as_posix())
+        candidates.append(Candidate(name, printable(label), None, group, group, partial(Path, folder / place)))
+    return candidates
 
 
-def _listed(folder: Path, label: str | None, group: str | None) -> list[Candidate]:
+def _listed(folder: Path, label: str | None, group: str | None, condition: str | None) -> list[Candidate]:
     """The recordings of the table; of a file outside the folder, or that is not there, reading says so."""
     rows = _table(folder / METADATA)
     columns = list(rows[0])
-    for column in (FILE, label, group):
+    for column in (FILE, label, group, condition):
         if column is not None and column not in columns:
             raise RecordingError(f"{METADATA} has no column {column!r}; {nearest(column, columns)}")
-    label, group = label or LABEL, group or GROUP
+    label, group, condition = label or LABEL, group or GROUP, condition or CONDITION
     labels = [row.get(label, "").strip() for row in rows]
     names = [printable(Path(row[FILE]).as_posix()) for row in rows]
     for line, (name, text) in enumerate(zip(names, labels, strict=True), 2):
@@ -104,6 +116,7 @@ def _listed(folder: Path, label: str | None, group: str | None) -> list[Candidat
             printable(text),
             None if numbers is None else numbers[place],
             printable(row.get(group, "").strip()),
+            printable(row.get(condition, "").strip()),
             partial(_file_below, folder, row[FILE]),
         )
         for place, (name, row, text) in enumerate(zip(names, rows, labels, strict=True))

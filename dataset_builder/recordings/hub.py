@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,9 @@ from audio_compositionality.support.text import first_line, nearest
 from ..data import DatasetError
 from ..opening import HUB_ID
 from ..places import Folder, Place, check_card, place_of
+from .named_sets import list_named_sets
 from .reading import MOST_RECORDINGS, Candidate, ReadRecordings, numbers_of
+from .several_labels import specific_labels
 from .sound_files import RecordingError, SoundFile, printable
 
 if TYPE_CHECKING:
@@ -39,10 +41,16 @@ def hub_recordings(
     *,
     label: str | None = None,
     group: str | None = None,
+    condition: str | None = None,
     split: str | None = None,
     config: str | None = None,
     audio: str | None = None,
     revision: str | None = None,
+    files: str | None = None,
+    separator: str | None = None,
+    without: Sequence[str] = (),
+    source: str | None = None,
+    suggested: Mapping[str, Any] | None = None,
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings:
@@ -54,10 +62,18 @@ def hub_recordings(
         dataset: its Hub id, or a folder.
         label: column with labels: names of classes, whole numbers, which are classes too, or numbers with decimals.
         group: column whose values say which recordings belong together, such as a speaker.
-        split: such as ``test`` or ``train[:1000]``; not needed where there is one alone.
+        condition: column with what recordings of several labels share, such as the pitch of instruments.
+        split: such as ``test`` or ``train[:1000]``; not needed where there is one alone. Of Parquet files those of the
+            split alone are downloaded.
         config: name of the configuration; not needed where there is one alone.
         audio: column with sound; not needed where there is one alone.
         revision: branch, tag or commit of a Hub id.
+        files: pattern of the Parquet files of a split, where the data set does not say which they are, with
+            ``{config}`` and ``{split}`` in it.
+        separator: between several labels of a row, of which `specific_labels` takes one; rows without are left out.
+        without: labels that are left out.
+        source: what it is called; by default its id or path.
+        suggested: as `Recordings.suggested`.
         skip_invalid: leave out recordings that cannot be used.
         progress: show progress bars.
 
@@ -65,14 +81,17 @@ def hub_recordings(
         DatasetError: there is no such data set, split or column, or it cannot be read.
         RecordingError: a recording cannot be used.
     """
-    source = str(dataset)
-    if not Path(source).is_dir() and not HUB_ID.fullmatch(source):
-        raise RecordingError(f"no data set {printable(source)!r}: neither a folder nor a Hub id (ORG/NAME)")
-    place = place_of(source, revision)
+    where = str(dataset)
+    if not Path(where).is_dir() and not HUB_ID.fullmatch(where):
+        raise RecordingError(
+            f"no data set {printable(where)!r}: neither a folder nor a Hub id (ORG/NAME), nor the name of one; "
+            f"{nearest(where, list_named_sets())}"
+        )
+    place, source = place_of(where, revision), source or where
     with _progress_bars(progress):
-        rows = _rows(place, config, split)
+        rows = _rows(place, config, split, files)
     sound = _audio_column(place, rows.features, audio)
-    for column in (label, group):
+    for column in (label, group, condition):
         if column is not None and column not in rows.features:
             raise RecordingError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
     count = len(rows)
@@ -81,29 +100,40 @@ def hub_recordings(
             f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
             "them, such as --split train[:10000]"
         )
-    labels, numbers = ([""] * count, None) if label is None else _labels(source, rows, label)
-    groups = [""] * count if group is None else _texts(source, rows, group)
-    files = _Files(place, rows, sound)
+    labels, numbers = ([""] * count, None) if label is None else _labels(source, rows, label, separator)
+    groups, conditions = (
+        [""] * count if column is None else _texts(source, rows, column) for column in (group, condition)
+    )
+    sounds = _Files(place, rows, sound)
     candidates = [
         Candidate(
             f"{rows.split}/{index}",
-            labels[index],
+            text,
             None if numbers is None else numbers[index],
             groups[index],
-            partial(files.file, index),
+            conditions[index],
+            partial(sounds.file, index),
         )
-        for index in range(count)
+        for index, text in enumerate(labels)
+        if text is not None and text not in without
     ]
-    return ReadRecordings(printable(source), candidates, skip_invalid=skip_invalid, progress=progress)
+    return ReadRecordings(
+        printable(source), candidates, suggested=suggested, skip_invalid=skip_invalid, progress=progress
+    )
 
 
-def _rows(place: Place, config: str | None, split: str | None) -> datasets.Dataset:
+def _rows(place: Place, config: str | None, split: str | None, files: str | None) -> datasets.Dataset:
     """The rows of a split, downloaded and prepared in the cache of `datasets`."""
     import datasets
 
     check_card(place)
-    builder = _asked(place, lambda: datasets.load_dataset_builder(place.source, config, revision=place.revision))
-    _check_builder(place, builder)
+    if files is None:
+        builder = _asked(place, lambda: datasets.load_dataset_builder(place.source, config, revision=place.revision))
+        _check_builder(place, builder, split)
+        builder = _of_one_split(place, builder, split)
+    else:
+        builder = _builder_of_files(place, config or "", _base_of(split), files)
+        _check_builder(place, builder, split)
     with _encoding_paths():
         _asked(place, builder.download_and_prepare)
     splits = list(builder.info.splits or ())
@@ -117,17 +147,55 @@ def _rows(place: Place, config: str | None, split: str | None) -> datasets.Datas
     return rows
 
 
-def _check_builder(place: Place, builder: datasets.DatasetBuilder) -> None:
-    """Refuse data that are read by what could run code, that lie elsewhere, or that are too large."""
+def _of_one_split(place: Place, builder: datasets.DatasetBuilder, split: str | None) -> datasets.DatasetBuilder:
+    """Of Parquet files those of one split, where one is named: the others are not downloaded."""
+    import datasets
+
+    name, files = _base_of(split), builder.config.data_files or {}
+    if isinstance(place, Folder) or _reader_of(builder) != "parquet" or name not in files:
+        return builder
+    features = builder.info.features
+    return _asked(
+        place,
+        lambda: datasets.load_dataset_builder(
+            "parquet", data_files={name: [str(file) for file in files[name]]}, features=features
+        ),
+    )
+
+
+def _builder_of_files(place: Place, config: str, split: str, files: str) -> datasets.DatasetBuilder:
+    """What reads the Parquet files of a pattern, whatever else the data set says of itself."""
+    import datasets
+
+    root = place.source if isinstance(place, Folder) else f"hf://datasets/{place.source}@{place.revision}"
+    pattern = f"{root}/{files.format(config=config, split=split)}"
+    return _asked(place, lambda: datasets.load_dataset_builder("parquet", data_files={split: pattern}))
+
+
+def _base_of(split: str | None) -> str:
+    """The split that one, or a part of one, is named of; nothing where it is of several."""
+    match = re.fullmatch(r"(\w+)(\[[^\]]*\])?", split or "")
+    return match[1] if match else ""
+
+
+def _reader_of(builder: datasets.DatasetBuilder) -> str:
+    """What of `datasets` reads the files; nothing where it is not one of its own."""
     package, _, reader = type(builder).__module__.rpartition(".")
-    if not package.startswith("datasets.packaged_modules.") or reader not in READERS:
+    return reader if package.startswith("datasets.packaged_modules.") else ""
+
+
+def _check_builder(place: Place, builder: datasets.DatasetBuilder, split: str | None) -> None:
+    """Refuse data that are read by what could run code, that lie elsewhere, or that are too large."""
+    reader = _reader_of(builder)
+    if reader not in READERS:
         raise RecordingError(
             f"{place.source} is read by the reader {reader!r} of datasets; only {', '.join(READERS)} are used: give "
             "its files as a folder, or save it as Parquet"
         )
     for files in (builder.config.data_files or {}).values():
         place.names_of([str(file) for file in files])
-    size = builder.info.download_size
+    declared = (builder.info.splits or {}).get(_base_of(split))
+    size = declared.num_bytes if declared and reader == "parquet" else builder.info.download_size
     if not isinstance(place, Folder) and size is not None and size > LARGEST_DOWNLOAD * 10**9:
         raise RecordingError(
             f"{place.source} has {size / 10**9:,.0f} GB to download, more than {LARGEST_DOWNLOAD}; give another "
@@ -182,7 +250,13 @@ def _progress_bars(shown: bool) -> Iterator[None]:
 def _audio_column(place: Place, features: datasets.Features, audio: str | None) -> str:
     import datasets
 
-    columns = [name for name, feature in features.items() if isinstance(feature, datasets.Audio)]
+    # A file that was not written by `datasets` does not say that bytes and a path are sound.
+    columns = [
+        name
+        for name, feature in features.items()
+        if isinstance(feature, datasets.Audio)
+        or (name == audio and isinstance(feature, dict) and set(feature) == {"bytes", "path"})
+    ]
     if not columns:
         raise RecordingError(f"{place.source} has no column of audio; its columns are {', '.join(features)}")
     if audio is None and len(columns) > 1:
@@ -192,9 +266,13 @@ def _audio_column(place: Place, features: datasets.Features, audio: str | None) 
     return audio or columns[0]
 
 
-def _labels(source: str, rows: datasets.Dataset, column: str) -> tuple[list[str], list[float] | None]:
-    """The labels in words, and as numbers where they are numbers."""
+def _labels(
+    source: str, rows: datasets.Dataset, column: str, separator: str | None
+) -> tuple[Sequence[str | None], list[float] | None]:
+    """The labels in words, and as numbers where they are numbers; None for a row of several of which none is taken."""
     texts = _texts(source, rows, column)
+    if separator is not None:
+        return specific_labels(texts, separator), None
     empty = next((index for index, text in enumerate(texts) if not text), None)
     if empty is not None:
         raise RecordingError(f"{source}: row {empty} has no {column}; leave out what has none")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from audio_compositionality.support.files import sha256_of
 
 LONGEST_RECORDING = 20
 """Seconds of a recording that are read at most: twice the longest clip, since a stretch by 2 reads that much."""
@@ -22,8 +25,10 @@ class Recording:
         label: what it is a recording of; empty where nobody says.
         group: recordings of one group (a speaker, a session) are never on both sides of a fold; empty where it is a
             group of its own.
-        sha256: hexadecimal, of its samples.
+        sha256: hexadecimal, of its samples or of what decides them.
         number: its label as a number, where labels are numbers and not classes.
+        condition: what it shares with recordings of other labels and what says nothing of its own: the voice that says
+            a word, the pitch of an instrument; empty where there is none. See `related`.
     """
 
     id: str
@@ -31,6 +36,23 @@ class Recording:
     group: str
     sha256: str
     number: float | None = None
+    condition: str = ""
+
+
+def related(condition: str, other: str) -> bool:
+    """Whether two conditions have more in common than two drawn at random: ``flite/awb`` and ``flite/slt``, one engine.
+
+    They are where the first parts of their paths are equal; those without ``/`` are related to themselves alone. Empty
+    ones, of recordings without a condition, are related to none.
+    """
+    first = condition.partition("/")[0]
+    return bool(first) and first == other.partition("/")[0]
+
+
+def fingerprint_of_entries(entries: Sequence[Recording]) -> str:
+    """SHA-256 over what is said of recordings, in their order, but for their ids: names and places are no content."""
+    content = [[entry.sha256, entry.label, entry.number, entry.group, entry.condition] for entry in entries]
+    return sha256_of(json.dumps(content).encode())
 
 
 class Recordings(Protocol):
@@ -40,7 +62,9 @@ class Recordings(Protocol):
         source: what they were opened from, for messages; a folder, a Hub id.
         sample_rate: Hz, where all have one; None where they differ.
         entries: what is said of each, in a fixed order.
-        fingerprint: names their samples, labels and groups, whatever they are called and wherever they lie.
+        fingerprint: names their samples, labels, groups and conditions, whatever they are called and wherever they lie.
+        suggested: settings that suit them, by names of settings of recipes, where nobody asks for others: ``domain``,
+            ``classes`` …
     """
 
     @property
@@ -54,6 +78,9 @@ class Recordings(Protocol):
 
     @property
     def fingerprint(self) -> str: ...  # noqa: D102
+
+    @property
+    def suggested(self) -> Mapping[str, Any]: ...  # noqa: D102
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
         """Samples [samples] in [-1, 1], mono, of at most `LONGEST_RECORDING` seconds, and their rate in Hz."""

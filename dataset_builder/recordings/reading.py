@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 
-from .protocol import LONGEST_RECORDING, Recording
+from .protocol import LONGEST_RECORDING, Recording, fingerprint_of_entries
 from .sound_files import RecordingError, SoundFile, read_header, read_samples
 
 SHORTEST_RECORDING = 0.25
@@ -52,6 +52,7 @@ class Candidate:
         label: its class, or its number in words.
         number: its label where labels are numbers.
         group: as `Recording.group`.
+        condition: as `Recording.condition`.
         sound: gives the file, or its content; raises RecordingError where it must not be opened.
     """
 
@@ -59,6 +60,7 @@ class Candidate:
     label: str
     number: float | None
     group: str
+    condition: str
     sound: Callable[[], SoundFile]
 
 
@@ -71,10 +73,17 @@ class ReadRecordings:
         source: what they were opened from.
         entries: what is said of each.
         skipped: id of each that was left out, and why.
+        suggested: settings of recipes that suit them.
     """
 
     def __init__(
-        self, source: str, candidates: Sequence[Candidate], *, skip_invalid: bool = False, progress: bool = True
+        self,
+        source: str,
+        candidates: Sequence[Candidate],
+        *,
+        suggested: Mapping[str, Any] | None = None,
+        skip_invalid: bool = False,
+        progress: bool = True,
     ) -> None:
         """Read all, in several threads; samples are not kept.
 
@@ -87,12 +96,13 @@ class ReadRecordings:
                 "part of them"
             )
         self.source = source
+        self.suggested: Mapping[str, Any] = dict(suggested or {})
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
             read = pool.map(_examine, candidates)
             results = list(tqdm(read, "recordings", len(candidates), unit="file", disable=None if progress else True))
         problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
         usable = [(c, result) for c, result in zip(candidates, results, strict=True) if not isinstance(result, str)]
-        usable.sort(key=lambda pair: (pair[1][1], pair[0].label, pair[0].group, pair[0].id))
+        usable.sort(key=lambda pair: (pair[1][1], pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
         problems |= _duplicates(usable)
         self.skipped: tuple[tuple[str, str], ...] = tuple(problems.items())
         if problems and not skip_invalid:
@@ -101,11 +111,12 @@ class ReadRecordings:
         if not usable:
             raise RecordingError(f"{source} has no recording that can be used: {self._problems()}")
         self._candidates = [candidate for candidate, _ in usable]
-        self.entries = tuple(Recording(c.id, c.label, c.group, digest, c.number) for c, (_, digest) in usable)
+        self.entries = tuple(
+            Recording(c.id, c.label, c.group, digest, c.number, c.condition) for c, (_, digest) in usable
+        )
         rates = {rate for _, (rate, _) in usable}
         self.sample_rate = rates.pop() if len(rates) == 1 else None
-        content = [[entry.sha256, entry.label, entry.number, entry.group] for entry in self.entries]
-        self.fingerprint = sha256_of(json.dumps(content).encode())
+        self.fingerprint = fingerprint_of_entries(self.entries)
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
         """Samples and rate of a recording; see `Recordings.waveform`.
@@ -168,11 +179,20 @@ def _read(file: SoundFile) -> tuple[NDArray[np.float32], int, str]:
 
 
 def _duplicates(usable: Sequence[tuple[Candidate, tuple[int, str]]]) -> dict[str, str]:
-    """Those that are the same recording as another, and could come on the other side of a fold."""
+    """Those that are the same recording as another, and could come on the other side, or are two things at once."""
     first: dict[str, Candidate] = {}
     problems = {}
     for candidate, (_, digest) in usable:
         twin = first.setdefault(digest, candidate)
-        if twin is not candidate and not (candidate.group and candidate.group == twin.group):
-            problems[candidate.id] = f"is the same recording as {twin.id!r}; leave one out, or give both one group"
+        same = "is the same recording as"
+        if twin is candidate:
+            continue
+        if candidate.label != twin.label and candidate.number is None:
+            # Nobody knows which of the two it is; numbers can be two judgements of one recording.
+            problems[candidate.id] = f"{same} {twin.id!r}, which is called {twin.label!r}; leave both out"
+            problems[twin.id] = f"{same} {candidate.id!r}, which is called {candidate.label!r}; leave both out"
+        elif candidate.condition != twin.condition:
+            problems[candidate.id] = f"{same} {twin.id!r} under another condition; leave one out"
+        elif not (candidate.group and candidate.group == twin.group):
+            problems[candidate.id] = f"{same} {twin.id!r}; leave one out, or give both one group"
     return problems

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..data import DatasetError, Pcm16, Waveform
 from .dx7.engine import render
+from .dx7.voice import Voice
 from .scenes import Quadruple, Scene, Source
 from .settings import SceneSettings
 
@@ -127,19 +128,34 @@ def _render_tones(settings: SceneSettings) -> Tones:
 
 
 def _render_tone(settings: SceneSettings, timbre: int, pitch: int, rate: int) -> Waveform:
-    period = settings.periods[rate]
-    rate_hz = settings.sample_rate
-    seconds = period / rate_hz
-    voice, note = settings.voices[timbre], settings.pitches[pitch]
-    tone = render(voice, note, settings.velocity, duration=seconds, key_up=seconds / 2, sample_rate=rate_hz)
-    fade = min(round(FADE_SECONDS * rate_hz), period)
+    voice, note, period = settings.voices[timbre], settings.pitches[pitch], settings.periods[rate]
+    try:
+        return render_tone(voice, note, period, settings.velocity, settings.sample_rate)
+    except DatasetError as error:
+        span = f"MIDI {min(settings.pitches)} to {max(settings.pitches)}"
+        raise DatasetError(f"{error}; choose voices that sound over {span}") from error
+
+
+def render_tone(voice: Voice, note: int, period: int, velocity: int, sample_rate: int) -> Waveform:
+    """One tone, float32 [period] with a peak of 1: the key is held for half of it.
+
+    Args:
+        voice: its timbre.
+        note: MIDI note.
+        period: samples.
+        velocity: MIDI velocity.
+        sample_rate: Hz.
+
+    Raises:
+        DatasetError: the voice makes no sound at the note.
+    """
+    seconds = period / sample_rate
+    tone = render(voice, note, velocity, duration=seconds, key_up=seconds / 2, sample_rate=sample_rate)
+    fade = min(round(FADE_SECONDS * sample_rate), period)
     tone[period - fade :] *= (0.5 + 0.5 * np.cos(np.pi * (np.arange(fade) + 1) / fade)).astype(np.float32)
     peak = np.abs(tone).max()
     if not peak > SILENT_PEAK:
-        raise DatasetError(
-            f"voice {voice.name!r} is silent at MIDI note {note} (peak {peak:.1e}); choose voices that sound over "
-            f"MIDI {min(settings.pitches)} to {max(settings.pitches)}"
-        )
+        raise DatasetError(f"voice {voice.name!r} is silent at MIDI note {note} (peak {peak:.1e})")
     return np.asarray(tone / peak, np.float32)
 
 

@@ -1,7 +1,9 @@
-"""Baselines, which are not trained: the two of the paper, and the statistics of a log-mel spectrogram.
+"""Baselines, which are not trained: the two of the paper, and plain statistics of a clip.
 
 "Downsample" and "Random" are rows of the results in arXiv 2603.13685; both embed a clip in 768 values here. The
-log-mel statistics are the simplest embedding that describes a sound, so that a network can be seen to add to it.
+log-mel statistics are the simplest embedding that describes a sound, so that a network can be seen to add to it. Those
+of cepstra and of levels are further controls, scored where they are asked for: what a smooth spectrum alone, and what
+loudness alone, would reach.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +24,14 @@ from ..protocols import ModelCard
 
 BASELINE_DIM = 768
 SAMPLE_RATE = 32_000
+
+MELS = 128
+
+WINDOW, HOP = 1024, 512
+"""Samples of a frame (32 ms), and from one frame to the next, of the statistics over time."""
+
+FLOOR = 1e-10
+"""Smallest power: -100 dB of a power of 1. Logarithms of less, so of silence, are taken of it."""
 
 
 def _card(name: str, output_dim: int) -> ModelCard:
@@ -66,31 +77,103 @@ class LogMelStatistics(WaveformEncoder):
     power of 1); the deviation is that of the population.
     """
 
-    mels = 128
-    card = _card("log-mel-statistics", 2 * mels)
-    window = 1024
-    hop = 512
-    floor = 1e-10
+    card = _card("log-mel-statistics", 2 * MELS)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         return np.stack([self._statistics(clip) for clip in features])
 
     def _statistics(self, clip: FloatArray) -> FloatArray:
-        frames = np.lib.stride_tricks.sliding_window_view(np.pad(clip, self.window // 2), self.window)[:: self.hop]
-        # In blocks that stay in the cache, which takes half the time.
-        mel = np.concatenate([self._mel(frames[start : start + 64]) for start in range(0, len(frames), 64)])
-        log_mel = np.log10(np.maximum(mel, np.float32(self.floor)))
+        log_mel = _log_mel(clip)
         statistics = np.concatenate([log_mel.mean(axis=0, dtype=np.float64), log_mel.std(axis=0, dtype=np.float64)])
         return statistics.astype(np.float32)
 
-    def _mel(self, frames: FloatArray) -> FloatArray:
-        """Mel spectrogram [frames, mels] of frames [frames, window]."""
-        filters = _mel_filters(self.card.sample_rate, self.window, self.mels)
-        spectrum = np.fft.rfft(frames * filters.taper)
-        power = spectrum.real**2 + spectrum.imag**2
-        # The filters are nearly all zeros; a matrix product would also start BLAS threads for nothing.
-        mel: FloatArray = np.add.reduceat(power[:, filters.bins] * filters.weights, filters.starts, axis=1)
-        return mel
+
+class MfccStatistics(WaveformEncoder):
+    """Mean and standard deviation over time of 20 mel cepstra, and the deviation of their deltas: 60 values.
+
+    The cepstra are those of `librosa.feature.mfcc` with its number of them (torchaudio's is 40, others take 13), on the
+    frames and mel bands of `LogMelStatistics`: decibels, those more than 80 dB below the loudest band of the clip
+    raised to that, and their orthonormal cosine transform (DCT-II), whose first coefficient is the level. Deltas are
+    those of `librosa.feature.delta`: slopes over nine frames, of which the first and the last are repeated beyond the
+    ends. Deviations are those of the population.
+    """
+
+    cepstra = 20
+    card = _card("mfcc-statistics", 3 * cepstra)
+    reach = 4
+    range_db = 80.0
+
+    def _run_model(self, features: FloatArray) -> FloatArray:
+        return np.stack([self._statistics(clip) for clip in features])
+
+    def _statistics(self, clip: FloatArray) -> FloatArray:
+        import scipy.fft
+
+        decibels = 10 * _log_mel(clip).astype(np.float64)
+        raised = np.maximum(decibels, decibels.max() - self.range_db)
+        cepstra = scipy.fft.dct(raised, norm="ortho", axis=1)[:, : self.cepstra]
+        slopes = self._slopes(cepstra)
+        statistics = np.concatenate([cepstra.mean(axis=0), cepstra.std(axis=0), slopes.std(axis=0)])
+        return statistics.astype(np.float32)
+
+    def _slopes(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Slope of the regression line through each frame of values [frames, k] and its neighbours."""
+        steps = np.arange(-self.reach, self.reach + 1)
+        ends = np.pad(values, ((self.reach, self.reach), (0, 0)), mode="edge")
+        around = np.lib.stride_tricks.sliding_window_view(ends, len(steps), axis=0)
+        slopes: NDArray[np.float64] = around @ (steps / (steps @ steps))
+        return slopes
+
+
+class LevelStatistics(WaveformEncoder):
+    """How loud a clip is, and how that changes: 8 values in decibels of full scale, none below -100.
+
+    The level of the clip (root mean square), its highest sample; then, of the levels of its frames, the mean, the
+    standard deviation, the 10th, 50th and 90th percentile, and the mean absolute difference between one frame and the
+    next. Frames are those of `LogMelStatistics` without a taper (`librosa.feature.rms`).
+    """
+
+    card = _card("level-statistics", 8)
+    percentiles = (10, 50, 90)
+
+    def _run_model(self, features: FloatArray) -> FloatArray:
+        return np.stack([self._statistics(clip.astype(np.float64)) for clip in features]).astype(np.float32)
+
+    def _statistics(self, clip: NDArray[np.float64]) -> NDArray[np.float64]:
+        of_clip = _decibels(np.array([np.mean(clip**2), np.max(clip**2)]))
+        levels = _decibels(np.mean(_frames(clip) ** 2, axis=1))
+        change = np.abs(np.diff(levels)).mean() if len(levels) > 1 else 0.0
+        of_frames = (levels.mean(), levels.std(), *np.percentile(levels, self.percentiles), change)
+        return np.array([*of_clip, *of_frames])
+
+
+def _decibels(power: NDArray[np.float64]) -> NDArray[np.float64]:
+    decibels: NDArray[np.float64] = 10 * np.log10(np.maximum(power, FLOOR))
+    return decibels
+
+
+def _frames(clip: NDArray[Any]) -> NDArray[Any]:
+    """Frames [frames, WINDOW] of a clip that is padded with zeros by half a frame at both ends."""
+    return np.lib.stride_tricks.sliding_window_view(np.pad(clip, WINDOW // 2), WINDOW)[::HOP]
+
+
+def _log_mel(clip: FloatArray) -> FloatArray:
+    """Logarithm to base 10 of the mel spectrogram of a clip at `SAMPLE_RATE`: [frames, MELS]."""
+    frames = _frames(clip)
+    # In blocks that stay in the cache, which takes half the time.
+    mel = np.concatenate([_mel(frames[start : start + 64]) for start in range(0, len(frames), 64)])
+    log_mel: FloatArray = np.log10(np.maximum(mel, np.float32(FLOOR)))
+    return log_mel
+
+
+def _mel(frames: FloatArray) -> FloatArray:
+    """Mel spectrogram [frames, MELS] of frames [frames, WINDOW]."""
+    filters = _mel_filters(SAMPLE_RATE, WINDOW, MELS)
+    spectrum = np.fft.rfft(frames * filters.taper)
+    power = spectrum.real**2 + spectrum.imag**2
+    # The filters are nearly all zeros; a matrix product would also start BLAS threads for nothing.
+    mel: FloatArray = np.add.reduceat(power[:, filters.bins] * filters.weights, filters.starts, axis=1)
+    return mel
 
 
 @dataclass(frozen=True)
@@ -170,7 +253,12 @@ def _twiddles(samples: int, count: int) -> NDArray[np.complex128]:
 
 
 def _listing(
-    encoder: type[WaveformEncoder], description: str, *, is_reference: bool = False, is_linear: bool = False
+    encoder: type[WaveformEncoder],
+    description: str,
+    *,
+    is_baseline: bool = True,
+    is_reference: bool = False,
+    is_linear: bool = False,
 ) -> ModelListing:
     card = encoder.card
     assert card.paradigm is not None
@@ -183,7 +271,7 @@ def _listing(
         card.licence,
         description,
         make=encoder,
-        is_baseline=True,
+        is_baseline=is_baseline,
         is_reference=is_reference,
         is_linear=is_linear,
     )
@@ -200,5 +288,15 @@ MODELS = (
         LogMelStatistics,
         "mean and standard deviation over time of a 128-band log-mel spectrogram",
         is_reference=True,
+    ),
+    _listing(
+        MfccStatistics,
+        "mean and standard deviation over time of 20 mel cepstra, and the deviation of their deltas",
+        is_baseline=False,
+    ),
+    _listing(
+        LevelStatistics,
+        "8 statistics of how loud a clip is and how that changes; knows nothing else",
+        is_baseline=False,
     ),
 )

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from ..options import EncoderOptions
 from ..protocols import ModelCard
+from .twins import Twin
 
 if TYPE_CHECKING:
     import torch
-
-UNTRAINED = "untrained:"
-"""Stands in front of the name of a model with fresh weights."""
 
 
 class ModelSource(ABC):
@@ -21,20 +19,25 @@ class ModelSource(ABC):
 
     Attributes:
         name: of the model, without options.
-        seed: None for the stored weights, else the seed of fresh ones.
+        twin: None for the model itself, else which twin of it.
         paradigm: how the weights were trained; None where it is not known.
         licence: of the weights; None where it is not known.
     """
 
     name: str
-    seed: int | None
+    twin: Twin | None
     paradigm: str | None
     licence: str | None
 
     @property
     def id(self) -> str:
-        """The id of a model made of it, without its options; that of an untrained one says so."""
-        return self.name if self.seed is None else UNTRAINED + self.name
+        """The id of a model made of it, without its options; that of a twin says so."""
+        return self.name if self.twin is None else self.twin.kind.prefix + self.name
+
+    @property
+    def fresh_seed(self) -> int | None:
+        """Seed of fresh weights; None where stored ones are read."""
+        return self.twin.seed if self.twin is not None and self.twin.kind.is_fresh else None
 
     @property
     @abstractmethod
@@ -44,7 +47,17 @@ class ModelSource(ABC):
     @property
     @abstractmethod
     def weights_sha256(self) -> str | None:
-        """SHA-256 of the weights; None of fresh ones."""
+        """SHA-256 of the stored weights; None of a twin, which has others."""
+
+    def change(self, module: torch.nn.Module, prefixes: tuple[str, ...] = ("",)) -> None:
+        """Do to stored weights, in place, what makes a twin of them; nothing where none is asked for.
+
+        Args:
+            module: with the stored weights, on the CPU.
+            prefixes: of the names of parameters that are used.
+        """
+        if self.twin is not None and self.twin.kind.change is not None:
+            self.twin.kind.change(module, self.twin.seed, prefixes)
 
     def card(
         self, *, sample_rate: int, output_dim: int | None, options: EncoderOptions, modules: Iterable[torch.nn.Module]
@@ -55,7 +68,6 @@ class ModelSource(ABC):
             sample_rate, output_dim, options: see `ModelCard`.
             modules: those that are run, whose weights are counted.
         """
-        is_fresh = self.seed is not None
         return ModelCard(
             id=self.id + options.suffix,
             revision=self.revision,
@@ -63,8 +75,8 @@ class ModelSource(ABC):
             output_dim=output_dim,
             weights_sha256=self.weights_sha256,
             parameters=sum(parameter.numel() for module in modules for parameter in module.parameters()),
-            # Fresh weights are nobody's, and were trained in no way.
-            paradigm="untrained" if is_fresh else self.paradigm,
-            licence=None if is_fresh else self.licence,
+            paradigm=self.paradigm if self.twin is None else self.twin.kind.paradigm,
+            # Fresh weights are nobody's; permuted ones are still somebody's work.
+            licence=None if self.fresh_seed is not None else self.licence,
             options=options,
         )

@@ -28,6 +28,7 @@ from audio_compositionality.support.text import first_line, shown
 from ..base import ModelError
 from .cards import ModelSource
 from .downloads import download_from_hub
+from .twins import Twin
 from .weights import PICKLES, weight_problems
 
 WEIGHTS = "model.safetensors"
@@ -55,7 +56,7 @@ class Checkpoint(ModelSource):
 
     Attributes:
         name: listed name, Hub id, or the name of the local folder.
-        seed, paradigm, licence: see `ModelSource`.
+        twin, paradigm, licence: see `ModelSource`.
         source: what transformers loads from: a Hub id or a folder.
         commit: commit of the Hub repository; None for a folder.
         config: the transformers configuration.
@@ -65,7 +66,7 @@ class Checkpoint(ModelSource):
     source: str
     commit: str | None
     config: Any
-    seed: int | None = None
+    twin: Twin | None = None
     paradigm: str | None = None
     licence: str | None = None
 
@@ -73,16 +74,17 @@ class Checkpoint(ModelSource):
     def revision(self) -> str:
         """What exactly is run: see `ModelCard`."""
         if self.commit is not None:
-            return self.commit if self.seed is None else f"seed-{self.seed}-{self.commit[:12]}"
-        settings = [path for name in SETTINGS if (path := Path(self.source) / name).is_file()]
-        if self.seed is not None:
-            return f"seed-{self.seed}-{files_digest(settings)[:12]}"
-        return f"sha256-{files_digest([*self.files, *settings])}"
+            return self.commit if self.twin is None else f"seed-{self.twin.seed}-{self.commit[:12]}"
+        files = [path for name in SETTINGS if (path := Path(self.source) / name).is_file()]
+        if self.fresh_seed is None:
+            files = [*self.files, *files]
+        digest = files_digest(files)
+        return f"sha256-{digest}" if self.twin is None else f"seed-{self.twin.seed}-{digest[:12]}"
 
     @cached_property
     def weights_sha256(self) -> str | None:
-        """SHA-256 of `files`, of several that of their digests in the order of names; None of fresh weights."""
-        return None if self.seed is not None else files_digest(self.files)
+        """SHA-256 of `files`, of several that of their digests in the order of names; None of a twin's weights."""
+        return None if self.twin is not None else files_digest(self.files)
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
@@ -155,7 +157,7 @@ class Checkpoint(ModelSource):
         return extractor
 
     def load_model(self, model_class: Any, parts: tuple[str, ...] = ("",)) -> Any:
-        """The model in float32 and evaluation mode, with its stored weights or with fresh ones.
+        """The model in float32 and evaluation mode, with its stored weights or with those of its twin.
 
         Args:
             model_class: `AutoModel` or a class of model; of the full model, where only a part of it is used.
@@ -165,8 +167,8 @@ class Checkpoint(ModelSource):
             ModelError: if there are no safetensors weights, if weights are missing, of another shape or left over, or
                 if the configuration describes no model.
         """
-        if self.seed is not None:
-            return _fresh_model(self, model_class).eval()
+        if self.fresh_seed is not None:
+            return _fresh_model(self, model_class, self.fresh_seed).eval()
         # Asked for here, since transformers' own message would be about its options.
         _ = self.files
         try:
@@ -184,6 +186,7 @@ class Checkpoint(ModelSource):
         except Exception as error:
             raise ModelError(f"cannot load the weights of '{self.name}': {error}") from error
         _check_loaded(self, model, info, parts)
+        self.change(model, parts)
         return model.eval()
 
     def _is_used(self, name: str) -> bool:
@@ -237,7 +240,7 @@ def open_checkpoint(
     source: str | Path,
     *,
     name: str | None = None,
-    seed: int | None = None,
+    twin: Twin | None = None,
     paradigm: str | None = None,
     licence: str | None = None,
 ) -> Checkpoint:
@@ -246,9 +249,7 @@ def open_checkpoint(
     Args:
         source: a folder (`Path`) that holds config.json, or a Hub id (`str`).
         name: where it is not the Hub id or the folder's name: a listed name.
-        seed: see `Checkpoint`.
-        paradigm: likewise.
-        licence: likewise.
+        twin, paradigm, licence: see `Checkpoint`.
 
     Raises:
         ModelError: if there is no such repository, it cannot be reached, or its configuration cannot be read.
@@ -262,7 +263,7 @@ def open_checkpoint(
             config = AutoConfig.from_pretrained(source, revision=commit, trust_remote_code=False)
     except Exception as error:
         raise ModelError(f"cannot read the configuration of '{identifier}': {error}; {HOW_TO_WRAP}") from error
-    return Checkpoint(name or identifier, str(source), commit, config, seed, paradigm, licence)
+    return Checkpoint(name or identifier, str(source), commit, config, twin, paradigm, licence)
 
 
 @contextmanager
@@ -282,12 +283,11 @@ def quiet(source: str | Path) -> Iterator[None]:
             transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def _fresh_model(checkpoint: Checkpoint, model_class: Any) -> Any:
-    assert checkpoint.seed is not None
+def _fresh_model(checkpoint: Checkpoint, model_class: Any, seed: int) -> Any:
     build = getattr(model_class, "from_config", None) or model_class._from_config
     # Weights are drawn on the CPU, so that they are the same whatever the model runs on afterwards.
     with torch.random.fork_rng(devices=[]), quiet(checkpoint.source):
-        torch.manual_seed(checkpoint.seed)
+        torch.manual_seed(seed)
         try:
             return build(checkpoint.config, dtype=torch.float32)
         except Exception as error:

@@ -46,7 +46,7 @@ class PartialCheckpoint(Checkpoint):
         return cls(**{field.name: getattr(checkpoint, field.name) for field in fields(Checkpoint)}, rename=rename)
 
     def load_part(self, model_class: Any, config: Any) -> Any:
-        """The part in float32 and evaluation mode, with its stored weights or with fresh ones.
+        """The part in float32 and evaluation mode, with its stored weights or with those of its twin.
 
         Args:
             model_class: class of the part, from transformers.
@@ -55,11 +55,12 @@ class PartialCheckpoint(Checkpoint):
         Raises:
             ModelError: if the weights cannot be had or read, or are not exactly those of the part: each is named.
         """
-        if self.seed is not None:
+        if self.fresh_seed is not None:
             return replace(self, config=config).load_model(model_class)
         with quiet(self.source), initialization.no_init_weights():
             module = model_class._from_config(config, dtype=torch.float32)
         load_exactly(module, self._read(), f"'{self.name}'")
+        self.change(module)
         return module.eval().requires_grad_(False)
 
     def _read(self) -> State:

@@ -14,9 +14,9 @@ from ..base import ModelError, StagedEncoder
 from ..inference import resolve_device
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..protocols import Model
-from .cards import UNTRAINED
 from .downloads import WeightsFile, check_digest
 from .listing import ANY_OTHER, ModelListing, adapters, architectures, named_models
+from .twins import TWINS, Twin, split_twin
 from .user_classes import describe_installed, installed_classes, is_file_spec, split_file_spec
 
 if TYPE_CHECKING:
@@ -40,15 +40,17 @@ def list_models() -> list[ModelListing]:
     return [*listed.values(), *installed]
 
 
-def has_untrained_twin(name: str) -> bool:
-    """Whether `untrained:` may stand in front of a name: not of a baseline, nor of other people's code."""
-    plain_name = name.removeprefix(UNTRAINED)
-    listing = named_models().get(plain_name.partition("=")[0])
+def has_twins(name: str) -> bool:
+    """Whether one of `TWINS` may stand in front of a name: not of a twin, a baseline, or other people's code."""
+    listing = named_models().get(name.partition("=")[0])
     if listing is not None:
         return listing.source is not None
-    prefix = plain_name.partition(":")[0]
+    prefix = name.partition(":")[0]
     return not (
-        is_file_spec(plain_name) or plain_name in installed_classes() or prefix in _adapter_prefixes(plain_name)
+        is_file_spec(name)
+        or name in installed_classes()
+        or (":" in name and prefix in TWINS)
+        or prefix in _adapter_prefixes(name)
     )
 
 
@@ -57,7 +59,7 @@ def hub_id_of(name: str) -> str | None:
     listing = named_models().get(name)
     if listing is not None:
         return listing.source if isinstance(listing.source, str) else None
-    return name if HUB_ID.fullmatch(name) and not name.startswith(UNTRAINED) else None
+    return name if HUB_ID.fullmatch(name) else None
 
 
 def check_name(name: str) -> None:
@@ -66,7 +68,7 @@ def check_name(name: str) -> None:
     Raises:
         ModelError: nothing has that name: no listed model, file, folder, installed class or Hub id.
     """
-    plain_name = name.removeprefix(UNTRAINED)
+    _, plain_name = split_twin(name)
     prefix = plain_name.partition(":")[0]
     if is_file_spec(prefix):
         split_file_spec(plain_name)
@@ -99,31 +101,30 @@ def load_model(
     - a local folder with config.json, preprocessor_config.json and safetensors weights;
     - a Hub id (`org/name`) of a transformers audio model.
 
-    `untrained:` in front of any but a baseline or other people's code gives the same architecture with fresh weights,
-    for which a folder needs no weights.
+    One of `TWINS` with a colon in front of any but a baseline or other people's code gives a twin of that model:
+    `untrained:NAME`, the same architecture with fresh weights, for which a folder needs none, or `shuffled:NAME`, with
+    the entries of each weight matrix permuted.
 
     Args:
         name: which model.
         device: torch device of the model; by default CUDA where there is one, else the CPU.
         options: layer, pooling, precision, compilation.
-        seed: seed of the weights of an `untrained:` model; every other model is fixed and ignores it.
+        seed: seed of the weights of a twin; every other model is fixed and ignores it.
 
     Raises:
         ModelError: if there is no such model (with the nearest listed name), its files cannot be had or are
             incomplete, the model is of a kind that cannot be run here, or cannot be run with the options.
     """
-    plain_name = name.removeprefix(UNTRAINED)
-    fresh_seed = None if plain_name == name else seed
+    kind, plain_name = split_twin(name)
+    twin = None if kind is None else Twin(kind, seed)
     listed_name, _, path = plain_name.partition("=")
     listing = named_models().get(listed_name)
     if listing is not None and (path or plain_name == listed_name):
         if not path and Path(plain_name, "config.json").is_file():
             warnings.warn(f"'{plain_name}' is the listed model; the folder here is './{plain_name}'", stacklevel=2)
-        return _load_listed(listing, path, fresh_seed, device, options)
-    if fresh_seed is not None and plain_name and not has_untrained_twin(plain_name):
-        raise ModelError(
-            f"'{name}': '{plain_name}' is made by code of its own, so nothing here can give it fresh weights"
-        )
+        return _load_listed(listing, path, twin, device, options)
+    if twin is not None and plain_name and not has_twins(plain_name):
+        raise ModelError(f"'{name}': '{plain_name}' is made by code of its own, so nothing here can {twin.kind.deed}")
     foreign = _load_foreign(plain_name, device, options)
     if foreign is not None:
         return foreign
@@ -131,7 +132,7 @@ def load_model(
     if source is None:
         raise ModelError(_unknown(name, plain_name))
     listing = next((entry for entry in named_models().values() if entry.source == source), None)
-    return _load_checkpoint(source, None, listing, fresh_seed, device, options)
+    return _load_checkpoint(source, None, listing, twin, device, options)
 
 
 def load_layers(
@@ -192,13 +193,13 @@ def load_encoder(
 
 
 def _load_listed(
-    listing: ModelListing, path: str, seed: int | None, device: str | torch.device | None, options: EncoderOptions
+    listing: ModelListing, path: str, twin: Twin | None, device: str | torch.device | None, options: EncoderOptions
 ) -> Model:
     name, source = listing.name, listing.source
     local = Path(path).expanduser() if path else None
     if source is None:
-        if seed is not None or local is not None:
-            asked = f"{UNTRAINED}{name}" if seed is not None else f"{name}={path}"
+        if twin is not None or local is not None:
+            asked = f"{twin.kind.prefix}{name}" if twin is not None else f"{name}={path}"
             raise ModelError(f"'{asked}': '{name}' is a baseline without weights, so there are none to change")
         if options != DEFAULT_OPTIONS:
             raise ModelError(f"'{name}' is a baseline without a model: it takes no layer, pooling or precision")
@@ -207,12 +208,12 @@ def _load_listed(
     if isinstance(source, str):
         if local is not None and not (local / "config.json").is_file():
             raise ModelError(f"'{name}={path}': it must be a folder with config.json and safetensors weights")
-        return _load_checkpoint(local or source, name, listing, seed, device, options)
+        return _load_checkpoint(local or source, name, listing, twin, device, options)
     from .weights import Weights
 
     assert listing.make is not None
-    file = None if seed is not None else _weights_path(name, path, source)
-    weights = Weights(name, file, seed, listing.paradigm, listing.licence)
+    file = None if twin is not None and twin.kind.is_fresh else _weights_path(name, path, source)
+    weights = Weights(name, file, twin, listing.paradigm, listing.licence)
     return listing.make(weights, resolve_device(device), options)
 
 
@@ -233,7 +234,7 @@ def _load_checkpoint(
     source: Path | str,
     name: str | None,
     listing: ModelListing | None,
-    seed: int | None,
+    twin: Twin | None,
     device: str | torch.device | None,
     options: EncoderOptions,
 ) -> Model:
@@ -241,7 +242,7 @@ def _load_checkpoint(
 
     torch_device = resolve_device(device)
     paradigm, licence = (listing.paradigm, listing.licence) if listing is not None else (None, None)
-    checkpoint = open_checkpoint(source, name=name, seed=seed, paradigm=paradigm, licence=licence)
+    checkpoint = open_checkpoint(source, name=name, twin=twin, paradigm=paradigm, licence=licence)
     makers = architectures()
     make = makers.get(checkpoint.config.model_type, makers[ANY_OTHER])
     return make(checkpoint, torch_device, options)

@@ -23,6 +23,7 @@ from audio_compositionality.support.text import shown
 
 from ..base import ModelError
 from .cards import ModelSource
+from .twins import Twin
 
 State = dict[str, torch.Tensor]
 Module = TypeVar("Module", bound=torch.nn.Module)
@@ -36,24 +37,28 @@ class Weights(ModelSource):
 
     Attributes:
         path: the file; None for fresh weights.
-        name, seed, paradigm, licence: see `ModelSource`.
+        name, twin, paradigm, licence: see `ModelSource`.
     """
 
     name: str
     path: Path | None
-    seed: int | None = None
+    twin: Twin | None = None
     paradigm: str | None = None
     licence: str | None = None
 
     @cached_property
     def weights_sha256(self) -> str | None:
-        """SHA-256 of the file; None of fresh weights."""
-        return None if self.path is None else sha256_of_file(self.path)
+        """SHA-256 of the file; None of a twin's weights."""
+        return None if self.path is None or self.twin is not None else sha256_of_file(self.path)
 
     @property
     def revision(self) -> str:
         """What exactly is run: see `ModelCard`."""
-        return f"seed-{self.seed}" if self.path is None else f"sha256-{self.weights_sha256}"
+        if self.path is None:
+            return f"seed-{self.fresh_seed}"
+        if self.twin is not None:
+            return f"seed-{self.twin.seed}-{sha256_of_file(self.path)[:12]}"
+        return f"sha256-{self.weights_sha256}"
 
     def build(
         self,
@@ -73,10 +78,11 @@ class Weights(ModelSource):
             ModelError: if the file cannot be read, or its tensors are not those of the module: each is named.
         """
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0 if self.seed is None else self.seed)
+            torch.manual_seed(self.fresh_seed or 0)
             module = make().eval()
         if self.path is not None:
             load_exactly(module, convert(read_tensors(self.path)), self.path.name, unused)
+            self.change(module)
         return module.requires_grad_(False)
 
 

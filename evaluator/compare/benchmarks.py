@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from audio_compositionality.encoders.loading.cards import UNTRAINED
+from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.tasks.base import Number
 from audio_compositionality.tasks.groups import BenchmarkInfo, benchmark_info
 

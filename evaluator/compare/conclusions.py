@@ -1,4 +1,4 @@
-"""What all tasks together say of models, and which of those that their scores are evidence for is ahead."""
+"""What the tasks together say of models, and which of those that their scores are evidence for is ahead."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ class TaskVerdict:
 
 @dataclass(frozen=True)
 class ModelVerdict:
-    """What all tasks together say of one model.
+    """What the tasks together say of one model.
 
     Attributes:
         label: of the model.
-        tasks: by task.
-        questions: for each of `QUESTIONS` its answer over all tasks.
+        tasks: those that decide: `TaskInfo.is_headline`, or all where there is none of these.
+        beside: the others, which are told beside.
     """
 
     label: str
     tasks: tuple[TaskVerdict, ...]
+    beside: tuple[TaskVerdict, ...] = ()
 
     @property
     def questions(self) -> dict[str, Answer]:
-        """For each of `QUESTIONS` its answer over all tasks."""
+        """For each of `QUESTIONS` its answer over the tasks that decide."""
         return {
             name: combined([task.verdict.questions[number].answer for task in self.tasks])
             for number, name in enumerate(QUESTIONS)
@@ -44,7 +45,7 @@ class ModelVerdict:
 
     @property
     def below(self) -> dict[str, bool]:
-        """For each of `QUESTIONS` whether a task says that the model is surely below it."""
+        """For each of `QUESTIONS` whether a task that decides says that the model is surely below it."""
         return {
             name: any(task.verdict.questions[number].is_below for task in self.tasks)
             for number, name in enumerate(QUESTIONS)
@@ -52,12 +53,24 @@ class ModelVerdict:
 
     @property
     def is_evidence(self) -> bool:
-        """Whether no task's score is explained by what needs no learning."""
+        """Whether no score that decides is explained by what needs no learning."""
         return all(task.verdict.is_evidence for task in self.tasks)
 
     @property
     def conclusion(self) -> str:
-        """One sentence."""
+        """By the tasks that decide, one sentence; another one says what the others say."""
+        if not self.beside:
+            return self._conclusion
+        by = listed([task.comparison.info.title for task in self.tasks])
+        evident = [task.comparison.info.title for task in self.beside if task.verdict.is_evidence]
+        rest = [task.comparison.info.title for task in self.beside if not task.verdict.is_evidence]
+        said = [f"{listed(evident)} {'says' if len(evident) == 1 else 'say'} so too"] if evident else []
+        if rest:
+            said.append(f"by {listed(rest)} it is not shown to have learnt anything")
+        return f"By {by}: {self._conclusion} Beside it: {'; '.join(said)}."
+
+    @property
+    def _conclusion(self) -> str:
         flags = list(dict.fromkeys(flag for task in self.tasks for flag in task.verdict.flags))
         if self.is_evidence and not flags:
             return f"Above all three: neither {', nor '.join(question_words().values())} explains its scores."
@@ -77,7 +90,13 @@ def model_verdicts(comparisons: Sequence[Comparison]) -> tuple[ModelVerdict, ...
     for comparison in comparisons:
         for verdict in verdicts(comparison):
             by_label.setdefault(verdict.label, []).append(TaskVerdict(comparison, verdict))
-    return tuple(ModelVerdict(label, tuple(tasks)) for label, tasks in by_label.items())
+    return tuple(_of_tasks(label, tasks) for label, tasks in by_label.items())
+
+
+def _of_tasks(label: str, tasks: Sequence[TaskVerdict]) -> ModelVerdict:
+    headline = tuple(task for task in tasks if task.comparison.info.is_headline)
+    beside = tuple(task for task in tasks if not task.comparison.info.is_headline)
+    return ModelVerdict(label, headline, beside) if headline else ModelVerdict(label, beside)
 
 
 def leading_sentences(comparison: Comparison, evident: Collection[str]) -> Iterator[str]:

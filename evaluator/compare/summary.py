@@ -114,7 +114,7 @@ def verdict_table(judged: Sequence[ModelVerdict]) -> Table:
         for number, answer in enumerate(model.questions.values()):
             figures = [
                 f"{task.comparison.info.title}, {check.measure}: {check.figure}"
-                for task in model.tasks
+                for task in (*model.tasks, *model.beside)
                 for check in task.verdict.questions[number].checks
                 if check.figure
             ]

@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 from scipy import stats
 
-from audio_compositionality.encoders.loading.cards import UNTRAINED
+from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.support.text import listed, number_text, shortened
 from audio_compositionality.tasks.base import Measure
 
@@ -293,6 +293,8 @@ def _chance(comparison: Comparison, place: int, name: str) -> float | None:
     stated = comparison.results[place].result.measures.get(name)
     if stated is None:
         return None
+    if comparison.info.is_level_matched:
+        return float(stated)
     if comparison.samples is None:
         return float(stated) * TOLD_APART
     held = comparison.samples.held_fixed.values()

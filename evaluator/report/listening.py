@@ -141,10 +141,11 @@ def choose_samples(comparison: Comparison, view: View, results: Sequence[int]) -
 def _clips(
     comparison: Comparison, index: int, configuration: Configuration, places: Mapping[str, int]
 ) -> tuple[Clip, ...]:
-    """The clips that models are given of a sample, each once."""
+    """The clips of a sample that models are given and people are to hear, each once."""
     assert comparison.samples is not None
     row = comparison.samples.rows[index]
-    ids = [f"{row['id']}/{name}" for name in dict.fromkeys(comparison.task.inputs(row).clips)]
+    names = dict.fromkeys(comparison.task.inputs(row).clips)
+    ids = [f"{row['id']}/{name}" for name in names if name in (comparison.info.heard or names)]
     missing = [id for id in ids if id not in places]
     if missing:
         raise DatasetError(f"{configuration.source} has no clip {missing[0]!r}")
@@ -183,7 +184,9 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
             labels=tuple(dict.fromkeys(label for things in contents.values() for thing in things for label in thing)),
             contents=contents,
             scores=_score_table(comparison, index),
-            clips=tuple(_heard(clip, comparison.info.captions, *next(encoded)) for clip in sample.clips),
+            clips=tuple(
+                _heard(clip, comparison.ids[index], comparison.info.captions, *next(encoded)) for clip in sample.clips
+            ),
         )
 
 
@@ -233,9 +236,9 @@ def encode_mp3(waveform: NDArray[np.float32], sample_rate: int) -> bytes:
     return file.getvalue()
 
 
-def _heard(clip: Clip, captions: Mapping[str, str], audio: bytes, seconds: float) -> HeardClip:
-    name = clip.id.rsplit("/", 1)[-1]
-    caption = captions.get(name, "")
+def _heard(clip: Clip, row: str, captions: Mapping[str, str], audio: bytes, seconds: float) -> HeardClip:
+    name = clip.id.removeprefix(f"{row}/")
+    caption = captions.get(name, captions.get(name.partition("/")[0], ""))
     if clip.problem is not None:
         return HeardClip(name, caption, b"", b"", 0.0, False, clip.problem)
     picture = spectrogram_png(clip.waveform[: round(LONGEST_PLAYED * clip.sample_rate)], clip.sample_rate)

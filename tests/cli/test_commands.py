@@ -90,11 +90,11 @@ def evaluated(monkeypatch):
 
 
 def test_run_takes_the_baselines_and_each_model_once_beside_its_twin(evaluated, run, tmp_path, capsys):
-    names = ("whisper-base", "random", "untrained:whisper-tiny", "whisper-base")
+    names = ("whisper-base", "random", "untrained:whisper-tiny", "shuffled:whisper-tiny", "whisper-base")
     assert run("run", *names, "--out", tmp_path) == 0
     ((models, data, tasks, _),) = evaluated
     baselines = [listing.name for listing in list_models() if listing.is_baseline]
-    assert models == [*baselines, "whisper-base", "untrained:whisper-base", "untrained:whisper-tiny"]
+    assert models == [*baselines, "whisper-base", "untrained:whisper-base", *names[2:4]]
     assert set(baselines) >= {"random", "downsample", LOG_MEL}
     assert (data.source, tasks) == ("mini", None)
     opening = capsys.readouterr().out.splitlines()[0]

@@ -269,3 +269,20 @@ def test_the_first_use_registers_the_metrics(tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stderr.startswith("note: evaluate.load will not find the metrics")
     assert "A-COAT" in done.stdout
+
+
+def test_tasks_that_are_named_bring_their_controls():
+    from audio_compositionality.cli.run import _names
+    from audio_compositionality.encoders.loading.registry import list_models
+    from audio_compositionality.encoders.loading.twins import TWINS
+    from audio_compositionality.tasks.registry import list_tasks, load_task
+
+    task = load_task("a_coat_instances")
+    usual, networks = _names(["whisper-tiny.en"], None)
+    assert networks == ["whisper-tiny.en", "untrained:whisper-tiny.en"]
+    baselines, networks = _names(["whisper-tiny.en"], [task, task])
+    assert baselines == [*usual, "mfcc-statistics", "level-statistics"]
+    assert networks == ["whisper-tiny.en", "untrained:whisper-tiny.en", "shuffled:whisper-tiny.en"]
+    models = {model.name for model in list_models()}
+    for control in (control for task in list_tasks() for control in task.info.controls):
+        assert control in models or control.removesuffix(":") in TWINS, control

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.recordings import makers
+from audio_compositionality.dataset_builder.recordings.opening import open_recordings, recorded
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
-from ..dataset_builder.recordings.sounds import write, write_labelled
+from ..dataset_builder.recordings.miniatures import write_miniature
+from ..dataset_builder.recordings.sounds import write, write_crossed, write_labelled
+from ..dataset_builder.recordings.test_offline import Beeps
 
 LOG_MEL = "log-mel-statistics"
 
@@ -130,16 +134,21 @@ def test_data_are_named_once(run, words, message, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--label", "x"), "--label is about recordings of your own: name them with --recordings DIR or --dataset ID"),
-        (("--size", "full"), "--size is about recordings of your own"),
+        (("--label", "x"), "--label is about recordings: name them with --recordings DIR or --dataset ID"),
+        (("--size", "full"), "--size is about recordings: name them"),
         (("--recordings", ".", "--size", "ful"), "unknown size 'ful'; did you mean 'full'"),
         (("--recordings", ".", "--transforms", "nois"), "unknown transform 'nois'; did you mean 'noise'"),
         (("--recordings", ".", "--split", "x"), "--split is of a data set (--dataset)"),
-        (("--recordings", ".", "--label", "x"), "has no metadata.csv, whose columns --label and --group name"),
+        (
+            ("--recordings", ".", "--label", "x"),
+            "has no metadata.csv, whose columns --label, --group and --condition name",
+        ),
         (("--recordings", "nowhere"), "'nowhere' is not a folder"),
         (("--recordings", "."), "'.' holds no sound file"),
         (("--recordings", ".", "--tasks", "a_coat"), "'a_coat' is none that can be scored on recordings; those that"),
-        (("--recordings", ".", "--benchmark", "coat"), "benchmark 'coat' has no task that can be scored on recordings"),
+        (("--context-sources", "1"), "--context-sources is about recordings: name them"),
+        (("--recordings", "beep"), "'beep' is not a folder, nor the name of sounds that are made here; "),
+        (("--dataset", "esc51"), "nor the name of one; did you mean 'esc50'?"),
         (("--dataset", "nowhere"), "neither a folder nor a Hub id"),
     ],
 )
@@ -150,7 +159,87 @@ def test_mistakes_are_told(run, command, words, message, tmp_path, monkeypatch, 
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["--recipes", "--bank", "--voices"])
-def test_a_build_of_recordings_has_no_scenes(run, option, tmp_path, capsys):
+@pytest.mark.parametrize("option", ["--bank", "--voices"])
+def test_a_build_of_recordings_has_no_voices(run, option, tmp_path, capsys):
     assert run("build", "--recordings", tmp_path, option, "1") == 2
-    assert f"{option} is about scenes that are made up" in capsys.readouterr().err
+    assert f"{option} is about the voices of scenes that are made up" in capsys.readouterr().err
+
+
+class TestScenes:
+    """What several recordings are mixed into."""
+
+    @pytest.fixture
+    def crossed(self, tmp_path):
+        return write_crossed(tmp_path / "crossed", labels=6)
+
+    def test_are_built_of_a_folder_with_conditions(self, crossed, run, tmp_path, capsys):
+        words = ("--recordings", crossed, "--recipe", "a_coat_instances", "--classes", "2", "--context", "1")
+        assert run("build", *words, "--out", tmp_path / "built") == 0
+        assert capsys.readouterr().err == ""
+        rows = open_data(tmp_path / "built").configuration("a_coat_instances").rows
+        assert {len(row["labels"]) for row in rows} == {2}
+        assert {condition for row in rows for condition in (row["condition_b"], row["condition_d"])} == {
+            "voice0",
+            "voice1",
+            "voice2",
+        }
+
+    def test_what_recordings_cannot_be_made_into_is_told(self, crossed, run, tmp_path, capsys):
+        words = ("build", "--recordings", crossed, "--out", tmp_path / "built")
+        assert run(*words, "--recipes", "a_coat_instances") == 2
+        assert "has 6 labels; 8 classes and 2 × 2 context sources need 12" in capsys.readouterr().err
+        assert run(*words, "--recipes", "a_coat") == 2
+        assert "the recipe 'a_coat' takes no recordings" in capsys.readouterr().err
+        assert run(*words, "--recipes", "transforms", "--classes", "3") == 2
+        assert "recordings have no setting 'classes'" in capsys.readouterr().err
+        assert run(*words, "--recipes", "a_coat_instances", "--classes", "1") == 2
+        assert "classes is 1; it must be from 2" in capsys.readouterr().err
+
+    def test_a_task_that_is_named_cannot_be_left_out(self, crossed, run, capsys):
+        words = ("evaluate", LOG_MEL, "--recordings", crossed)
+        assert run(*words, "--tasks", "invariance,transform_equivariance") == 2
+        message = capsys.readouterr().err
+        assert "18 recordings in 3 groups; the 5 folds need at least one each" in message
+        assert "note: " not in message
+        # Of a benchmark the others are left, where there are any.
+        assert run(*words, "--benchmark", "axes") == 2
+        assert "can serve no recipe: transforms: there are 18 recordings in 3 groups" in capsys.readouterr().err
+
+    def test_columns_name_conditions(self, crossed, run, tmp_path, capsys):
+        files = sorted(path.relative_to(crossed).as_posix() for path in crossed.rglob("*.wav"))
+        lines = [f"{name},{name.split('/')[0]},{name.split('/')[1]}" for name in files]
+        (crossed / "metadata.csv").write_text("\n".join(["file_name,word,voice", *lines]) + "\n")
+        words = ("--recipe", "a_coat_instances", "--classes", "2", "--context", "1")
+        columns = ("--label", "word", "--condition", "voice", "--group", "voice")
+        assert run("build", "--recordings", crossed, *columns, *words, "--out", tmp_path / "built") == 0
+        listed = open_data(tmp_path / "built").configuration("a_coat_instances")
+        (crossed / "metadata.csv").unlink()
+        folders = recorded(
+            open_recordings(crossed, progress=False), recipes=["a_coat_instances"], classes=2, context_sources=1
+        )
+        assert folders.configuration("a_coat_instances").fingerprint == listed.fingerprint
+
+
+class TestNames:
+    """Data sets and sounds that need no path."""
+
+    def test_of_a_data_set_show_its_terms(self, run, tmp_path, capsys, without_torchcodec):
+        write_miniature("vocalsound", tmp_path / "copy")
+        words = ("--dataset", f"vocalsound={tmp_path / 'copy'}", "--recipes", "a_coat_instances")
+        assert run("build", *words, "--classes", "2", "--out", tmp_path / "built") == 0
+        message = capsys.readouterr().err
+        assert message.startswith(
+            "note: VocalSound (https://github.com/YuanGongND/vocalsound) is licensed CC BY-SA 4.0; "
+        )
+        rows = open_data(tmp_path / "built").configuration("a_coat_instances").rows
+        assert {(row["domain"], len(row["labels"]), len(row["context_a"])) for row in rows} == {("vocal sounds", 2, 1)}
+        assert "license" not in (tmp_path / "built" / "README.md").read_text("utf-8")
+
+    def test_of_sounds_have_them_made(self, run, tmp_path, capsys, monkeypatch):
+        monkeypatch.setattr(makers._registry, "_added", {})
+        makers.register_maker(Beeps(times=(times := []), installed=tuple("abcde")))
+        words = ("--recordings", "beeps", "--recipes", "transforms", "--transforms", "gain")
+        for folder in ("one", "two"):
+            assert run("build", *words, "--out", tmp_path / folder) == 0
+            assert "note: beeps: noises. none" in capsys.readouterr().err
+        assert len(times) == 1

@@ -72,7 +72,7 @@ def test_parts_are_the_same_clips_as_the_whole(small_data):
 
 
 def test_data_need_a_recipe():
-    with pytest.raises(DatasetError, match="data need at least one recipe; there are a_coat, a_tre"):
+    with pytest.raises(DatasetError, match=r"data need at least one recipe; there are a_coat, .*a_tre"):
         RenderedData("none", {})
 
 

@@ -18,10 +18,25 @@ FROZEN = {
         "5c9b62573c04ff841d6531e403354ed1d9a8b65b78612e7056d7d7437c3a8fdd",
         "3b7c2b83287a09baf6a1ba63ae3a9c3348d48eec48da28f867230a8d5e77d86e",
     ),
+    "a_coat_instances": (
+        1,
+        "4607ed411998a24be9245c585d55f7ad0ecd6e6860cf7b83d53047de042150fe",
+        "d48265050f700ae0cf4f658f0fc74e647097cfba72108eb002ca4f4355d62689",
+    ),
+    "a_coat_recordings": (
+        1,
+        "ced2c3888e1ee3afeb59216ff761916dad0a8c4616569876fb9a842d820ab226",
+        "b5460c08e45d8fdefe52ced936d69d7f4530bff3cf20f6984302122c9ebe1d56",
+    ),
     "a_tre": (
         1,
         "34c833a9b4d960ef9bccb84fc7c06f0a6a81e67e52934dbfe5ecfb11a1346e77",
         "d22a67ce9eec19fd606a4ea244730fa3485545bde6460d14b906d28e52bce4ea",
+    ),
+    "binding": (
+        1,
+        "14ed582a52be8912a36c075e225745e6ec90f65272fc25e936969ea356e31750",
+        "7a7d73e5a811f9835681f8ab77afca57a19b44c8312735fa46a40a021cedc00a",
     ),
     "factors": (
         1,
@@ -44,7 +59,7 @@ def test_every_recipe_is_frozen():
 def test_the_mini_preset_keeps_its_rows_and_samples(recipe):
     configuration = open_data("mini").configuration(recipe)
     # The other columns follow from these; their last bits may be those of a processor.
-    columns = ("id", "split", "metadata", "onsets", "transform", "fold")
+    columns = ("id", "split", "metadata", "onsets", "transform", "fold", "labels", "instances", "instances_b")
     rows = [[row[column] for column in columns if column in row] for row in configuration.rows]
     digest = hashlib.sha256(json.dumps(rows).encode())
     ids = configuration.clip_ids

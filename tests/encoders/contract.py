@@ -17,7 +17,7 @@ import pytest
 import soxr
 
 from audio_compositionality.encoders.base import StagedEncoder
-from audio_compositionality.encoders.loading.registry import has_untrained_twin, load_encoder
+from audio_compositionality.encoders.loading.registry import has_twins, load_encoder
 from audio_compositionality.encoders.protocols import AudioEncoder
 
 BATCHED = 1e-4
@@ -117,7 +117,7 @@ class ModelContract:
         np.testing.assert_array_equal(self.embed(about, samples), self.embed(about, floats))
 
     def test_its_untrained_twin_has_the_shape_but_not_the_weights(self, about: About) -> None:
-        if not has_untrained_twin(about.name):
+        if not has_twins(about.name):
             pytest.skip("has no weights that could be fresh")
         trained = loaded(about.name)
         twin, other_seed = (loaded(f"untrained:{about.name}", seed) for seed in (1, 2))
@@ -131,3 +131,15 @@ class ModelContract:
         np.testing.assert_array_equal(again.embed(clips, about.sample_rate), embeddings)
         for another in (other_seed, trained):
             assert relative_error(another.embed(clips, about.sample_rate), embeddings) > 1e-3
+
+    def test_its_shuffled_twin_has_the_weights_in_another_order(self, about: About) -> None:
+        if not has_twins(about.name):
+            pytest.skip("has no weights that could be shuffled")
+        trained, twin = loaded(about.name), load_encoder(f"shuffled:{about.name}", device="cpu", seed=1)
+        assert (twin.card.id, twin.card.output_dim) == (f"shuffled:{trained.card.id}", about.output_dim)
+        assert (twin.card.weights_sha256, twin.card.licence) == (None, trained.card.licence)
+        assert twin.card.parameters == trained.card.parameters
+        assert twin.card.revision.startswith("seed-1-")
+        clips = different_clips(about.sample_rate, about.seconds)
+        embeddings = (encoder.embed(clips, about.sample_rate) for encoder in (twin, trained))
+        assert relative_error(*embeddings) > 1e-3

@@ -12,6 +12,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.encoders.loading.twins import split_twin
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.results.result import Result, SampleTable, save_result
 from audio_compositionality.support.files import sha256_of
@@ -85,7 +86,8 @@ def made_up_result(
     sampled = [measure for measure in task.info.sampled if measure.column in columns]
     values = np.stack([columns[measure.column] for measure in sampled if measure.column], axis=1)
     intervals = mean_intervals(values, np.arange(len(values)))
-    paradigm = "untrained" if model_id.startswith("untrained:") else "none" if model_id in BASELINES else "made up"
+    twin, _ = split_twin(model_id)
+    paradigm = twin.paradigm if twin is not None else "none" if model_id in BASELINES else "made up"
     everything = made_up_columns(task, number, scores)
     model = {
         "id": model_id,

@@ -19,6 +19,7 @@ from typing import Any
 
 import evaluate
 import gradio as gr
+import numpy as np
 import pytest
 import yaml
 from huggingface_hub import SpaceCard
@@ -38,7 +39,10 @@ FEW_STEPS = {"max_steps": 2, "progress": False}
 
 PRINTED = {
     "a_coat": (1, 0, 1),
+    "a_coat_instances": (1, 0.125, 1),
     "a_tre": (0.95, 0.75, 0.9),
+    "a_tre_held_out": (1, 0, 1, 0.95),
+    "binding": (1, 0.5),
     "disentanglement": (1, 0.5, 0.9),
     "equivariance": (1, 1, 0.66, 0, 1),
     "informativeness": (0.9, 0, 0.8),
@@ -345,6 +349,16 @@ def test_boxes_of_other_features() -> None:
     assert either.text([0.5, "low"]) == "0.5\nlow"
     lists = Box.of("choices", "", datasets.List(datasets.Value("string")))
     assert lists.values('["a", "b"]', {}) == [["a", "b"]]
+    matrices = Box.of("b", "", datasets.List(datasets.List(datasets.Value("float64"))))
+    assert matrices.text(np.array([[[0.5, 1.0]], [[2.0, 3.0]]])) == "[[0.5, 1.0]]\n[[2.0, 3.0]]"
+    assert matrices.values("[[0.5, 1]]", {}) == [[[0.5, 1]]]
+
+
+def test_boxes_of_what_is_optional_are_of_the_kind_that_the_page_says() -> None:
+    assert Box.of("level", "").values("3\n-4", {}) == [3.0, -4.0]
+    assert Box.of("x", "", kind="vectors").values("3 4\n5, 6", {}) == [[3.0, 4.0], [5.0, 6.0]]
+    assert Box.of("labels", "", kind="lists").values('["a", "b"]', {}) == [["a", "b"]]
+    assert all(Box.of("x", "", kind=kind).values("", {}) == [] for kind in app.KINDS)
 
 
 def test_page_says_which_module_it_needs(tmp_path: Path) -> None:

@@ -12,7 +12,10 @@ from audio_compositionality.tasks.metric_files import describe_metric
 
 DIGESTS = {
     ("a_coat", 1): "301ae275a9420351184f7ca6b31b6a301d636f95cf0a6f9834c0130f21d7dc98",
+    ("a_coat_instances", 1): "e34d835844f3bc44657d787c758317da4bca18ed6723355c0d6acdd2f5de9afe",
     ("a_tre", 1): "370ec691e21335131e7b09d6ffcdce582c875fcd957ba7a2756723e68a729e5e",
+    ("a_tre_held_out", 1): "7a9dd214b10e4d19de1ff52f5bfe310d904d9582cf893cfbf7ac7a110d970938",
+    ("binding", 1): "8133b471c96bfeae76f6c980a564f3ef975a4ff18a565c53d22c5304a339b629",
     ("disentanglement", 1): "06ee7f7da17db3c447e0e686c79c5ca1d2db59bd985884d1b0190bf1cc910da9",
     ("equivariance", 1): "afee9c2e4fcbc7cff767acebf1d0836366fea85e4f0500d43d6c5b46ca59720b",
     ("informativeness", 1): "b9af137026c671b4bcf88ec1c170ee658e118dce59e31003aa7c55a19e9c9744",

@@ -1,7 +1,9 @@
 """Recordings that are made up: a tone and some noise each, of their own lengths."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,7 @@ class MadeRecordings:
     seconds: tuple[float, ...]
     rates: tuple[int, ...]
     source: str = "made up"
+    suggested: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def sample_rate(self):

@@ -18,7 +18,7 @@ from .sounds import RATE, noise, write, write_labelled
 
 @pytest.fixture
 def folder(tmp_path):
-    return write_labelled(tmp_path / "sounds")
+    return write_labelled(tmp_path / "sounds", inside="inside")
 
 
 def opened(folder, **options):
@@ -33,9 +33,14 @@ class TestLabelsAsFolders:
     def test_are_those_below_the_folder(self, folder):
         recordings = opened(folder)
         assert Counter(entry.label for entry in recordings.entries) == {"dog": 6, "cat": 6}
-        assert {(entry.group, entry.number) for entry in recordings.entries} == {("", None)}
+        assert {entry.number for entry in recordings.entries} == {None}
         assert {entry.id for entry in recordings.entries} >= {"dog/0.wav", "cat/inside/5.flac"}
         assert (recordings.source, recordings.sample_rate, recordings.skipped) == (str(folder), RATE, ())
+
+    def test_have_the_folders_in_them_as_conditions_and_groups(self, folder):
+        write(folder / "dog" / "flite" / "awb" / "7.wav", seed=7)
+        said = {(e.label, e.condition, e.group) for e in opened(folder).entries}
+        assert said == {("dog", "", ""), ("cat", "inside", "inside"), ("dog", "flite/awb", "flite/awb")}
 
     def test_are_none_where_all_files_lie_in_the_folder(self, folder):
         assert {entry.label for entry in opened(folder / "dog").entries} == {""}
@@ -46,7 +51,9 @@ class TestLabelsAsFolders:
             opened(folder)
 
     def test_need_no_columns(self, folder):
-        with pytest.raises(RecordingError, match=r"has no metadata\.csv, whose columns --label and --group name"):
+        with pytest.raises(
+            RecordingError, match=r"has no metadata\.csv, whose columns --label, --group and --condition name"
+        ):
             opened(folder, group="speaker")
 
 
@@ -85,9 +92,8 @@ class TestFingerprint:
     def test_is_of_content_wherever_it_lies(self, folder, tmp_path):
         before = opened(folder)
         elsewhere = tmp_path / "elsewhere"
-        shutil.copytree(folder / "dog", elsewhere / "dog" / "deeper")
-        shutil.copytree(folder / "cat", elsewhere / "cat")
-        (elsewhere / "dog" / "deeper" / "0.wav").rename(elsewhere / "dog" / "z.wav")
+        shutil.copytree(folder, elsewhere)
+        (elsewhere / "dog" / "0.wav").rename(elsewhere / "dog" / "z.wav")
         for path in (elsewhere / "cat" / "inside").glob("*.flac"):
             samples, rate = soundfile.read(path, dtype="int16")
             soundfile.write(path.with_suffix(".wav"), samples, rate)
@@ -97,17 +103,18 @@ class TestFingerprint:
         assert [e.sha256 for e in after.entries] == [e.sha256 for e in before.entries]
         assert [e.label for e in after.entries] == [e.label for e in before.entries]
 
-    def test_is_another_with_other_samples_labels_or_groups(self, folder):
+    def test_is_another_with_other_samples_labels_groups_or_conditions(self, folder):
         prints = {opened(folder).fingerprint}
         write(folder / "dog" / "0.wav", seed=90)
         prints.add(opened(folder).fingerprint)
         (folder / "dog").rename(folder / "wolf")
         prints.add(opened(folder).fingerprint)
         names = [p.relative_to(folder).as_posix() for p in folder.rglob("*.*") if p.suffix in (".wav", ".flac")]
-        for group in ("", "x"):
-            table(folder, *(f"{name},{name.split('/')[0]},{group}" for name in names))
+        for group, condition in (("", ""), ("x", ""), ("", "x")):
+            lines = (f"{name},{name.split('/')[0]},{group},{condition}" for name in names)
+            table(folder, *lines, header="file_name,label,group,condition")
             prints.add(opened(folder).fingerprint)
-        assert len(prints) == 4
+        assert len(prints) == 6
 
     def test_of_a_lossy_file_is_of_its_bytes(self, folder):
         path = write(folder / "dog" / "x.ogg", seed=95)
@@ -130,6 +137,8 @@ class TestTables:
         assert sorted((e.number, e.label, e.group) for e in recordings.entries) == [
             (n + 0.5, f"{n}.5", f"s{n % 3}") for n in range(6)
         ]
+        said = opened(folder, label="words", group="who", condition="note").entries
+        assert {(e.group, e.condition) for e in said} == {(f"s{n}", "x") for n in range(3)}
         unlabelled = opened(folder)
         assert {(e.label, e.group) for e in unlabelled.entries} == {("", "")}
         with pytest.raises(RecordingError, match=r"metadata\.csv has no column 'word'; did you mean 'words'"):
@@ -215,6 +224,27 @@ class TestWhatCannotBeUsed:
     def test_duplicates_of_one_group_are_kept(self, folder):
         shutil.copy(folder / "dog" / "0.wav", folder / "dog" / "again.wav")
         table(folder, "dog/0.wav,a,x", "dog/again.wav,a,x", "dog/1.wav,b,y")
+        assert len(opened(folder).entries) == 3
+
+    def test_one_sound_is_not_two_things(self, folder):
+        shutil.copy(folder / "cat" / "inside" / "0.flac", folder / "dog" / "again.flac")
+        shutil.copy(folder / "dog" / "1.wav", folder / "cat" / "inside" / "again.wav")
+        shutil.copytree(folder / "dog", folder / "dog" / "barn", ignore=shutil.ignore_patterns("[!2]*"))
+        reasons = dict(opened(folder, skip_invalid=True).skipped)
+        # Whatever the conditions and groups are: nobody knows which of two labels is right.
+        assert reasons == {
+            "cat/inside/0.flac": "is the same recording as 'dog/again.flac', which is called 'dog'; leave both out",
+            "dog/again.flac": "is the same recording as 'cat/inside/0.flac', which is called 'cat'; leave both out",
+            "cat/inside/again.wav": "is the same recording as 'dog/1.wav', which is called 'dog'; leave both out",
+            "dog/1.wav": "is the same recording as 'cat/inside/again.wav', which is called 'cat'; leave both out",
+            "dog/barn/2.wav": "is the same recording as 'dog/2.wav' under another condition; leave one out",
+        }
+
+    def test_one_sound_has_one_label_in_a_group_too(self, folder):
+        shutil.copy(folder / "dog" / "0.wav", folder / "dog" / "again.wav")
+        table(folder, "dog/0.wav,a,x", "dog/again.wav,b,x", "dog/1.wav,b,y")
+        assert len(opened(folder, skip_invalid=True).entries) == 1
+        table(folder, "dog/0.wav,1.5,x", "dog/again.wav,2.5,x", "dog/1.wav,3.5,y")
         assert len(opened(folder).entries) == 3
 
     def test_is_too_many(self, folder, monkeypatch):

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
+import yaml
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.places import Folder
@@ -77,6 +78,8 @@ class TestParquet:
             (f"test/{n}", CLASSES[n % 2], str(n // 2)) for n in range(12)
         }
         assert (recordings.source, recordings.sample_rate) == (str(folder), RATE)
+        said = {(entry.id, entry.condition) for entry in opened(folder, condition="year").entries}
+        assert said == {(f"test/{n}", str(2_000 + n % 3)) for n in range(12)}
         place = next(n for n, entry in enumerate(recordings.entries) if entry.id == "test/7")
         waveform, rate = recordings.waveform(place)
         assert rate == RATE
@@ -107,6 +110,7 @@ class TestParquet:
         [
             ({"label": "animals"}, "has no column 'animals'; did you mean 'animal'"),
             ({"group": "speakers"}, "has no column 'speakers'; did you mean 'speaker'"),
+            ({"condition": "yaer"}, "has no column 'yaer'; did you mean 'year'"),
             ({"label": "where"}, "where is no column of classes, texts or numbers"),
             ({"label": "audio"}, "audio is no column of classes, texts or numbers"),
             ({"audio": "name"}, "has no audio in a column 'name'"),
@@ -138,6 +142,61 @@ class TestParquet:
         save(tmp_path / "none", values, features)
         with pytest.raises(RecordingError, match="has no column of audio; its columns are animal, name"):
             opened(tmp_path / "none")
+
+
+class Repository:
+    """What of a repository of the Hub is asked for, answered from a folder."""
+
+    def __init__(self, source, revision):
+        place = Folder(source)
+        self.source, self.revision = source, revision
+        self.path, self.names_of, self.ask = place.path, place.names_of, place.ask
+
+
+class TestSplits:
+    @pytest.fixture
+    def two(self, folder):
+        """A data set of which one split could not be read."""
+        (folder / "data" / "train-00000-of-00001.parquet").write_bytes(b"no Parquet")
+        return folder
+
+    def test_that_are_not_asked_for_are_not_downloaded(self, two, monkeypatch):
+        with pytest.raises(DatasetError, match="cannot be read"):
+            opened(two, split="test")
+        monkeypatch.setattr(hub, "place_of", Repository)
+        assert len(opened(two, split="test").entries) == 12
+        recordings = opened(two, split="test[:5]", label="animal")
+        assert {entry.label for entry in recordings.entries} == set(CLASSES)
+        assert len(recordings.entries) == 5
+        with pytest.raises(DatasetError, match="cannot be read"):
+            opened(two, split="test+train")
+
+    def test_that_are_small_may_lie_beside_large_ones(self, folder, monkeypatch):
+        save(folder, *columns(6), split="train")
+        sizes = {"test": 1, "train": 123456789012}
+        info = {
+            "features": columns()[1]._to_yaml_list(),
+            "splits": [{"name": name, "num_bytes": size, "num_examples": 1} for name, size in sizes.items()],
+            "download_size": 123456789012,
+            "dataset_size": 1,
+        }
+        (folder / "README.md").write_text(f"---\n{yaml.safe_dump({'dataset_info': info})}---\n")
+        monkeypatch.setattr(hub, "place_of", Repository)
+        for split in (None, "train"):
+            with pytest.raises(RecordingError, match="has 123 GB to download, more than 100"):
+                opened(folder, split=split)
+        assert len(opened(folder, split="test").entries) == 12
+
+    def test_may_be_the_files_of_a_pattern(self, tmp_path, without_torchcodec):
+        save(tmp_path / "v2", *columns())
+        (tmp_path / "v1").mkdir()
+        (tmp_path / "v1" / "test.parquet").write_bytes(b"no Parquet")
+        (tmp_path / "set.py").write_text("raise SystemExit('it ran')")
+        files = {"files": "{config}/data/{split}-*.parquet", "config": "v2"}
+        assert len(opened(tmp_path, split="test", **files).entries) == 12
+        assert len(opened(tmp_path, split="test[3:]", **files).entries) == 9
+        with pytest.raises(DatasetError, match="cannot be read"):
+            opened(tmp_path, split="train", **files)
 
 
 class TestWhatCannotBeUsed:
@@ -198,14 +257,6 @@ class TestWhatCannotBeUsed:
             opened(folder)
 
     def test_what_is_too_much_to_download_is_refused_before(self, folder, monkeypatch):
-        class Repository:
-            """What of a repository of the Hub is asked for, answered from a folder."""
-
-            def __init__(self, source, revision):
-                place = Folder(source)
-                self.source, self.revision = source, revision
-                self.path, self.names_of, self.ask = place.path, place.names_of, place.ask
-
         monkeypatch.setattr(hub, "place_of", Repository)
         assert len(opened(folder).entries) == 12
         (folder / "README.md").write_text(

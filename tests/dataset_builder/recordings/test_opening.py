@@ -1,12 +1,20 @@
 """Recordings by name, and the data that are made of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.recordings.opening import open_recordings, transformed
+from audio_compositionality.dataset_builder.recordings.opening import (
+    offered,
+    open_recordings,
+    recorded,
+    recorded_recipes,
+)
+from audio_compositionality.dataset_builder.recordings.timbres import default_timbres
 from audio_compositionality.support.errors import InputError
 
 from .made import made_recordings
@@ -47,7 +55,7 @@ def test_what_does_not_go_together_is_refused(options, message):
 
 def test_the_data_are_those_of_the_recipe(folder, tmp_path):
     recordings = open_recordings(folder, progress=False)
-    data = transformed(recordings, transforms=["gain", "noise"], bases=5)
+    data = recorded(recordings, recipes=["transforms"], transforms=["gain", "noise"], bases=5)
     assert data.source == f"recordings of {folder}"
     configuration = data.configuration("transforms")
     assert len(configuration.rows) == 5 * 9 + 11
@@ -70,7 +78,7 @@ def test_presets_have_their_sizes_and_transforms():
     recordings = made_recordings(rate=32_000)
     sizes = {}
     for preset in ("mini", "full", "paper-mini", "paper-full"):
-        settings = settings_of(transformed(recordings, preset=preset))
+        settings = settings_of(recorded(recordings, recipes=["transforms"], preset=preset))
         sizes[preset] = settings.bases, settings.untransformed, settings.transforms
     ours, papers = ("gain", "noise", "lowpass", "reverb"), ("noise", "pitch", "reverb", "stretch")
     assert sizes == {
@@ -79,6 +87,53 @@ def test_presets_have_their_sizes_and_transforms():
         "paper-mini": (48, 208, papers),
         "paper-full": (400, 1_600, papers),
     }
+
+
+class TestRecipes:
+    """Which of them recordings serve; those of one label serve `transforms` alone."""
+
+    def test_that_cannot_be_served_are_left_out_and_a_warning_says_why(self):
+        recordings = made_recordings(labels="a")
+        with pytest.warns(UserWarning, match=r"a_coat_instances is left out: made up has 1 label.* need 12"):
+            data = recorded(recordings, transforms=["gain"])
+        assert data.recipes == ("transforms",)
+        offer = offered(recordings, transforms=["gain"])
+        assert offer.data.recipes == ("transforms",)
+        assert set(offer.left_out) == set(recorded_recipes()) - {"transforms"}
+
+    def test_that_are_named_are_served_or_it_is_an_error(self):
+        recordings = made_recordings(labels="a")
+        with pytest.raises(DatasetError, match="made up has 1 label"):
+            recorded(recordings, recipes=["transforms", "a_coat_instances"])
+        offer = offered(recordings, recipes=["transforms", "a_coat_instances"], required=["transforms"])
+        assert (offer.data.recipes, set(offer.left_out)) == (("transforms",), {"a_coat_instances"})
+        with pytest.raises(DatasetError, match="made up can serve no recipe: a_coat_instances: made up has 1 label"):
+            offered(recordings, recipes=["a_coat_instances"])
+        with pytest.raises(InputError, match="the recipe 'a_coat' takes no recordings; did you mean 'a_coat_"):
+            recorded(recordings, recipes=["a_coat"])
+
+    def test_without_a_preset_are_left_out(self):
+        offer = offered(made_recordings(), preset="paper-mini", transforms=["gain"])
+        assert offer.data.recipes == ("transforms",)
+        assert offer.left_out["binding"] == "it has no preset 'paper-mini'"
+        with pytest.raises(InputError, match=r"unknown preset .paper-mini.; .*mini, full"):
+            recorded(made_recordings(), preset="paper-mini", recipes=["binding"])
+
+    def test_have_the_settings_that_are_asked_for_else_those_that_suit_the_recordings(self):
+        recordings = made_recordings(12, labels="abcdef")
+        data = recorded(recordings, recipes=["a_coat_instances"], classes=2, context_sources=1, blocks=2)
+        assert data.settings["a_coat_instances"].classes == 2
+        suited = replace(recordings, suggested={"classes": 2, "context_sources": 1, "domain": "letters"})
+        data = recorded(suited, recipes=["transforms", "a_coat_instances"], seed=3, classes=3)
+        settings = data.settings["a_coat_instances"]
+        assert (settings.classes, settings.context_sources, settings.domain) == (3, 1, "letters")
+        assert {each.seed for each in data.settings.values()} == {3}
+        assert {each.recordings for each in data.settings.values()} == {suited}
+
+    def test_serve_timbres(self):
+        assert set(recorded(default_timbres(), blocks=1, trials=1, quadruples=1, bases=5).recipes) == set(
+            recorded_recipes()
+        )
 
 
 @pytest.mark.parametrize(
@@ -92,4 +147,4 @@ def test_presets_have_their_sizes_and_transforms():
 )
 def test_what_there_is_not_is_refused(options, message):
     with pytest.raises(InputError, match=message):
-        transformed(made_recordings(), **options)
+        recorded(made_recordings(), recipes=["transforms"], **options)

@@ -12,7 +12,7 @@ from scipy.signal import resample_poly
 
 from audio_compositionality.encoders.adapters.custom import ModelCodeError, count_parameters, device_of, weights_digest
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.loading.registry import has_untrained_twin, list_models, load_encoder, load_model
+from audio_compositionality.encoders.loading.registry import has_twins, list_models, load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_batches
 
@@ -326,8 +326,8 @@ def test_other_peoples_code_has_no_untrained_twin(write: Write) -> None:
     spec = write(MINIMAL)
     with pytest.raises(ValueError, match="is made by code of its own, so nothing here can give it fresh weights"):
         load_model(f"untrained:{spec}")
-    assert not any(has_untrained_twin(id) for id in (spec, "hear:x", "mteb:a/b", "xares:x.py:C", "random"))
-    assert all(has_untrained_twin(id) for id in ("whisper-base", "whisper-base=x", "org/model", "./folder"))
+    assert not any(has_twins(id) for id in (spec, "hear:x", "mteb:a/b", "xares:x.py:C", "random"))
+    assert all(has_twins(id) for id in ("whisper-base", "whisper-base=x", "org/model", "./folder"))
 
 
 def test_an_error_in_the_file_is_shown_with_where_it_came_from(write: Write) -> None:
@@ -403,7 +403,7 @@ def test_installed_encoders_are_listed_without_importing_them() -> None:
 def test_an_installed_encoder_loads_by_its_name(name: str) -> None:
     encoder = load_model(name)
     assert (encoder.card.id, encoder.card.revision, encoder.card.output_dim) == ("Minimal", "1.2", 3)
-    assert not has_untrained_twin(name)
+    assert not has_twins(name)
 
 
 @pytest.mark.usefixtures("distribution")

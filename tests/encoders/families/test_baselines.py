@@ -7,7 +7,8 @@ import scipy.signal
 import scipy.stats
 
 from audio_compositionality.encoders.families.baselines import fourier_resample
-from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.loading.registry import list_models, load_model
+from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
 
 RATE = 32_000
 
@@ -90,7 +91,65 @@ def test_log_mel_statistics_of_silence_are_the_floor() -> None:
     np.testing.assert_allclose(row, [-10.0] * 128 + [0.0] * 128, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["downsample", "random", "log-mel-statistics"])
+def test_mfcc_statistics_equal_librosa() -> None:
+    t = np.arange(RATE) / RATE
+    noise = sixteen_bit((1, RATE))[0]
+    half_silent = (np.sin(2 * np.pi * 440 * t) + 0.05 * noise) * (t < 0.5)
+    glide = np.sin(2 * np.pi * (200 + 1500 * t) * t)
+    clips = np.stack([noise, half_silent, glide]).astype(np.float32)
+    embedding = load_model("mfcc-statistics").embed(clips, RATE)
+    assert embedding.shape == (3, 60)
+    for clip, row in zip(clips, embedding, strict=True):
+        mfcc = librosa.feature.mfcc(y=clip.astype(np.float64), sr=RATE, n_fft=1024, hop_length=512)
+        delta = librosa.feature.delta(mfcc, mode="nearest")
+        for actual, expected in zip(row.reshape(3, 20), (mfcc.mean(1), mfcc.std(1), delta.std(1)), strict=True):
+            assert np.abs(actual - expected).max() < 1e-5 * np.abs(expected).max()
+
+
+def test_level_statistics_equal_librosa() -> None:
+    t = np.arange(2 * RATE) / RATE
+    clip = (0.5 * np.sin(2 * np.pi * 440 * t) * np.exp(-3 * t)).astype(np.float32)
+    row = load_model("level-statistics").embed(clip[None], RATE)[0]
+    rms = librosa.feature.rms(y=clip.astype(np.float64), frame_length=1024, hop_length=512)[0]
+    levels = librosa.amplitude_to_db(rms, amin=1e-5, top_db=None)
+    expected = [
+        20 * np.log10(np.sqrt(np.mean(clip.astype(np.float64) ** 2))),
+        20 * np.log10(np.abs(clip).max()),
+        levels.mean(),
+        levels.std(),
+        *np.percentile(levels, [10, 50, 90]),
+        np.abs(np.diff(levels)).mean(),
+    ]
+    np.testing.assert_allclose(row, expected, rtol=1e-5)
+    # Level alone: a louder clip is the same one, higher up; what is not level does not count.
+    louder = load_model("level-statistics").embed(2 * clip[None], RATE)[0]
+    shift = 20 * np.log10(2) * np.array([1, 1, 1, 0, 1, 1, 1, 0])
+    np.testing.assert_allclose(louder, row + shift, atol=1e-4)
+    np.testing.assert_allclose(load_model("level-statistics").embed(-clip[None], RATE)[0], row)
+
+
+@pytest.mark.parametrize("samples", [1, 100, 5000])
+def test_statistics_of_silence_and_of_short_clips_are_finite(samples: int) -> None:
+    silence, click = np.zeros((2, samples), np.float32)
+    click[0] = 1
+    levels = load_model("level-statistics").embed(np.stack([silence, click]), RATE)
+    np.testing.assert_allclose(levels[0], [-100, -100, -100, 0, -100, -100, -100, 0])
+    assert levels[1, 1] == 0
+    assert np.isfinite(levels).all()
+    cepstra = load_model("mfcc-statistics").embed(np.stack([silence, click]), RATE)
+    np.testing.assert_allclose(cepstra[0], [-100 * np.sqrt(128)] + [0] * 59, atol=1e-4)
+    assert np.isfinite(cepstra).all()
+
+
+def test_the_further_controls_are_scored_where_they_are_asked_for() -> None:
+    listings = {listing.name: listing for listing in list_models()}
+    for name in ("mfcc-statistics", "level-statistics"):
+        assert not listings[name].is_baseline
+        assert not listings[name].is_reference
+        assert kind_of(load_model(name).card) is ModelKind.BASELINE  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["downsample", "random", "log-mel-statistics", "mfcc-statistics", "level-statistics"])
 def test_a_clip_embeds_the_same_alone_and_in_a_batch(name: str) -> None:
     encoder = load_model(name)
     clips = sixteen_bit((3, RATE))

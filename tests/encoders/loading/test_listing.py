@@ -12,7 +12,7 @@ import pytest
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading import listing
 from audio_compositionality.encoders.loading.listing import ANY_OTHER, adapters, architectures, named_models
-from audio_compositionality.encoders.loading.registry import has_untrained_twin, hub_id_of, list_models, load_model
+from audio_compositionality.encoders.loading.registry import has_twins, hub_id_of, list_models, load_model
 from audio_compositionality.support.discovery import Registry
 
 ONE_FILE_FAMILY = """
@@ -38,10 +38,10 @@ MODELS = (ModelListing("loudness", 1, 8_000, "by hand", "MIT", "how loud a clip 
 def test_listing_and_a_baseline_import_neither_torch_nor_transformers() -> None:
     code = """
 import sys
-from audio_compositionality.encoders.loading.registry import has_untrained_twin, list_models, load_model
+from audio_compositionality.encoders.loading.registry import has_twins, list_models, load_model
 names = [listing.name for listing in list_models()]
 load_model("downsample").embed([[0.0] * 32_000], 32_000)
-assert has_untrained_twin("whisper-base")
+assert has_twins("whisper-base")
 heavy = {"torch", "transformers", "librosa", "huggingface_hub", "pooch"} & set(sys.modules)
 assert not heavy, heavy
 """
@@ -60,7 +60,7 @@ def test_a_family_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert [(entry.name, entry.is_baseline) for entry in list_models()] == [("loudness", False)]
     model = load_model("loudness")
     np.testing.assert_allclose(model.embed([[0.5, -0.5]], 8_000), [[0.5]])
-    assert not has_untrained_twin("loudness")
+    assert not has_twins("loudness")
 
 
 def test_every_family_says_what_it_handles() -> None:

@@ -17,6 +17,7 @@ from huggingface_hub.errors import RemoteEntryNotFoundError
 from safetensors.torch import save_file
 
 from audio_compositionality.encoders.loading.downloads import WeightsFile, check_digest
+from audio_compositionality.encoders.loading.twins import TWINS, Twin
 from audio_compositionality.encoders.loading.weights import Weights, load_exactly, read_tensors
 from audio_compositionality.support.cache import cache_folder
 from audio_compositionality.support.files import sha256_of_file
@@ -176,12 +177,14 @@ def test_every_weight_is_accounted_for() -> None:
 def test_fresh_weights_follow_the_seed_and_leave_the_generator_alone(tmp_path: Path) -> None:
     state = torch.random.get_rng_state()
     first, again, other = (
-        Weights("name", None, seed).build(lambda: torch.nn.Linear(3, 2)).weight for seed in (0, 0, 1)
+        Weights("name", None, Twin(TWINS["untrained"], seed)).build(lambda: torch.nn.Linear(3, 2)).weight
+        for seed in (0, 0, 1)
     )
     assert torch.equal(torch.random.get_rng_state(), state)
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
-    assert (Weights("name", None, 1).id, Weights("name", None, 1).revision) == ("untrained:name", "seed-1")
+    twin = Weights("name", None, Twin(TWINS["untrained"], 1))
+    assert (twin.id, twin.revision, twin.weights_sha256) == ("untrained:name", "seed-1", None)
 
     save_file({"w": TENSORS["layer.weight"], "b": TENSORS["layer.bias"]}, tmp_path / "weights.safetensors")
     weights = Weights("name", tmp_path / "weights.safetensors")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -23,7 +26,7 @@ def compared(tmp_path, write_results):
 
     def compare(**scores):
         for label, values in scores.items():
-            write_results(tmp_path, [label.replace("untrained_", "untrained:")], tasks=["a_coat"], scores=values)
+            write_results(tmp_path, [label.replace("ed_", "ed:")], tasks=["a_coat"], scores=values)
         (comparison,) = compare_results([tmp_path])
         return comparison
 
@@ -62,6 +65,15 @@ def test_the_twin_of_another_is_none(compared):
     assert verdict.questions[0].sentence.startswith("No untrained twin is among the results")
 
 
+def test_a_shuffled_twin_is_neither_the_twin_that_a_verdict_is_about_nor_a_trained_model(compared):
+    comparison = compared(one=scores(0.5, seed=1), shuffled_one=scores(0.1, seed=2))
+    (verdict,) = verdicts(comparison)
+    assert (verdict.label, verdict.questions[0].answer) == ("one", UNKNOWN)
+    comparison = compared(untrained_one=scores(0.3, seed=3))
+    assert [result.kind.value for result in comparison.results].count("untrained network") == 2
+    assert answer(comparison) is YES
+
+
 def test_figures_are_signed_for_the_model(compared):
     comparison = compared(one=scores(0.1, seed=1), untrained_one=scores(0.3, seed=2))
     (verdict,) = verdicts(comparison)
@@ -92,6 +104,31 @@ def test_a_flag_is_no_evidence(tmp_path, write_results):
     (model,) = model_verdicts(compare_results([tmp_path]))
     reasons = "it is not above energy alone; the predictions of the raw score hardly vary"
     assert model.conclusion == f"No evidence of learning in these scores: {reasons}."
+
+
+def of_a_headline(comparison, **changes):
+    """The same comparison of a task whose information is another."""
+    return replace(comparison, task=SimpleNamespace(info=replace(comparison.info, **changes), drawings=()))
+
+
+def test_a_headline_decides_and_the_others_are_told_beside(compared):
+    low = compared(one=scores(0.1, seed=1), untrained_one=scores(0.3, seed=2))
+    (before,) = model_verdicts([low])
+    assert before.beside == ()
+    headline = of_a_headline(low, title="the headline", is_headline=True)
+    (model,) = model_verdicts([low, headline])
+    assert [task.comparison.info.title for task in model.tasks] == ["the headline"]
+    assert model.conclusion == (
+        f"By the headline: {before.conclusion} Beside it: by A-COAT it is not shown to have learnt anything."
+    )
+    assert model.questions == before.questions
+
+
+def test_where_all_is_as_loud_energy_alone_is_at_chance(compared):
+    matched = of_a_headline(compared(one=scores(0.0, 0.02)), is_level_matched=True)
+    (verdict,) = verdicts(matched)
+    (_, top1) = verdict.questions[2].checks
+    assert top1.difference == pytest.approx(float(matched.view("top1").means[0]) - 1 / 64)
 
 
 def test_too_few_samples_tell_nothing(tmp_path, write_results, small_data):

@@ -1,0 +1,162 @@
+"""Instruments of General MIDI, each in phrases by several soundfonts."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from ..sound_files import RecordingError
+from .base import Maker
+from .midi import Note, Phrase, midi_file
+from .programs import is_installed, output_of
+from .soundfonts import Soundfont, installed_soundfonts
+from .sounds import Sound, read_sound, write_sounds
+
+PROGRAMS: Mapping[str, tuple[int, int, int]] = {
+    "grand-piano": (0, 40, 84),
+    "harpsichord": (6, 41, 77),
+    "celesta": (8, 60, 96),
+    "vibraphone": (11, 53, 84),
+    "marimba": (12, 48, 84),
+    "xylophone": (13, 65, 96),
+    "tubular-bells": (14, 60, 77),
+    "drawbar-organ": (16, 40, 84),
+    "church-organ": (19, 40, 84),
+    "accordion": (21, 53, 84),
+    "harmonica": (22, 60, 84),
+    "nylon-guitar": (24, 43, 76),
+    "steel-guitar": (25, 43, 76),
+    "distorted-guitar": (30, 40, 72),
+    "acoustic-bass": (32, 28, 48),
+    "slap-bass": (36, 28, 48),
+    "violin": (40, 55, 86),
+    "cello": (42, 38, 67),
+    "pizzicato-strings": (45, 43, 79),
+    "harp": (46, 40, 84),
+    "timpani": (47, 36, 52),
+    "string-ensemble": (48, 43, 84),
+    "choir": (52, 48, 76),
+    "trumpet": (56, 55, 82),
+    "trombone": (57, 40, 67),
+    "tuba": (58, 29, 53),
+    "muted-trumpet": (59, 55, 79),
+    "french-horn": (60, 41, 72),
+    "soprano-sax": (64, 56, 84),
+    "tenor-sax": (66, 44, 72),
+    "oboe": (68, 58, 86),
+    "bassoon": (70, 34, 65),
+    "clarinet": (71, 50, 84),
+    "piccolo": (72, 74, 100),
+    "flute": (73, 60, 91),
+    "pan-flute": (75, 60, 84),
+    "ocarina": (79, 60, 84),
+    "square-lead": (80, 48, 84),
+    "sawtooth-lead": (81, 48, 84),
+    "sitar": (104, 48, 72),
+    "banjo": (105, 48, 79),
+    "koto": (107, 50, 79),
+    "bagpipe": (109, 58, 77),
+    "steel-drums": (114, 52, 79),
+    "woodblock": (115, 60, 84),
+    "taiko": (116, 36, 60),
+}
+"""General MIDI program (from 0), lowest and highest pitch of each instrument."""
+
+PHRASES = 3
+"""Of each instrument by each soundfont; no two soundfonts play the same ones."""
+
+SLOT = 4.0
+"""Seconds from one phrase to the next."""
+
+LONGEST = 3.0
+"""Seconds of a phrase with its decay."""
+
+RATE = 32_000
+"""Hz."""
+
+_SEED = 20_241
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instruments(Maker):
+    """`PROGRAMS` by all soundfonts of at least two families."""
+
+    def sources(self) -> tuple[str, ...]:
+        """The conditions ``FAMILY/SOUNDFONT``; see `Maker.sources`."""
+        return tuple(font.condition for font in self._fonts())
+
+    def make(self, folder: Path, progress: bool) -> None:
+        """Write ``INSTRUMENT/FAMILY/SOUNDFONT/PHRASE.wav``; see `Maker.make`."""
+        write_sounds([partial(phrase_sounds, font) for font in self._fonts()], folder, progress)
+
+    def _fonts(self) -> tuple[Soundfont, ...]:
+        if not is_installed("fluidsynth"):
+            raise self.missing("fluidsynth is not installed")
+        fonts = installed_soundfonts({program for program, _, _ in PROGRAMS.values()})
+        families = {font.family for font in fonts}
+        if len(families) < 2:
+            here = f"only {', '.join(font.path.name for font in fonts)}" if fonts else "none"
+            raise self.missing(f"soundfonts of two kinds are needed, and {here} is installed")
+        return fonts
+
+
+def phrases_of(condition: str) -> list[tuple[str, Phrase]]:
+    """The phrases that a soundfont plays, `PHRASES` of each instrument in turn, with the instrument's name."""
+    # Letters of the condition: the phrases of a soundfont do not depend on which others are installed.
+    rng = np.random.default_rng([_SEED, *condition.encode()])
+    return [(name, _phrase(rng, *PROGRAMS[name])) for name in PROGRAMS for _ in range(PHRASES)]
+
+
+def _phrase(rng: np.random.Generator, program: int, low: int, high: int) -> Phrase:
+    """A walk of some notes, with a leap now and then, that lasts 1.6 to 2.4 s and stays between two pitches."""
+    end, time = float(rng.uniform(1.6, 2.4)), 0.0
+    pitch, notes = int(rng.integers(low, high + 1)), []
+    while time < end - 0.1:
+        length = min(float(rng.choice([0.16, 0.24, 0.32, 0.48, 0.64])), end - time)
+        notes.append(Note(time, 0.9 * length, pitch, int(rng.integers(70, 115))))
+        time += length
+        step = int(rng.choice([-7, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 7]))
+        pitch += step if low <= pitch + step <= high else -step
+        pitch = min(max(pitch, low), high)
+    return Phrase(program, notes)
+
+
+def phrase_sounds(font: Soundfont) -> Iterator[Sound]:
+    """All phrases by one soundfont, which is loaded once: one long file is rendered and cut."""
+    phrases = phrases_of(font.condition)
+    with tempfile.TemporaryDirectory() as name:
+        song, sound, settings = Path(name, "song.mid"), Path(name, "sound.wav"), Path(name, "settings")
+        song.write_bytes(midi_file([phrase for _, phrase in phrases], SLOT))
+        # An empty file of settings, instead of the user's own; neither reverberation nor chorus.
+        settings.write_bytes(b"")
+        options = ["-n", "-i", "-q", "-R", "0", "-C", "0", "-g", "0.4", "-r", RATE, "-f", settings]
+        output_of("fluidsynth", [*map(str, options), "-T", "wav", "-O", "float", "-F", sound, font.path, song])
+        samples, rate = read_sound(sound)
+    if rate != RATE or len(samples) < (len(phrases) - 0.5) * SLOT * rate:
+        raise RecordingError(f"fluidsynth has not rendered all phrases by {font.path.name}")
+    for place, (instrument, _) in enumerate(phrases):
+        start = round(place * SLOT * rate)
+        part = samples[start : start + round(LONGEST * rate)]
+        yield Sound(instrument, font.condition, str(place % PHRASES + 1), part, rate)
+
+
+MAKER = Instruments(
+    name="instruments",
+    meaning=(
+        f"{len(PROGRAMS)} instruments of General MIDI (label), {PHRASES} random phrases each by every soundfont that "
+        "is installed (condition: family/soundfont)"
+    ),
+    needs=(
+        "fluidsynth and soundfonts of two kinds at least are needed. On Debian: apt-get install fluidsynth "
+        "fluid-soundfont-gm timgm6mb-soundfont opl3-soundfont csound-soundfont"
+    ),
+    licence=(
+        "Made on this machine from soundfonts under their licences (FluidR3 MIT, TimGM6mb GPL-2, csound's bank "
+        "LGPL-2.1+, OPL-3 CC-BY-SA-4.0); nothing of it is part of this project"
+    ),
+)

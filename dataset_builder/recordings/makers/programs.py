@@ -1,0 +1,61 @@
+"""Programs of other people: run without a shell, with a limit of time; where they fail, in one line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..sound_files import RecordingError, printable
+
+LIMIT = 600.0
+"""Seconds that a program may take."""
+
+
+def is_installed(program: str) -> bool:
+    """Whether a program is on the path."""
+    return shutil.which(program) is not None
+
+
+def output_of(program: str, arguments: Sequence[str | Path], *, limit: float = LIMIT) -> str:
+    """Run a program to its end; it reads nothing.
+
+    Args:
+        program: its name on the path.
+        arguments: of it.
+        limit: seconds; it is ended then.
+
+    Returns:
+        What it wrote to its standard output.
+
+    Raises:
+        RecordingError: it is absent, fails or takes longer; with the first line of what it complains of.
+    """
+    path = shutil.which(program)
+    if path is None:
+        raise RecordingError(f"the program {program} is not installed")
+    try:
+        result = subprocess.run(
+            [path, *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=limit,
+            check=False,
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RecordingError(f"{program} was ended after {limit:g} s: it takes too long") from error
+    except OSError as error:
+        raise RecordingError(f"{program} cannot be run: {error.strerror}") from error
+    if result.returncode:
+        raise RecordingError(f"{program} failed: {complaint(result.stderr) or f'exit status {result.returncode}'}")
+    return result.stdout.decode("utf-8", "replace")
+
+
+def complaint(stderr: bytes) -> str:
+    """The first line of a program's errors that says anything; a warning where there is nothing else."""
+    lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    errors = [line for line in lines if "warning" not in line.lower()]
+    return printable(next(iter(errors + lines), ""))[:200]

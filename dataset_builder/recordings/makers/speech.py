@@ -1,0 +1,149 @@
+"""Speech synthesisers that are programs: which of their voices are installed, and how each says words into files.
+
+A person's recordings are used once. Where two programs have a voice made of the same person's recordings (flite and
+festival share kal's and slt's), the first in the table that is installed speaks: conditions of two programs are taken
+to be unrelated, and the same voice by both would not be.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..sound_files import RecordingError
+from .programs import is_installed, output_of
+from .sounds import Samples, read_sound
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A voice of a program.
+
+    Attributes:
+        engine: the program.
+        name: of the voice, in the condition ``ENGINE/NAME``.
+        argument: what the program calls it.
+        speaker: of whose recordings it is made; the name of the voice where of none.
+    """
+
+    engine: str
+    name: str
+    argument: str
+    speaker: str
+
+    @property
+    def condition(self) -> str:
+        """``ENGINE/NAME``."""
+        return f"{self.engine}/{self.name}"
+
+
+_ESPEAK_VARIANTS = {
+    **{f"us-{variant}": f"en-us+{variant}" for variant in ("m1", "m3", "m7", "f1", "f4")},
+    **{f"rp-{variant}": f"en-gb-x-rp+{variant}" for variant in ("m5", "f3", "klatt2")},
+}
+"""Two accents, pitches from low to high, and one variant whose sound source is another (Klatt's)."""
+
+VOICES: tuple[Voice, ...] = (
+    Voice("flite", "awb", "awb", "awb"),
+    Voice("flite", "rms", "rms", "rms"),
+    Voice("festival", "kal", "kal_diphone", "kal"),
+    Voice("festival", "ked", "ked_diphone", "ked"),
+    Voice("festival", "slt", "cmu_us_slt_arctic_hts", "slt"),
+    Voice("flite", "slt", "slt", "slt"),
+    Voice("flite", "kal", "kal16", "kal"),
+    *(Voice("espeak-ng", name, argument, name) for name, argument in _ESPEAK_VARIANTS.items()),
+)
+"""All voices that are used where they are installed; of one speaker the first."""
+
+
+def installed_voices() -> tuple[Voice, ...]:
+    """The voices that can speak here, each speaker once.
+
+    Raises:
+        RecordingError: a program that is installed does not say which voices it has.
+    """
+    names = {engine: listed() for engine, (listed, _) in _ENGINES.items() if is_installed(engine)}
+    voices: dict[str, Voice] = {}
+    for voice in VOICES:
+        if voice.argument in names.get(voice.engine, ()):
+            voices.setdefault(voice.speaker, voice)
+    return tuple(voices.values())
+
+
+def speech(voice: Voice, words: Sequence[str]) -> Iterator[tuple[str, Samples, int]]:
+    """Each word as a voice says it, samples [samples], and their rate in Hz.
+
+    Args:
+        voice: one that is installed.
+        words: of letters a to z.
+
+    Raises:
+        RecordingError: the program fails, or does not say a word.
+    """
+    _, say = _ENGINES[voice.engine]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        say(voice, words, folder)
+        for word in words:
+            path = folder / f"{word}.wav"
+            if not path.is_file():
+                raise RecordingError(f"{voice.engine} has not written {word!r} by the voice {voice.name}")
+            yield word, *read_sound(path)
+
+
+def _flite_voices() -> set[str]:
+    # "Voices available: kal awb_time kal16 awb rms slt"
+    return set(output_of("flite", ["-lv"]).partition(":")[2].split())
+
+
+def _say_by_flite(voice: Voice, words: Sequence[str], folder: Path) -> None:
+    for word in words:
+        output_of("flite", ["-voice", voice.argument, "-t", word, "-o", folder / f"{word}.wav"])
+
+
+def _espeak_voices() -> set[str]:
+    # A version that lacks a variant, or does not apply it to an accent, says the same by two voices and no error.
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "word.wav")
+        voices: dict[bytes, str] = {}
+        for argument in _ESPEAK_VARIANTS.values():
+            try:
+                output_of("espeak-ng", ["-v", argument, "-w", path, "word"])
+            except RecordingError:
+                continue
+            voices.setdefault(path.read_bytes(), argument)
+    if not voices:
+        raise RecordingError("espeak-ng has none of the English voices " + ", ".join(_ESPEAK_VARIANTS.values()))
+    return set(voices.values())
+
+
+def _say_by_espeak(voice: Voice, words: Sequence[str], folder: Path) -> None:
+    for word in words:
+        output_of("espeak-ng", ["-v", voice.argument, "-w", folder / f"{word}.wav", word])
+
+
+def _festival_voices() -> set[str]:
+    return set(output_of("festival", ["-b", "(print (voice.list))"]).strip().strip("()").split())
+
+
+def _say_by_festival(voice: Voice, words: Sequence[str], folder: Path) -> None:
+    lines = [f"(voice_{voice.argument})"]
+    for word in words:
+        place = str(folder / f"{word}.wav").replace("\\", "\\\\").replace('"', '\\"')
+        lines.append(f'(utt.save.wave (utt.synth (Utterance Text "{word}")) "{place}" \'riff)')
+    script = folder / "words.scm"
+    script.write_text("\n".join(lines) + "\n", "utf-8")
+    output_of("festival", ["-b", script])
+
+
+_Listing = Callable[[], set[str]]
+_Saying = Callable[[Voice, Sequence[str], Path], None]
+
+_ENGINES: Mapping[str, tuple[_Listing, _Saying]] = {
+    "flite": (_flite_voices, _say_by_flite),
+    "festival": (_festival_voices, _say_by_festival),
+    "espeak-ng": (_espeak_voices, _say_by_espeak),
+}
+"""By the name of the program: which voices it has, and how one says words."""

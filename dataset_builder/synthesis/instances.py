@@ -1,0 +1,158 @@
+"""Recordings as sources of clips: an excerpt of each at one level, through a channel of its own, in exact 16 bits.
+
+A source lasts the whole clip. It is a window, drawn at random, of its recording repeated again and again with a pause
+in between: of all windows where a clip holds a repetition, else of those that have the loudest part of the recording in
+them. So two sources of one recording are never the same samples, and what is loudest in it is always heard.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..data import DatasetError, Pcm16
+from .transforms.base import Samples, level
+
+PAUSES = (0.15, 0.45)
+"""Shortest and longest pause between two repetitions, in seconds."""
+
+KNOTS = 8
+LOWEST, HIGHEST = 60.0, 8_000.0
+"""Knots of the random filter, evenly on the logarithm of frequency, in Hz."""
+
+PEAK = 0.98
+"""Largest sample of the clips that share a gain."""
+
+SILENT = 1e-4
+"""Root mean square of an excerpt, -80 dB: what is softer is the rounding of its file."""
+
+_NEAR = 0.99
+"""Share of the energy of the loudest part from which another counts as loud: the first one is taken, so that of the
+periods of a tone, which are equal but for rounding, it is the same on every machine."""
+
+_TAIL = 0.1
+"""Seconds of silence behind a clip while it is filtered, so that its end does not sound at its beginning."""
+
+
+def place_recording(
+    waveform: Samples, rate: int, length: int, sample_rate: int, eq_db: float, rng: np.random.Generator
+) -> Samples:
+    """A recording as a source of a clip: a window, a random smooth filter, one gain to a level of 1.
+
+    Args:
+        waveform: float64 [samples].
+        rate: of the recording, in Hz.
+        length: samples of the clip.
+        sample_rate: of the clip, in Hz.
+        eq_db: standard deviation of the filter's gain at a knot, in decibels.
+        rng: draws pause, phase and filter, the same count of numbers whatever the recording.
+
+    Returns:
+        float64 [length], whose root mean square is 1.
+
+    Raises:
+        DatasetError: it is silent where it is loudest; the end of a sentence that begins with its name.
+    """
+    pause, phase = float(rng.uniform(*PAUSES)), float(rng.random())
+    gains = eq_db * rng.standard_normal(KNOTS)
+    clip = lay_out(resampled(waveform, rate, sample_rate), length, round(pause * sample_rate), phase)
+    loudness = level(clip)
+    if not loudness > SILENT:
+        heard = f"{-20 * math.log10(loudness):.0f} dB below full scale" if loudness > 0 else "no sound at all"
+        raise DatasetError(f"is silent where it is loudest ({heard}): leave it out")
+    clip = equalise(clip, sample_rate, gains)
+    return clip / level(clip)
+
+
+def resampled(waveform: Samples, rate: int, sample_rate: int) -> Samples:
+    """Samples at another rate."""
+    if rate == sample_rate:
+        return waveform
+    import soxr
+
+    return np.asarray(soxr.resample(waveform, rate, sample_rate), np.float64)
+
+
+def lay_out(waveform: Samples, length: int, pause: int, phase: float) -> Samples:
+    """A window of a recording that is repeated for ever.
+
+    Args:
+        waveform: float64 [samples], at the rate of the clip.
+        length: samples of the window.
+        pause: samples of silence between two repetitions.
+        phase: which window it is of those that serve, from 0 to 1: all of a period where that is not longer than a
+            window, else those in which the loudest part is whole, which is half a window long at most.
+
+    Returns:
+        float64 [length].
+    """
+    period = len(waveform) + pause
+    if period <= length:
+        start = int(phase * period)
+    else:
+        part = min(len(waveform), length // 2)
+        start = loudest_part(waveform, part) + part - length + int(phase * (length - part + 1))
+    repeated = np.concatenate([waveform, np.zeros(pause)])
+    return repeated[(start + np.arange(length)) % period]
+
+
+def loudest_part(waveform: Samples, length: int) -> int:
+    """Where the first part begins that is among the loudest of so many samples."""
+    energy = np.concatenate([[0.0], np.cumsum(np.square(waveform))])
+    parts = energy[length:] - energy[: len(energy) - length]
+    return int(np.argmax(parts >= _NEAR * parts.max()))
+
+
+def equalise(clip: Samples, sample_rate: int, gains: Samples) -> Samples:
+    """A clip after a filter without phase, whose gain in decibels runs smoothly through knots.
+
+    Args:
+        clip: float64 [samples].
+        sample_rate: Hz.
+        gains: decibels at frequencies that are evenly spaced from `LOWEST` to `HIGHEST` on a logarithmic scale;
+            between them half a cosine, beyond them the last.
+    """
+    if not gains.any():
+        return clip
+    padded = len(clip) + round(_TAIL * sample_rate)
+    frequencies = np.maximum(np.fft.rfftfreq(padded, 1 / sample_rate), LOWEST)
+    place = (len(gains) - 1) * np.log(frequencies / LOWEST) / math.log(HIGHEST / LOWEST)
+    place = np.minimum(place, len(gains) - 1)
+    below = np.minimum(place.astype(np.int64), len(gains) - 2)
+    share = 0.5 - 0.5 * np.cos(np.pi * (place - below))
+    decibels = gains[below] + share * (gains[below + 1] - gains[below])
+    spectrum = np.fft.rfft(clip, padded) * 10 ** (decibels / 20)
+    return np.asarray(np.fft.irfft(spectrum, padded)[: len(clip)], np.float64)
+
+
+def mix_together(sources: Sequence[Samples]) -> Samples:
+    """The sum of sources, brought to a level of 1 as a whole.
+
+    Raises:
+        DatasetError: nothing is left of them; the end of a sentence that begins with their names.
+    """
+    clip = np.asarray(np.sum(sources, axis=0), np.float64)
+    if not level(clip) > SILENT:
+        raise DatasetError("cancel each other: leave one out")
+    return clip / level(clip)
+
+
+def exact_clips(layers: Sequence[Samples], clips: Sequence[Sequence[int]]) -> list[Pcm16]:
+    """Clips that are sums of layers, under one gain that brings the largest of all their samples to `PEAK`.
+
+    Layers are rounded to 16 bits before they are added, so that clips which have a layer in common differ by the
+    samples of the others alone.
+
+    Args:
+        layers: float64 [samples] each.
+        clips: numbers of the layers of each clip.
+
+    Returns:
+        int16 [samples] each.
+    """
+    peak = max(float(np.abs(np.sum([layers[place] for place in clip], axis=0)).max()) for clip in clips)
+    gain = PEAK * 2**15 / peak
+    rounded = [np.rint(layer * gain).astype(np.int16) for layer in layers]
+    return [np.sum([rounded[place] for place in clip], axis=0, dtype=np.int16) for clip in clips]

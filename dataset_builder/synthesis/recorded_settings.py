@@ -1,0 +1,109 @@
+"""What clips of recordings are made from: whose, how long, how placed, how many."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from audio_compositionality.support.errors import InputError
+
+from ..recordings.protocol import Recordings
+from .settings import LONGEST_DURATION
+
+SHORTEST_DURATION = 0.25
+"""Seconds of a clip."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedSettings:
+    """Everything that decides clips of several recordings, whatever the recipe.
+
+    Attributes:
+        seed: seed of every random choice, from 0 to 2^63 - 1.
+        duration: seconds of a clip.
+        sample_rate: Hz of every clip; recordings are brought to it.
+        eq_db: standard deviation, in decibels, of the random smooth filter that each source passes, at its knots.
+        domain: what the recordings are, in a word, for the rows: ``words``. See `domain_name`.
+        recordings: what clips are made of; by default the timbres of the project's own voices.
+
+    Raises:
+        InputError: a value out of its range.
+    """
+
+    seed: int = 0
+    duration: float = 2.5
+    sample_rate: int = 16_000
+    eq_db: float = 4.0
+    domain: str = ""
+    recordings: Recordings | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for field_ in fields(self):
+            if field_.type == "int":
+                object.__setattr__(self, field_.name, operator.index(getattr(self, field_.name)))
+            elif field_.type == "float":
+                object.__setattr__(self, field_.name, float(getattr(self, field_.name)))
+        self._check("seed", self.seed, 0, 2**63 - 1)
+        self._check("sample_rate", self.sample_rate, 8_000, 192_000)
+        self._check("duration", self.duration, SHORTEST_DURATION, LONGEST_DURATION)
+        self._check("eq_db", self.eq_db, 0, 20)
+
+    @staticmethod
+    def _check(name: str, value: float, low: float, high: float) -> None:
+        if not low <= value <= high:
+            raise InputError(f"{name} is {value:,}; it must be from {low:,} to {high:,}")
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of a clip."""
+        return round(self.duration * self.sample_rate)
+
+    @property
+    def domain_name(self) -> str:
+        """The domain; where none is given ``recordings``, or ``timbres`` where they are ours."""
+        return self.domain or ("timbres" if self.recordings is None else "recordings")
+
+    @property
+    def sources(self) -> Recordings:
+        """The recordings that clips are made of."""
+        if self.recordings is not None:
+            return self.recordings
+        from ..recordings.timbres import default_timbres
+
+        return default_timbres()
+
+    def values(self) -> dict[str, Any]:
+        """The settings as JSON values; of the recordings, or of the timbres in their place, the fingerprint."""
+        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "recordings"}
+        return {**values, "timbres" if self.recordings is None else "recordings": self.sources.fingerprint}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockSettings(RecordedSettings):
+    """Everything that decides the blocks and their samples. Defaults are for recordings.
+
+    Attributes:
+        blocks: how many.
+        classes: K, labels of a block that are told from each other.
+        context_sources: sources of each of the two contexts.
+        snr_db: level of the added source over that of its whole context, in decibels.
+        unrelated: whether the conditions of the two sides are not related, as two voices of one synthesiser are; see
+            `related`. Where they may be, a linear map can tell classes by what such conditions have in common.
+
+    Raises:
+        InputError: see `RecordedSettings`.
+    """
+
+    blocks: int = 96
+    classes: int = 8
+    context_sources: int = 2
+    snr_db: float = 0.0
+    unrelated: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("blocks", self.blocks, 1, 100_000)
+        self._check("classes", self.classes, 2, 64)
+        self._check("context_sources", self.context_sources, 1, 8)
+        self._check("snr_db", self.snr_db, -40, 40)

@@ -1,0 +1,146 @@
+"""Twins of a model: its architecture with weights that no training has made, as controls beside it.
+
+A kind of twin is a line of `TWINS`. Its name, with a colon, stands in front of the model's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..base import ModelError
+
+if TYPE_CHECKING:
+    import torch
+
+Change = Callable[["torch.nn.Module", int, tuple[str, ...]], None]
+"""What is done to stored weights: of a module, by a seed, to the parameters whose names have one of some prefixes."""
+
+POSITIONS = {"pos", "position", "positions", "positional", "rel", "relative", "distance"}
+"""Words in the names of tables of positions, and of distances between them."""
+
+
+@dataclass(frozen=True)
+class TwinKind:
+    """A way to make a twin.
+
+    Attributes:
+        name: what stands in front of the model's name, up to the colon.
+        paradigm: what cards say of the training. The first word, "untrained", is what tells a twin from a model.
+        meaning: what it is, for lists.
+        deed: what is done to a model: "give it fresh weights". For messages.
+        change: what is done to stored weights; None where fresh ones are drawn, so that stored ones are not read.
+    """
+
+    name: str
+    paradigm: str
+    meaning: str
+    deed: str
+    change: Change | None
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it has weights of its own, so that stored ones are not read."""
+        return self.change is None
+
+    @property
+    def prefix(self) -> str:
+        """What stands in front of the model's name."""
+        return f"{self.name}:"
+
+
+@dataclass(frozen=True)
+class Twin:
+    """Which twin of a model.
+
+    Attributes:
+        kind: how it is made.
+        seed: of the random numbers that make it.
+    """
+
+    kind: TwinKind
+    seed: int
+
+
+def shuffle_matrices(module: torch.nn.Module, seed: int, prefixes: tuple[str, ...] = ("",)) -> None:
+    """Permute the entries of every weight matrix, each among themselves.
+
+    A matrix is a parameter with two dimensions or more that are longer than 1: of a linear or recurrent layer, a
+    convolution, an embedding. Biases, norms (with the magnitudes of weight normalisation), class tokens and tables of
+    positions or distances stay, as do buffers. So every matrix has the same values as before, and no structure. What
+    is drawn for one depends on the seed and on its name only.
+
+    Args:
+        module: whose parameters are changed in place; they are on the CPU.
+        seed: of the permutations.
+        prefixes: only parameters whose names begin with one of them are changed.
+    """
+    import torch
+
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if not name.startswith(prefixes) or not _is_matrix(module, name, parameter):
+                continue
+            digest = hashlib.sha256(f"{seed}:{name}".encode()).digest()
+            generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "little", signed=True))
+            order = torch.randperm(parameter.numel(), generator=generator)
+            parameter.copy_(parameter.flatten()[order].view_as(parameter))
+
+
+def _is_matrix(module: torch.nn.Module, name: str, parameter: torch.Tensor) -> bool:
+    from torch import nn
+    from torch.nn.utils.parametrize import ParametrizationList
+
+    if sum(length > 1 for length in parameter.shape) < 2:
+        return False
+    owner_name, _, last = name.rpartition(".")
+    owner = module.get_submodule(owner_name)
+    if isinstance(owner, (nn.Linear, nn.modules.conv._ConvNd, ParametrizationList)):
+        # Of some of these the input is a position; they are layers all the same.
+        return True
+    if isinstance(owner, (nn.LayerNorm, nn.RMSNorm)) or "bias" in last.split("_"):
+        return False
+    return not POSITIONS & set(re.split(r"[._]", name))
+
+
+TWINS = {
+    kind.name: kind
+    for kind in (
+        TwinKind(
+            "untrained",
+            "untrained",
+            "the same architecture with fresh weights",
+            "give it fresh weights",
+            None,
+        ),
+        TwinKind(
+            "shuffled",
+            "untrained (weights shuffled)",
+            "the entries of each of its weight matrices permuted: the same values without their structure",
+            "shuffle its weights",
+            shuffle_matrices,
+        ),
+    )
+}
+"""Every kind of twin, by name."""
+
+UNTRAINED = TWINS["untrained"].prefix
+"""Stands in front of the name of the twin that a model is judged beside."""
+
+
+def split_twin(name: str) -> tuple[TwinKind | None, str]:
+    """The twin that a name asks for, and the name of the model; None of a model as it is.
+
+    Raises:
+        ModelError: it asks for a twin of a twin.
+    """
+    first, colon, rest = name.partition(":")
+    kind = TWINS.get(first) if colon else None
+    if kind is None:
+        return None, name
+    if rest.partition(":")[0] in TWINS and ":" in rest:
+        raise ModelError(f"'{name}' is a twin of a twin; put one of {', '.join(TWINS)} in front of a model's name")
+    return kind, rest

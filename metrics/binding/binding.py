@@ -1,0 +1,306 @@
+"""Binding: is it told which voice says which word, where the voices and the words are the same?
+
+X holds two sources, (u, w) and (v, w′): voice u says word w, voice v says w′. Y holds (u, w′) and (v, w): the same
+voices and words, bound otherwise. X₂ and Y₂ are the same recordings once more, through another channel and from another
+phase. The score is how often z(X₁) − z(Y₁) and z(X₂) − z(Y₂) point the same way.
+
+An encoder that is a sum of a part for words and a part for voices has z(X) = z(Y). It is exactly at chance, as is every
+encoder that hears only what is there and not what belongs together. In X₃ and Y₃ other voices say the words, so that
+knowing the recordings does not help. Nothing is trained. All in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> x, y = rng.normal(size=(2, 200, 16))
+>>> result = binding(x, y, x + 1, y + 1)
+>>> result["binding"], result["binding_chance"], result["across"]
+(1.0, 0.5, None)
+>>> binding(x, x, y, y)["binding"]
+0.5
+"""
+
+import math
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+NO_STEP = 1e-13
+"""A difference of embeddings of at most this times the longest of them is none: it lies well above the rounding of
+float64, and so low that a large mean which all embeddings share hides nothing."""
+
+TIE = 1e-12
+"""Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
+
+_LARGEST = 1e150  # beyond this a float64 norm overflows
+
+_DESCRIPTION = """\
+Binding measures whether an encoder tells which of two attributes belong together: X is two sources, voice u with word w
+and voice v with word w', and Y the same with the words exchanged. It is how often z(X) - z(Y) points the same way for
+two renderings, beside the same for other voices.
+"""
+
+_CITATION = """\
+@misc{a_coat_a_tre_2026,
+  author = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
+  title = {Evaluating Compositional Structure in Audio Representations},
+  year = {2026},
+  eprint = {2603.13685},
+  archivePrefix = {arXiv},
+  note = {ICASSP 2026}
+}
+"""
+
+_INPUTS = """
+Args:
+    x1, y1, x2, y2: embeddings [n, dim] of scenes, of trial i in row i: x1 and x2 of one binding, y1 and y2 of the
+        other.
+    x3, y3: optional, embeddings [n, dim] of the two bindings under other conditions, such as other voices; they go
+        together.
+    return_scores: also return what the means are of, lists of n: scores, scores_cosine, scores_across,
+        scores_across_cosine.
+Returns:
+    a dictionary, described at `binding` in the module: binding, binding_chance, cosine, across, across_cosine, n.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("binding")
+    >>> x1, y1 = [[1.0, 0.0], [0.0, 2.0]], [[0.0, 1.0], [1.0, 1.0]]
+    >>> x2, y2 = [[3.0, 0.0], [0.0, 0.0]], [[0.0, 2.0], [0.0, 0.0]]
+    >>> result = metric.compute(x1=x1, y1=y1, x2=x2, y2=y2)
+    >>> result["binding"], result["binding_chance"], result["n"]
+    (0.75, 0.5, 2)
+"""
+
+
+def binding(
+    x1: ArrayLike,
+    y1: ArrayLike,
+    x2: ArrayLike,
+    y2: ArrayLike,
+    x3: ArrayLike | None = None,
+    y3: ArrayLike | None = None,
+    *,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how often a binding is told across two renderings of n trials, and across conditions.
+
+    `x1`, `y1`, `x2`, `y2` [n, dim]: embeddings of the scenes of each trial, x of one binding and y of the other. `x3`,
+    `y3` [n, dim], together or not at all: of the same bindings under other conditions.
+
+    - `binding`: share of trials with cos(x1 − y1, x2 − y2) > 0, ties half. `binding_chance` is exactly 1/2: exchanging
+      x2 and y2 turns the sign. A difference of zero (see `NO_STEP`) has a cosine of 0, which is a tie;
+    - `cosine`: the mean of that cosine, chance 0;
+    - `across`, `across_cosine`: the same of x1 − y1 and x3 − y3, None without x3 and y3; chance 1/2 and 0;
+    - `n`: number of trials;
+    - with return_scores, lists of n whose means are the results: `scores` of binding (0, 1/2 or 1), `scores_cosine`,
+      `scores_across` and `scores_across_cosine`, None where the result is.
+
+    Raises ValueError when an input is not a finite [n, dim] array with n, dim ≥ 1, shapes differ, or one of x3 and y3
+    is given without the other.
+
+    >>> binding([[1, 0]], [[0, 1]], [[0, 1]], [[1, 0]])["binding"]
+    0.0
+    """
+    pairs = _scene_pairs(x1, y1, x2, y2, x3, y3)
+    steps = [_direction(x, y) for x, y in pairs]
+    columns: dict[str, Floats] = {}
+    for names, step in zip((("binding", "cosine"), ("across", "across_cosine")), steps[1:], strict=False):
+        cosines = _row_cosines(steps[0], step)
+        columns |= dict(zip(names, (_above_share(cosines, np.zeros(1)), cosines), strict=True))
+    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
+    numbers |= {"binding_chance": 0.5, "n": len(steps[0])}
+    result = {name: numbers.get(name) for name in MEASURES}
+    if return_scores:
+        for name in ("binding", "cosine", "across", "across_cosine"):
+            key = "scores" if name == "binding" else f"scores_{name}"
+            result[key] = columns[name].tolist() if name in columns else None
+    return result
+
+
+class Binding(evaluate.Metric):  # type: ignore[misc]
+    """Binding as a metric of the `evaluate` library; `binding` in this module does the work."""
+
+    def _info(self) -> Any:
+        vectors = datasets.Sequence(datasets.Value("float64"))
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=datasets.Features({name: vectors for name in ("x1", "y1", "x2", "y2")}),
+            homepage="https://arxiv.org/abs/2603.13685",
+            reference_urls=["https://arxiv.org/abs/2603.13685"],
+        )
+
+    def compute(self, **inputs: Any) -> dict[str, Any] | None:
+        """Score the arrays given here, or those collected by `add` and `add_batch`."""
+        needed = ("x1", "y1", "x2", "y2")
+        given = [name for name in needed if inputs.get(name) is not None]
+        if given and len(given) < len(needed):
+            missing = ", ".join(name for name in needed if name not in given)
+            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs x1, y1, x2 and y2.")
+        if given and self.writer is None and self.num_process == 1:
+            # Nothing was collected before, so the detour through an Arrow file would only cost time.
+            return binding(**inputs)
+        result: dict[str, Any] | None = super().compute(**inputs)
+        return result
+
+    def _compute(self, **inputs: Any) -> dict[str, Any]:
+        return binding(**inputs)
+
+
+def _scene_pairs(x1: Any, y1: Any, x2: Any, y2: Any, x3: Any, y3: Any) -> list[tuple[Floats, Floats]]:
+    """The two or three pairs as finite float64 [n, dim] of one shape, the largest value about 1, or ValueError."""
+    _check_together({"x3": x3, "y3": y3}, "across needs both")
+    inputs = {"x1": x1, "y1": y1, "x2": x2, "y2": y2} | ({} if x3 is None else {"x3": x3, "y3": y3})
+    arrays = {name: _matrix(name, x) for name, x in inputs.items()}
+    if len({x.shape for x in arrays.values()}) > 1:
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in arrays.items())
+        raise ValueError(f"All embeddings must have one shape [n, dim]; got {shapes}.")
+    # By a power of two, so that nothing is rounded.
+    exponent = math.frexp(max(float(np.abs(x).max()) for x in arrays.values()))[1]
+    scaled = [np.ldexp(x, -exponent) for x in arrays.values()]
+    return list(zip(scaled[::2], scaled[1::2], strict=True))
+
+
+def _check_together(inputs: dict[str, Any], why: str) -> None:
+    given = [name for name, x in inputs.items() if x is not None]
+    if len(given) == 1:
+        (missing,) = set(inputs) - set(given)
+        raise ValueError(f"{given[0]} is given without {missing}; {why}.")
+
+
+def _matrix(name: str, x: Any) -> Floats:
+    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
+        x = x.detach().cpu().double()
+    try:
+        raw = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
+    if raw.dtype.kind not in "fiu" and raw.size:
+        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
+    if raw.ndim != 2 or 0 in raw.shape:
+        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
+    array = raw.astype(np.float64, copy=False)
+    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
+        bad = ~(np.abs(array) <= _LARGEST)
+        rows = np.flatnonzero(bad.any(axis=1))
+        value = array[rows[0]][bad[rows[0]]][0]
+        raise ValueError(
+            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
+            f"the first is row {rows[0]} with {value}."
+        )
+    return array
+
+
+def _direction(x: Floats, y: Floats) -> Floats:
+    """x − y at length 1, [n, dim]; zero where it is at most NO_STEP times the longer of the two."""
+    step = x - y
+    step[_norms(step) <= NO_STEP * np.maximum(_norms(x), _norms(y))] = 0.0
+    return _unit_rows(step)
+
+
+def _norms(x: Floats) -> Floats:
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
+    return norms
+
+
+def _unit_rows(x: Floats) -> Floats:
+    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
+    norm = _norms(x)[:, None]
+    return x / np.where(norm > 0, norm, 1.0)
+
+
+def _row_cosines(u: Floats, v: Floats) -> Floats:
+    cosines: Floats = np.clip(np.einsum("ij,ij->i", u, v), -1.0, 1.0)
+    return cosines
+
+
+def _above_share(x: Floats, y: Floats) -> Floats:
+    """1 where x is above y, 1/2 where they are tied, else 0."""
+    above: Floats = np.where(x > y + TIE, 1.0, np.where(x >= y - TIE, 0.5, 0.0))
+    return above
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "binding": {
+        "heading": "Binding",
+        "meaning": "how often it is told which attributes belong together, across two renderings of the same sounds",
+        "range": (0.0, 1.0),
+        "null": "binding_chance",
+        "column": "score",
+    },
+    "binding_chance": {
+        "heading": "binding chance",
+        "meaning": "binding, within and across conditions, of an encoder that does not tell what belongs together: "
+        "1/2, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "cosine": {
+        "heading": "cosine",
+        "meaning": "mean cosine of the two differences behind binding, chance 0",
+        "column": "score_cosine",
+        "shown": False,
+    },
+    "across": {
+        "heading": "across",
+        "meaning": "binding across conditions: the same between recordings under different conditions, such as other "
+        "voices",
+        "range": (0.0, 1.0),
+        "null": "binding_chance",
+        "column": "score_across",
+    },
+    "across_cosine": {
+        "heading": "across cosine",
+        "meaning": "mean cosine of the two differences behind binding across conditions, chance 0",
+        "column": "score_across_cosine",
+        "shown": False,
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of trials",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+}
+"""What each number of `binding` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Binding: is it told which voice says which word?
+
+X is two sources, such as voice u saying word w and voice v saying w′; Y is the same with the words exchanged. The score
+is how often z(X) − z(Y) points the same way for two renderings, X1, Y1 and X2, Y2. Chance is 1/2, exactly.
+
+Paste the embeddings of an encoder: a line for each trial, numbers separated by commas or spaces.
+""",
+    "warning": """\
+**A high score says that two mixtures of the same recordings are told apart, whatever their channel.** It does not say
+that voices and words are known: *across* asks the same where other voices say the words.
+""",
+    "inputs": {
+        "x1": "X1: u with w, v with w′",
+        "y1": "Y1: u with w′, v with w",
+        "x2": "X2: another rendering of X1",
+        "y2": "Y2: another rendering of Y1",
+        "x3": "Optional X3: the binding of X under other conditions",
+        "y3": "Optional Y3: the binding of Y under the same other conditions",
+    },
+    "kinds": {"x3": "vectors", "y3": "vectors"},
+}
+"""What the metric's page says; an input that is no feature of the metric is optional, of the kind said here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `binding`: an encoder that partly tells bindings, in 40 trials of 8 dimensions."""
+    rng = np.random.default_rng(0)
+    same, bound = rng.normal(size=(2, 40, 8))
+    weights = {"x1": 1, "y1": -1, "x2": 1, "y2": -1, "x3": 0.3, "y3": -0.3}
+    return {name: (same + weight * bound + rng.normal(size=(40, 8))).round(3) for name, weight in weights.items()}

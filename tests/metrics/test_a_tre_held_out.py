@@ -1,0 +1,458 @@
+"""A-TRE with held-out combinations against scikit-learn, formulas by hand, and encoders whose gap is known."""
+
+import ast
+import itertools
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import ortho_group
+from sklearn.linear_model import Ridge
+
+from audio_compositionality.metrics import metric_file
+from audio_compositionality.metrics.a_tre_held_out import a_tre_held_out as module
+from audio_compositionality.metrics.a_tre_held_out.a_tre_held_out import (
+    Split,
+    a_tre_held_out,
+    combination_sets,
+    draw_splits,
+    ridge_prediction,
+)
+
+from .contract import MetricContract
+
+NAMES = ("timbre_label", "pitch_label", "rate_label", "amplitude_label")
+QUICK = {"composition": "transformer", "max_steps": 2, "progress": False, "device": "cpu"}
+
+
+class TestContract(MetricContract):
+    name = "a_tre_held_out"
+    embeddings = ("embeddings",)
+
+
+def make_scenes(n, classes=(4, 4, 3, 2), sources=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        [
+            {name: f"{name[0]}{rng.integers(count)}" for name, count in zip(NAMES, classes, strict=True)}
+            for _ in range(rng.integers(1, sources + 1))
+        ]
+        for _ in range(n)
+    ]
+
+
+def different(scenes):
+    """Without those whose sources occur in an earlier one."""
+    return list({tuple(sorted(tuple(source.items()) for source in scene)): scene for scene in scenes}.values())
+
+
+def additive(scenes, dim=24, seed=0):
+    """Embeddings that are sums of one random vector for each label."""
+    rng = np.random.default_rng(seed)
+    vectors: dict = {}
+    return np.array(
+        [
+            sum(vectors.setdefault(pair, rng.normal(size=dim)) for source in scene for pair in source.items())
+            for scene in scenes
+        ]
+    )
+
+
+def by_heart(scenes, first=NAMES[0], second=NAMES[1], dim=24, seed=0):
+    """Embeddings that are sums of one random vector for each combination of two attributes."""
+    rng = np.random.default_rng(seed)
+    vectors: dict = {}
+    return np.array(
+        [
+            sum(vectors.setdefault((source[first], source[second]), rng.normal(size=dim)) for source in scene)
+            for scene in scenes
+        ]
+    )
+
+
+def of_pair(result, first, second):
+    (numbers,) = (numbers for numbers in result["by_pair"] if set(numbers["pair"]) == {first, second})
+    return numbers
+
+
+# ----- the sets and the splits
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "count"),
+    [(2, 2, 4), (2, 3, 6), (3, 3, 6), (4, 4, 8), (5, 2, 5), (3, 7, 7), (8, 8, 8), (8, 3, 8), (12, 12, 8), (9, 2, 8)],
+)
+def test_sets_are_each_combination_once_and_leave_both_attributes_apart(first, second, count):
+    sets = combination_sets(first, second, np.random.default_rng(3))
+    assert sets.shape == (first, second)
+    assert sorted(np.unique(sets)) == list(range(count))
+    for number in range(count):
+        left = sets != number
+        # A graph of labels, joined where a combination is left: in one piece, both attributes' effects are told apart.
+        reached, seen = {("first", 0)}, set()
+        while reached:
+            side, label = reached.pop()
+            seen.add((side, label))
+            other = left[label] if side == "first" else left[:, label]
+            joined = {("second" if side == "first" else "first", int(place)) for place in np.flatnonzero(other)}
+            reached |= joined - seen
+        assert len(seen) == first + second, number
+
+
+def test_of_eight_by_eight_each_set_has_each_label_once():
+    sets = combination_sets(8, 8, np.random.default_rng(0))
+    for number in range(8):
+        assert (sets == number).sum(axis=0).tolist() == (sets == number).sum(axis=1).tolist() == [1] * 8
+
+
+@pytest.mark.parametrize("scenes", [make_scenes(150), make_scenes(200, (2, 2, 2, 2)), make_scenes(150, (9, 3, 2, 2))])
+def test_no_training_scene_has_a_combination_of_the_tested_sources(scenes):
+    sizes = np.array([len(scene) for scene in scenes])
+    vocabulary = {item for scene in scenes for source in scene for item in source.items()}
+    for pair in draw_splits(scenes):
+        combined = [{tuple(source[name] for name in pair.attributes) for source in scene} for scene in scenes]
+        held: list = []
+        for split in pair.held_out:
+            trained = set().union(*(combined[row] for row in split.train))
+            out = set().union(*combined) - trained
+            held += sorted(out)
+            assert all(combined[row] & out for row in split.test)
+        assert len(held) == len(set(held)), "each combination is held out once"
+        assert set(held) == set().union(*combined)
+        for kind in (pair.held_out, pair.random):
+            tests = Counter(row for split in kind for row in split.test.tolist())
+            assert set(tests) == set(range(len(scenes))), "each scene is tested"
+            for split in kind:
+                assert sorted([*split.train, *split.test]) == list(range(len(scenes)))
+                labels = {item for row in split.train for source in scenes[row] for item in source.items()}
+                assert labels == vocabulary
+        for split, drawn in zip(pair.held_out, pair.random, strict=True):
+            assert np.bincount(sizes[split.test]).tolist() == np.bincount(sizes[drawn.test]).tolist()
+            assert np.bincount(sizes[split.train]).tolist() == np.bincount(sizes[drawn.train]).tolist()
+
+
+def test_splits_depend_on_scenes_pair_and_seed_alone():
+    scenes = different(make_scenes(100))
+    every = {pair.attributes: pair for pair in draw_splits(scenes)}
+    (alone,) = draw_splits(scenes, [NAMES[:2]])
+    (turned,) = draw_splits(scenes, [NAMES[1::-1]])
+    other = draw_splits(scenes, [NAMES[:2]], seed=1)[0]
+
+    def tests(pair):
+        return [split.test.tolist() for split in (*pair.held_out, *pair.random)]
+
+    assert tests(alone) == tests(every[tuple(sorted(NAMES[:2]))]) == tests(turned)
+    assert tests(alone) != tests(other)
+    place = np.random.default_rng(0).permutation(len(scenes))
+    moved = draw_splits([scenes[row] for row in place], [NAMES[:2]])[0]
+    assert [sorted(place[rows].tolist()) for rows in tests(moved)] == tests(alone)
+
+
+# ----- the numbers against scikit-learn
+
+
+def gcv(features, goals, penalty):
+    """Error of generalised cross-validation by the whole hat matrix, intercept included."""
+    x = features - features.mean(axis=0)
+    hat = x @ np.linalg.inv(x.T @ x + penalty * np.eye(x.shape[1])) @ x.T + 1 / len(x)
+    return ((goals - hat @ goals) ** 2).sum() / (1 - np.trace(hat) / len(x)) ** 2
+
+
+@pytest.mark.parametrize("columns", [6, 70])
+def test_ridge_is_scikit_learn_s_at_the_penalty_of_least_gcv(columns):
+    rng = np.random.default_rng(0)
+    features, z = rng.normal(size=(60, columns)), rng.normal(size=(60, 5))
+    z[:, 0] += 2 * features[:, 0]
+    order = rng.permutation(60)
+    split = Split(order[:45], order[45:])
+    x = features[split.train]
+    penalties = x.var(axis=0).sum() * module.RELATIVE_PENALTIES
+    best = min(penalties, key=lambda penalty: gcv(x, z[split.train], penalty))
+    assert penalties[0] < best < penalties[-1]
+    expected = Ridge(alpha=best).fit(x, z[split.train]).predict(features[split.test])
+    np.testing.assert_allclose(ridge_prediction(features, z[split.train], split), expected, atol=1e-9)
+
+
+def test_ridge_of_nothing_is_the_mean():
+    split = Split(np.arange(4), np.arange(4, 6))
+    goals = np.arange(8.0).reshape(4, 2)
+    assert ridge_prediction(np.ones((6, 3)), goals, split).tolist() == [[3.0, 4.0]] * 2
+    assert not ridge_prediction(np.eye(6), np.zeros((4, 2)), split).any()
+
+
+def counted(scenes, width):
+    """How often each thing of `width` labels of one source occurs in each scene."""
+    things = [
+        Counter(thing for source in scene for thing in itertools.combinations(sorted(source.items()), width))
+        for scene in scenes
+    ]
+    names = sorted(set().union(*things))
+    return np.array([[counter[name] for name in names] for counter in things], float)
+
+
+def spread_to_one(x):
+    return x / np.sqrt(x.var(axis=0).sum())
+
+
+def test_numbers_are_those_of_scikit_learn_s_ridge_on_features_counted_by_hand():
+    scenes = make_scenes(90)
+    rng = np.random.default_rng(1)
+    z = additive(scenes) + by_heart(scenes) + rng.normal(size=(90, 24))
+    z[7] = 0
+    result = a_tre_held_out(z, scenes, pairs=[NAMES[:2]], return_scores=True)
+    sizes = np.array([[len(scene)] for scene in scenes])
+    labels = counted(scenes, 1)
+    plain = np.hstack([spread_to_one(x) for x in (labels, labels / sizes, (sizes == [1, 2, 3]).astype(float))])
+    paired = np.hstack([plain, np.sqrt(0.3) * spread_to_one(counted(scenes, 2))])
+    unit = z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1e-300)
+    (pair,) = draw_splits(scenes, [NAMES[:2]])
+    columns = {}
+    for kind, splits in (("held_out", pair.held_out), ("random", pair.random)):
+        for name, x in (("", paired), ("ridge_", plain)):
+            sums, times = np.zeros(90), np.zeros(90)
+            for split in splits:
+                mean = unit[split.train].mean(axis=0)
+                y = unit - mean
+                penalties = x[split.train].var(axis=0).sum() * module.RELATIVE_PENALTIES
+                best = min(penalties, key=lambda p: gcv(x[split.train], y[split.train], p))
+                says = Ridge(alpha=best).fit(x[split.train], y[split.train]).predict(x[split.test])
+                goal = y[split.test]
+                cosines = (says * goal).sum(axis=1) / np.linalg.norm(says, axis=1) / np.linalg.norm(goal, axis=1)
+                sums[split.test] += cosines
+                times[split.test] += 1
+            columns[name + kind] = sums / times
+        sums, times, raw = np.zeros(90), np.zeros(90), np.zeros(90)
+        for split in splits:
+            mean = unit[split.train].mean(axis=0)
+            for row in split.test:
+                alike = [other for other in split.train if len(scenes[other]) == len(scenes[row])]
+                says, goal = unit[alike].mean(axis=0) - mean, unit[row] - mean
+                sums[row] += says @ goal / np.linalg.norm(says) / np.linalg.norm(goal)
+                raw[row] += unit[row] @ mean / np.linalg.norm(mean)
+                times[row] += 1
+        columns[f"number_{kind}"], columns[f"constant_{kind}"] = sums / times, raw / times
+    expected = {name: values.mean() for name, values in columns.items()}
+    expected["constant"] = expected.pop("constant_held_out")
+    for name, value in expected.items():
+        assert result[name] == pytest.approx(value, abs=1e-7), name
+    np.testing.assert_allclose(result["scores_held_out"], columns["held_out"], atol=1e-6)
+    np.testing.assert_allclose(result["scores_random"], columns["random"], atol=1e-6)
+    np.testing.assert_allclose(result["scores"], columns["random"] - columns["held_out"], atol=1e-6)
+    assert result["gap"] == pytest.approx(expected["random"] - expected["held_out"], abs=1e-7)
+    assert result["ridge_gap"] == pytest.approx(expected["ridge_random"] - expected["ridge_held_out"], abs=1e-7)
+    assert result["interaction"] == pytest.approx(expected["random"] - expected["ridge_random"], abs=1e-7)
+    told = expected["random"] - expected["number_random"]
+    assert result["kept"] == pytest.approx(1 - result["gap"] / told, abs=1e-6)
+    single = np.array(result["scores"])[(sizes == 1)[:, 0]]
+    assert result["gap_single"] == pytest.approx(single.mean(), abs=1e-12)
+    assert result["n"] == 90
+    assert result["n_train"] == min(len(split.train) for split in (*pair.held_out, *pair.random))
+
+
+def test_means_over_pairs():
+    scenes = make_scenes(120)
+    result = a_tre_held_out(by_heart(scenes) + additive(scenes), scenes, return_scores=True)
+    assert [set(one["pair"]) for one in result["by_pair"]] == [
+        set(pair) for pair in itertools.combinations(sorted(NAMES), 2)
+    ]
+    assert [one["sets"] for one in result["by_pair"]] == [8, 6, 8, 8, 8, 8]
+    for name in ("gap", "held_out", "random", "ridge_gap", "number_random", "constant", "interaction", "gap_single"):
+        assert result[name] == pytest.approx(np.mean([one[name] for one in result["by_pair"]]), abs=1e-12), name
+    for name in ("scores", "scores_held_out", "scores_random"):
+        np.testing.assert_allclose(result[name], np.mean([one[name] for one in result["by_pair"]], axis=0), atol=1e-12)
+    json.dumps(result)
+
+
+# ----- what is known of encoders
+
+
+@pytest.fixture(scope="module")
+def many():
+    return make_scenes(400, (6, 6, 4, 2))
+
+
+def test_an_encoder_that_adds_up_classes_has_no_gap(many):
+    result = a_tre_held_out(additive(many), many)
+    assert abs(result["gap"]) < 0.002
+    assert result["held_out"] > 0.98
+    assert result["kept"] == pytest.approx(1, abs=0.01)
+    assert abs(result["interaction"]) < 0.01
+
+
+def test_nor_has_one_with_noise(many):
+    rng = np.random.default_rng(0)
+    z = additive(many, 64)
+    result = a_tre_held_out(z + 4 * rng.normal(size=z.shape), many)
+    assert 0.4 < result["held_out"] < 0.8
+    assert abs(result["gap"]) < 0.006
+
+
+def test_an_encoder_that_has_learnt_combinations_by_heart_loses_them(many):
+    result = a_tre_held_out(by_heart(many, dim=64), many, return_scores=True)
+    learnt = of_pair(result, *NAMES[:2])
+    assert learnt["random"] > 0.95
+    assert learnt["gap"] > 0.3
+    assert learnt["kept"] < 0.7
+    assert result["interaction"] > 0.3
+    for one in result["by_pair"]:
+        if one is not learnt:
+            assert abs(one["gap"]) < 0.02, one["pair"]
+    single = [row for row, scene in enumerate(many) if len(scene) == 1]
+    held_out, random = (np.array(learnt[name])[single].mean() for name in ("scores_held_out", "scores_random"))
+    assert abs(held_out) < 0.25, "of a scene that is one combination never heard nothing is rebuilt"
+    assert random > 0.9
+    assert learnt["gap_single"] == pytest.approx(random - held_out, abs=1e-12)
+
+
+def test_ridge_without_pairs_learns_no_combination(many):
+    result = of_pair(a_tre_held_out(by_heart(many, dim=64), many), *NAMES[:2])
+    assert result["ridge_random"] < result["random"] - 0.3
+    assert result["ridge_gap"] < result["gap"]
+
+
+def test_noise_has_neither_score_nor_gap(many):
+    result = a_tre_held_out(np.random.default_rng(0).normal(size=(400, 64)), many)
+    for name in ("gap", "held_out", "random", "ridge_random", "constant"):
+        assert abs(result[name]) < 0.03, name
+    assert result["kept"] is None
+
+
+def test_a_constant_encoder_scores_0_and_its_constant_1(many):
+    result = a_tre_held_out(np.ones((400, 3)), many)
+    numbers = {name: value for name, value in result.items() if not isinstance(value, list)}
+    assert numbers.pop("kept") is None
+    assert (numbers.pop("n"), numbers.pop("n_train")) == (400, result["n_train"])
+    assert numbers.pop("constant") == pytest.approx(1)
+    assert numbers.pop("constant_random") == pytest.approx(1)
+    assert set(numbers.values()) == {0.0}
+
+
+def test_an_encoder_that_counts_sources_has_nothing_to_keep(many):
+    sizes = [len(scene) for scene in many]
+    z = np.random.default_rng(0).normal(size=(4, 8))[sizes]
+    result = a_tre_held_out(z, many)
+    assert result["number_held_out"] == pytest.approx(1)
+    assert abs(result["gap"]) < 1e-4
+    assert result["kept"] is None
+
+
+def test_a_rotation_changes_nothing():
+    scenes = make_scenes(100)
+    z = additive(scenes, 6) + by_heart(scenes, dim=6)
+    turned = z @ ortho_group.rvs(6, random_state=0)
+    before, after = (a_tre_held_out(x, scenes, pairs=[NAMES[:2]]) for x in (z, turned))
+    for name, value in before.items():
+        if not isinstance(value, list):
+            assert after[name] == pytest.approx(value, abs=1e-9), name
+
+
+def test_without_scenes_of_one_source_there_is_no_gap_of_these():
+    scenes = [scene for scene in make_scenes(200) if len(scene) > 1]
+    assert a_tre_held_out(additive(scenes), scenes, pairs=[NAMES[:2]])["gap_single"] is None
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    scenes = make_scenes(100)
+    z = additive(scenes) + by_heart(scenes)
+    assert a_tre_held_out(z, scenes) == a_tre_held_out(z, scenes, seed=0)
+    assert a_tre_held_out(z, scenes) != a_tre_held_out(z, scenes, seed=1)
+
+
+# ----- the Transformer
+
+
+def definitions(name):
+    text = metric_file(name).read_text("utf-8")
+    return {
+        node.name: ast.get_source_segment(text, node)
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
+
+
+def test_the_transformer_and_its_training_are_those_of_a_tre_word_for_word():
+    text = metric_file("a_tre_held_out").read_text("utf-8")
+    start = text.index("# ----- the composition model and its training")
+    section = text[start : text.index("# -----", start + 1)]
+    inside = {node.name for node in ast.parse(section).body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    assert {"CompositionModel", "cls_row", "fit", "learning_rate"} <= inside
+    ours, theirs = definitions("a_tre_held_out"), definitions("a_tre")
+    different = [name for name in sorted(inside) if ours[name] != theirs.get(name)]
+    assert not different, f"copy {different} from a_tre"
+
+
+def test_the_transformer_is_fitted_to_both_kinds_of_each_set():
+    scenes = make_scenes(60, (2, 2, 1, 1))
+    result = a_tre_held_out(additive(scenes, 4), scenes, **QUICK, return_scores=True)
+    assert result["steps"] == [2] * 8
+    assert np.isfinite(result["scores"]).all()
+    closed = a_tre_held_out(additive(scenes, 4), scenes)
+    assert closed["steps"] == []
+    assert result["held_out"] != closed["held_out"]
+    for name in ("ridge_gap", "interaction", "number_random", "constant"):
+        assert result[name] == closed[name], name
+    assert result == a_tre_held_out(additive(scenes, 4), scenes, **QUICK, return_scores=True)
+
+
+def test_the_transformer_of_a_constant_encoder_is_not_fitted():
+    scenes = make_scenes(60, (2, 2, 1, 1))
+    result = a_tre_held_out(np.ones((60, 4)), scenes, **QUICK)
+    assert result["steps"] == [0] * 8
+    assert result["gap"] == result["held_out"] == 0
+
+
+@pytest.mark.slow
+def test_the_transformer_learns_combinations_by_heart_too(monkeypatch):
+    monkeypatch.setattr(module, "FIRST_RATE", 1e-2)
+    scenes = make_scenes(150, (3, 3, 1, 1), sources=2)
+    learnt, added = (
+        a_tre_held_out(z, scenes, **QUICK | {"max_steps": 125})
+        for z in (by_heart(scenes, dim=12), additive(scenes, dim=12))
+    )
+    assert learnt["random"] > 0.8
+    assert learnt["gap"] > 0.2
+    assert added["held_out"] > 0.9
+    assert added["gap"] < learnt["gap"] / 2
+
+
+# ----- errors
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pairs": [("timbre_label", "pich_label")]}, "attribute 'pich_label'. Did you mean 'pitch_label'"),
+        ({"pairs": [("timbre_label", "rate_label")]}, "All sources have the rate_label 'r0'"),
+        ({"pairs": [("timbre_label", "timbre_label")]}, "two different attributes"),
+        ({"pairs": ["timbre_label"]}, "two different attributes; got 'timbre_label'"),
+        ({"pairs": []}, "one or more different pairs"),
+        ({"pairs": [NAMES[:2], NAMES[1::-1]]}, "one or more different pairs"),
+        ({"composition": "pair"}, "composition is 'pair'.*Did you mean 'pairs'"),
+        ({"seed": -1}, "seed must be an integer ≥ 0; got -1"),
+        ({"seed": 0.5}, "seed must be an integer"),
+        ({"max_steps": 0}, "max_steps must be at least 1; got 0"),
+        ({"scenes": make_scenes(59, (3, 3, 1, 1))}, "one entry for each of the 60 embeddings; got 59"),
+        ({"scenes": [[]] * 60}, r"scenes\[0\] must be a list of one or more sources"),
+        ({"scenes": [[{"timbre_label": 3}]] * 60}, "a label must be a string"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes, message):
+    scenes = make_scenes(60, (3, 3, 1, 1))
+    with pytest.raises(ValueError, match=message):
+        a_tre_held_out(**{"embeddings": additive(scenes), "scenes": scenes} | changes)
+
+
+def test_attributes_that_do_not_vary_cannot_be_combined():
+    scenes = make_scenes(30, (3, 1, 1, 1))
+    with pytest.raises(ValueError, match=r"No two attributes have two labels.*pitch_label has 1, .*timbre_label has 3"):
+        a_tre_held_out(additive(scenes), scenes)
+
+
+def test_a_label_that_would_vanish_from_training_is_named():
+    scenes = make_scenes(60, (3, 3, 1, 1))
+    scenes[5][0]["pitch_label"] = "rare"
+    with pytest.raises(
+        ValueError, match=r"60 scenes are too few .*without some label, such as pitch_label 'rare', which 1"
+    ):
+        a_tre_held_out(additive(scenes), scenes)

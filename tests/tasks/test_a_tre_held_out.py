@@ -1,0 +1,155 @@
+"""The task of held-out combinations, on embeddings that are made from what the scenes hold."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.evaluator.run.evaluate import intervals_of
+from audio_compositionality.tasks.a_tre_held_out import PAIRS, TASK
+from audio_compositionality.tasks.base import Outputs, TaskError
+from audio_compositionality.tasks.registry import default_tasks, load_task
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Scenes of four classes an attribute, without sound."""
+    recipe = load_recipe("a_tre")
+    mini = recipe.presets["mini"]
+    few = replace(
+        mini,
+        scene_candidates=4_000,
+        train_scenes=200,
+        validation_scenes=30,
+        test_scenes=30,
+        num_classes=4,
+        voices=mini.voices[:4],
+    )
+    return recipe.render(few).rows
+
+
+def embeddings_of(rows, names, dim=32, seed=0):
+    """Sums of one vector for each combination of some attributes' labels."""
+    rng = np.random.default_rng(seed)
+    vectors: dict = {}
+    z = [
+        sum(
+            vectors.setdefault((k, tuple(source[name] for name in part)), rng.normal(size=dim))
+            for source in row["metadata"]
+            for k, part in enumerate(names)
+        )
+        for row in rows
+    ]
+    return Outputs(clips=np.array(z, np.float32))
+
+
+ADDED = (("timbre_label",), ("pitch_label",), ("rate_label",), ("amplitude_label",))
+BY_HEART = (("timbre_label", "pitch_label"),)
+
+
+def scored(rows, names, **requested):
+    settings = TASK.settings(rows, requested)
+    return TASK.score(rows, embeddings_of(rows, names), settings, "cpu", False)
+
+
+def test_is_scored_on_request_alone_from_the_clips_of_a_tre():
+    assert TASK is load_task("a_tre_held_out")
+    assert TASK not in default_tasks(["a_tre"])
+    assert TASK.info.recipe == load_task("a_tre").info.recipe
+    assert TASK.inputs({}) == load_task("a_tre").inputs({})
+
+
+def test_gives_what_it_describes(rows):
+    scores = scored(rows, BY_HEART + ADDED)
+    assert set(scores.measures) == {measure.name for measure in TASK.info.measures}
+    assert scores.ids == TASK.samples(rows).ids == tuple(row["id"] for row in rows)
+    assert {measure.column for measure in TASK.info.sampled} == set(scores.columns)
+    for measure in TASK.info.measures:
+        value = scores.measures[measure.name]
+        assert value is None or measure.range[0] - 1e-9 <= value <= measure.range[1] + 1e-9, measure.name
+        if measure.column:
+            assert scores.columns[measure.column].shape == (len(rows),)
+            assert scores.columns[measure.column].mean() == pytest.approx(value, abs=1e-12), measure.name
+    assert scores.training == {}
+    for name in ("gap", "held_out", "ridge_gap", "interaction", "gap_single"):
+        parts = [scores.measures[f"{pair}_{name}"] for pair in PAIRS]
+        assert scores.measures[name] == pytest.approx(np.mean(parts), abs=1e-12), name
+
+
+def test_what_was_learnt_by_heart_is_lost_in_its_pair_alone(rows):
+    learnt, added = scored(rows, BY_HEART).measures, scored(rows, ADDED).measures
+    assert learnt["timbre_pitch_gap"] > 0.2
+    assert all(abs(learnt[f"{pair}_gap"]) < 0.03 for pair in PAIRS if pair != "timbre_pitch")
+    assert abs(added["gap"]) < 0.005
+    assert added["held_out"] > 0.97
+
+
+def test_a_gap_has_an_interval_that_holds_it(rows):
+    scores = scored(rows, BY_HEART)
+    intervals = intervals_of(TASK, scores, TASK.samples(rows))
+    low, high = intervals["timbre_pitch_gap"]
+    assert 0.1 < low < scores.measures["timbre_pitch_gap"] < high
+
+
+def test_settings_say_all_that_is_scored(rows):
+    settings = TASK.settings(rows, {})
+    assert settings == {"pairs": list(PAIRS), "seed": 0, "composition": "pairs"}
+    assert TASK.settings(rows, settings) == settings
+    fitted = TASK.settings(rows, {"composition": "transformer"})
+    assert fitted == {"pairs": ["timbre_pitch"], "seed": 0, "composition": "transformer", "max_steps": 600}
+    assert TASK.settings(rows, fitted) == fitted
+
+
+def test_attributes_that_do_not_vary_are_left_out(rows):
+    dull = [{**row, "metadata": [{**source, "rate_label": "slow"} for source in row["metadata"]]} for row in rows]
+    settings = TASK.settings(dull, {})
+    assert settings["pairs"] == ["timbre_pitch", "timbre_amplitude", "pitch_amplitude"]
+    scores = scored(dull, ADDED)
+    assert scores.measures["timbre_rate_gap"] is None
+    assert scores.measures["timbre_pitch_gap"] is not None
+    assert "timbre_rate_score" not in scores.columns
+    duller = [{**row, "metadata": [{name: "x" for name in row["metadata"][0]}]} for row in rows]
+    with pytest.raises(TaskError, match="two labels of each; the scenes have 1 of timbre, 1 of pitch"):
+        TASK.settings(duller, {})
+
+
+def test_the_transformer_of_one_pair(rows):
+    requested = {"composition": "transformer", "pairs": ["rate_amplitude"], "max_steps": 1}
+    scores = scored(rows, ADDED, **requested)
+    assert scores.training == {"steps": [1] * 16}
+    assert scores.measures["gap"] == scores.measures["rate_amplitude_gap"]
+    assert scores.measures["timbre_pitch_gap"] is None
+
+
+@pytest.mark.parametrize(
+    ("requested", "message"),
+    [
+        ({"composition": "transfomer"}, "composition is 'transfomer'; did you mean 'transformer'"),
+        ({"seed": -1}, "seed is -1; it must be a whole number"),
+        ({"pairs": ["timbre_pich"]}, "unknown pair of attributes 'timbre_pich'; did you mean 'timbre_pitch'"),
+        ({"pairs": "timbre_pitch"}, "pairs is 'timbre_pitch'; it lists different ones of timbre_pitch, timbre_rate"),
+        ({"pairs": []}, r"pairs is \[\]; it lists different ones"),
+        ({"pairs": ["timbre_pitch", "timbre_pitch"]}, "lists different ones"),
+        ({"composition": "transformer", "max_steps": 0}, "max_steps is 0; it must be a whole number from 1 on"),
+    ],
+)
+def test_settings_that_it_has_not_are_refused(rows, requested, message):
+    with pytest.raises(TaskError, match=message):
+        TASK.settings(rows, requested)
+
+
+def test_rows_that_cannot_be_scored_are_refused_before_they_are_embedded(rows):
+    with pytest.raises(TaskError, match="4 scenes are too few to hold out combinations of"):
+        TASK.settings(rows[:4], {})
+    with pytest.raises(DatasetError, match=f"row {rows[3]['id']}: metadata is None"):
+        TASK.settings([*rows[:3], {**rows[3], "metadata": None}, *rows[4:]], {})
+
+
+def test_samples_are_all_scenes_with_what_is_known_of_them(rows):
+    samples = TASK.samples(rows)
+    assert len(samples.rows) == len(rows) == 260
+    assert samples.clusters.tolist() == list(range(260))
+    assert set(samples.groups["the number of sources"]) <= {"1", "2", "3", "4"}
+    assert list(samples.contents[0]["scene"][0]) == ["timbre", "pitch", "rate", "amplitude"]

@@ -1,0 +1,238 @@
+"""Tasks across instances, of binding and of quadruples of recordings: linear, constant and perfect encoders."""
+
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.data import to_waveform
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.tasks.base import Outputs, TaskError
+from audio_compositionality.tasks.registry import load_task
+
+NAMES = ("a_coat_instances", "binding", "a_coat_recordings")
+
+SHORT = {"duration": 0.5, "sample_rate": 8_000}
+
+SMALL = {
+    "a_coat_instances": {**SHORT, "blocks": 6, "classes": 4},
+    "binding": {**SHORT, "trials": 12},
+    "a_coat_recordings": {**SHORT, "quadruples": 12},
+}
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A few rows of each recipe on our timbres, and the waveforms of their clips."""
+    data = {}
+    for name in NAMES:
+        recipe = load_recipe(name)
+        rendering = recipe.render(replace(recipe.presets["mini"], **SMALL[name]))
+        clips = [clip for index in range(len(rendering.rows)) for clip in rendering.clips(index)]
+        data[name] = (rendering.rows, to_waveform(np.stack(clips)))
+    return data
+
+
+def scored(name, small, embed):
+    """The scores of an encoder that makes [clips, dim] of waveforms [clips, samples]."""
+    task = load_task(name)
+    rows, waveforms = small[name]
+    settings = task.settings(rows, {})
+    return task, task.score(rows, Outputs(clips=embed(waveforms)), settings, "cpu", False)
+
+
+def downsample(waveforms):
+    return waveforms[:, ::16].astype(np.float64)
+
+
+def constant(waveforms):
+    return np.full((len(waveforms), 8), 3.7)
+
+
+def log_spectra(waveforms):
+    return np.log(
+        np.abs(np.fft.rfft(waveforms)).reshape(len(waveforms), -1)[:, :2000].reshape(len(waveforms), 50, -1).mean(2)
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestEveryTask:
+    def test_is_of_the_benchmark_on_request(self, name):
+        info = load_task(name).info
+        assert (info.benchmark, info.on_request, info.recipe) == ("coat", True, name)
+
+    def test_asks_for_all_clips(self, name, small):
+        rows, waveforms = small[name]
+        task, recipe = load_task(name), load_recipe(name)
+        assert all(tuple(task.inputs(row).clips) == tuple(recipe.clip_names(row)) for row in rows)
+        columns = {clip.partition("/")[0] for row in rows for clip in task.inputs(row).clips}
+        assert columns <= set(task.info.captions)
+        assert len(waveforms) == sum(len(task.inputs(row).clips) for row in rows)
+
+    @pytest.mark.parametrize("embed", [downsample, constant, log_spectra])
+    def test_gives_what_it_describes(self, name, embed, small):
+        task, scores = scored(name, small, embed)
+        assert set(scores.measures) == {measure.name for measure in task.info.measures}
+        assert scores.ids == task.samples(small[name][0]).ids
+        for measure in task.info.measures:
+            value = scores.measures[measure.name]
+            assert value is None or measure.range[0] - 1e-9 <= value <= measure.range[1] + 1e-9, measure.name
+            if measure.column in scores.columns:
+                column = scores.columns[measure.column]
+                assert column.shape == (len(scores.ids),)
+                assert np.isfinite(column).all()
+                assert column.mean() == pytest.approx(value, abs=1e-9), measure.name
+        assert all(measure.column in scores.columns for measure in task.info.recommended)
+
+    def test_trusted_measures_have_a_chance(self, name):
+        info = load_task(name).info
+        for measure, chance in info.trusted.items():
+            assert info.measure(measure)
+            assert not isinstance(chance, str) or info.measure(chance)
+
+    def test_samples_say_what_is_heard(self, name, small):
+        rows, _ = small[name]
+        samples = load_task(name).samples(rows)
+        assert len(samples.contents) == len(samples.clusters) == len(rows)
+        for contents in samples.contents:
+            assert all(thing["label"] for things in contents.values() for thing in things)
+        assert samples.at([1, 3]).ids == (samples.ids[1], samples.ids[3])
+
+    def test_no_rows_are_refused(self, name):
+        with pytest.raises(TaskError, match=r"it needs|has no|needs at least"):
+            load_task(name).settings([], {})
+
+
+class TestAcrossInstances:
+    def test_a_constant_is_at_chance_exactly(self, small):
+        _, scores = scored("a_coat_instances", small, constant)
+        for measure in ("top1", "part_top1", "alone_top1", "step_top1", "fitted_top1"):
+            value = scores.measures[measure]
+            assert value is None or value == pytest.approx(0.25, abs=1e-12), measure
+        for measure in ("pairwise", "part_pairwise", "alone_pairwise"):
+            assert scores.measures[measure] == pytest.approx(0.5, abs=1e-12)
+        assert scores.measures["kept"] is None
+
+    def test_to_a_linear_encoder_alone_part_and_scene_are_one(self, small):
+        _, scores = scored("a_coat_instances", small, downsample)
+        for kind in ("top1", "pairwise"):
+            alone, part, scene = (scores.measures[f"{where}{kind}"] for where in ("alone_", "part_", ""))
+            assert part == pytest.approx(alone, abs=1e-6)
+            assert scene == pytest.approx(alone, abs=1e-6)
+        columns = [scores.columns[name] for name in ("score", "score_part_top1", "score_alone_top1")]
+        assert np.allclose(columns[0], columns[1], atol=1e-6)
+        assert np.allclose(columns[0], columns[2], atol=1e-6)
+
+    def test_who_knows_the_classes_is_right(self, small):
+        rows, _ = small["a_coat_instances"]
+        labels = sorted({label for row in rows for label in row["labels"]})
+        rng = np.random.default_rng(0)
+        embeddings = []
+        for row in rows:
+            classes = np.eye(len(labels))[[labels.index(label) for label in row["labels"]]]
+            contexts = 5 * rng.normal(size=(2, 1, len(labels)))
+            conditions = 5 * rng.normal(size=(2, 1, len(labels)))
+            sides = [classes + conditions[side] for side in range(2)]
+            scenes = [side + context for side, context in zip(sides, contexts, strict=True)]
+            embeddings += [*contexts, *scenes, *sides]
+        _, scores = scored("a_coat_instances", small, lambda _: np.concatenate(embeddings))
+        for measure in ("top1", "part_top1", "alone_top1", "pairwise"):
+            assert scores.measures[measure] == 1
+
+    def test_blocks_of_different_sizes_are_refused(self, small):
+        rows, _ = small["a_coat_instances"]
+        shorter = {**rows[1], "labels": rows[1]["labels"][:3]}
+        with pytest.raises(TaskError, match=r"as many classes in each block: a_coat_instances-00000 has 4, .* has 3"):
+            load_task("a_coat_instances").settings([rows[0], shorter], {})
+
+    def test_a_block_that_cannot_be_embedded_is_left_out(self, small):
+        rows, waveforms = small["a_coat_instances"]
+        task = load_task("a_coat_instances")
+        scores = task.score(rows[1:], Outputs(clips=log_spectra(waveforms[18:])), {}, "cpu", False)
+        every = task.score(rows, Outputs(clips=log_spectra(waveforms)), {}, "cpu", False)
+        assert scores.ids == every.ids[1:]
+        assert scores.columns["score"] == pytest.approx(every.columns["score"][1:])
+
+    def test_its_figure_shows_three_steps_and_chance(self, small):
+        task, scores = scored("a_coat_instances", small, log_spectra)
+        (drawing,) = task.drawings
+        columns = {name: scores.columns[name] for name in drawing.columns}
+        figure, (first, second) = plt.subplots(1, 2)
+        drawing.panel(first, columns, scores.measures)
+        drawing.one(second, columns, scores.measures, 2)
+        for axes in (first, second):
+            assert [label.get_text() for label in axes.get_xticklabels()] == ["alone", "part", "scene"]
+            assert [list(line.get_ydata()) for line in axes.lines].count([0.25, 0.25]) == 1
+        means = [scores.measures[name] for name in ("alone_top1", "part_top1", "top1")]
+        assert list(first.lines[0].get_ydata()) == pytest.approx(means)
+        plt.close(figure)
+
+
+class TestBinding:
+    def test_a_constant_is_at_chance_exactly(self, small):
+        _, scores = scored("binding", small, constant)
+        assert scores.measures["binding"] == scores.measures["binding_chance"] == 0.5
+        assert scores.measures["across"] is None
+
+    def test_a_sum_of_parts_is_at_chance_and_who_binds_is_right(self, small):
+        rows, _ = small["binding"]
+        rng = np.random.default_rng(0)
+        words, pairs = {}, {}
+
+        def of(table, key):
+            return table.setdefault(key, rng.normal(size=16))
+
+        def scene(bound, *cells):
+            return sum(of(words, c[0]) + of(words, c[1]) + (of(pairs, c) if bound else 0) for c in cells)
+
+        def embed(bound):
+            vectors = []
+            for row in rows:
+                (w, other), (u, v) = row["labels"], row["conditions"]
+                x, y = scene(bound, (u, w), (v, other)), scene(bound, (u, other), (v, w))
+                vectors += [x, y, x, y]
+            return np.array(vectors)
+
+        assert scored("binding", small, lambda _: embed(False))[1].measures["binding"] == 0.5
+        assert scored("binding", small, lambda _: embed(True))[1].measures["binding"] == 1
+
+    def test_other_conditions_are_scored_where_there_are_some(self, small):
+        rows, _ = small["binding"]
+        task = load_task("binding")
+        across = [{**row, "conditions_across": ["a", "b"] if n % 2 else []} for n, row in enumerate(rows)]
+        rng = np.random.default_rng(0)
+        clips = []
+        for row in across:
+            scene, step = rng.normal(size=(2, 8))
+            # X1, Y1; X2 and Y2 the wrong way round; X3 and Y3 the right one.
+            signs = (1, -1, -1, 1, *((1, -1) if row["conditions_across"] else ()))
+            clips += [scene + sign * step for sign in signs]
+        scores = task.score(across, Outputs(clips=np.array(clips)), {}, "cpu", False)
+        assert (scores.measures["binding"], scores.measures["across"]) == (0, 1)
+        assert "score_across" not in scores.columns
+        every = [row for row in across if row["conditions_across"]]
+        wanted = np.concatenate(
+            [np.full(len(task.inputs(row).clips), bool(row["conditions_across"])) for row in across]
+        )
+        scores = task.score(every, Outputs(clips=np.array(clips)[wanted]), {}, "cpu", False)
+        assert scores.measures["across"] == scores.columns["score_across"].mean() == 1
+
+
+class TestQuadruplesOfRecordings:
+    def test_to_a_linear_encoder_both_steps_are_one(self, small):
+        _, scores = scored("a_coat_recordings", small, downsample)
+        assert scores.measures["a_coat"] == pytest.approx(1, abs=1e-6)
+        assert scores.measures["top1"] == 1
+
+    def test_partners_are_matched_by_the_number_and_level_of_what_is_added(self, small):
+        _, scores = scored("a_coat_recordings", small, log_spectra)
+        assert scores.measures["matched_null"] is not None
+
+    def test_quadruples_with_the_same_recordings_added_are_not_independent(self, small):
+        rows, _ = small["a_coat_recordings"]
+        task = load_task("a_coat_recordings")
+        twice = [*rows, {**rows[0], "id": "again"}]
+        clusters = task.samples(twice).clusters
+        assert clusters[-1] == clusters[0]
+        assert set(task.samples(rows).groups["the number of sources"]) <= set("3456")
