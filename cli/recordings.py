@@ -115,11 +115,9 @@ def recordings_data(options: argparse.Namespace) -> RenderedData:
     for name in ("split", "config"):
         if options.dataset is None and getattr(options, name) is not None:
             raise InputError(f"--{name} is of a data set (--dataset), and a folder of sound files has none")
-    transforms = None
-    if options.transforms is not None:
-        transforms = [name.strip() for name in options.transforms.split(",") if name.strip()]
-        for name in transforms:
-            load_transform(name).check_available()
+    transforms = arguments.names_of(options, "transforms")
+    for name in transforms or ():
+        load_transform(name).check_available()
     recordings = open_recordings(
         options.recordings,
         dataset=options.dataset,
