@@ -235,20 +235,34 @@ def run_options(options: argparse.Namespace, out: Path | None = None) -> RunOpti
     )
 
 
+def names_of(options: argparse.Namespace, option: str) -> list[str] | None:
+    """What an option lists with commas between; None where it is not given.
+
+    Raises:
+        InputError: it lists nothing.
+    """
+    text: str | None = getattr(options, option)
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"--{option} is {text!r}; it takes one name, or several with commas between them")
+    return names
+
+
 def chosen_tasks(options: argparse.Namespace) -> list[Task] | None:
     """The tasks that are asked for; None for all but those on request.
 
     Raises:
+        InputError: none are named.
         TaskError: there is no such task or benchmark.
     """
     from audio_compositionality.tasks.registry import load_benchmark, load_tasks
 
     if options.benchmark is not None:
         return load_benchmark(options.benchmark)
-    if options.tasks is None:
-        return None
-    names = [name.strip() for name in options.tasks.split(",")]
-    return load_tasks(name for name in names if name)
+    names = names_of(options, "tasks")
+    return None if names is None else load_tasks(names)
 
 
 def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None) -> Data:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from audio_compositionality.support.errors import InputError
 
 from . import recordings
-from .arguments import add_protocol, preset_of
+from .arguments import add_protocol, names_of, preset_of
 from .command import GO_ON, Command
 
 if TYPE_CHECKING:
@@ -67,17 +67,18 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
     if recordings.are_given(options):
         return _rendered_recordings(options)
     preset = preset_of(options.preset, options)
-    recipes = _recipes(options)
+    recipes = names_of(options, "recipes")
     if options.bank is None:
         if options.voices is not None:
             raise InputError("--voices chooses from a bank: give --bank FILE too")
         return rendered_preset(preset, recipes=recipes, seed=options.seed)
     bank = load_bank(options.bank)
-    text = options.voices or "1,2,3,4,5,6,7,8"
     try:
-        numbers = [int(number) for number in text.split(",")]
+        numbers = [int(number) for number in names_of(options, "voices") or range(1, 9)]
     except ValueError:
-        raise InputError(f"--voices is {text!r}; give numbers with commas between them, such as 1,5,9") from None
+        raise InputError(
+            f"--voices is {options.voices!r}; give numbers with commas between them, such as 1,5,9"
+        ) from None
     wrong = [number for number in numbers if not 1 <= number <= len(bank)]
     if wrong:
         raise InputError(f"--voices has {wrong[0]}; the voices of a bank are numbered 1 to {len(bank)}")
@@ -89,11 +90,7 @@ def _rendered_recordings(options: argparse.Namespace) -> RenderedData:
     for name in ("bank", "voices"):
         if getattr(options, name) is not None:
             raise InputError(f"--{name} is about the voices of scenes that are made up, not about recordings")
-    return recordings.recordings_data(options, _recipes(options))
-
-
-def _recipes(options: argparse.Namespace) -> list[str] | None:
-    return None if options.recipes is None else [name.strip() for name in options.recipes.split(",")]
+    return recordings.recordings_data(options, names_of(options, "recipes"))
 
 
 COMMAND = Command(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from audio_compositionality.support.errors import InputError
 
+from .arguments import names_of
+
 if TYPE_CHECKING:
     from audio_compositionality.encoders.options import EncoderOptions
     from audio_compositionality.encoders.protocols import AudioEncoder, Model
@@ -45,15 +47,15 @@ def asked_layers(options: argparse.Namespace) -> tuple[int, ...] | Literal["all"
     Raises:
         InputError: they are neither numbers nor all of them.
     """
-    text = options.layer
-    if text is None:
+    parts = names_of(options, "layer")
+    if parts is None:
         return None
-    if text.strip() == "all":
+    if parts == ["all"]:
         return "all"
-    parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
         raise InputError(
-            f"--layer is {text!r}; it is a number from 0 on, several with commas between them, such as 0,2,4, or all"
+            f"--layer is {options.layer!r}; it is a number from 0 on, several with commas between them, such as 0,2,4, "
+            "or all"
         )
     return tuple(dict.fromkeys(map(int, parts)))
 

@@ -151,14 +151,13 @@ def _presets(options: argparse.Namespace) -> list[str]:
     """The presets that the baselines are scored on.
 
     Raises:
-        InputError: one that there is not.
+        InputError: one that there is not, or none.
     """
     if options.results or options.no_baselines:
         return []
     from audio_compositionality.dataset_builder.rendered import rendered_preset
 
-    names = [name.strip() for name in options.presets.split(",")]
-    presets = list(dict.fromkeys(name for name in names if name))
+    presets = list(dict.fromkeys(arguments.names_of(options, "presets") or ()))
     for preset in presets:
         rendered_preset(preset)
     return presets

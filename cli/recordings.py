@@ -169,9 +169,10 @@ def _changes(options: argparse.Namespace) -> dict[str, Any]:
     # Only `build` has another seed.
     if getattr(options, "seed", 0):
         changes["seed"] = options.seed
-    if options.transforms is not None:
-        changes["transforms"] = [name.strip() for name in options.transforms.split(",") if name.strip()]
-        for name in changes["transforms"]:
+    transforms = arguments.names_of(options, "transforms")
+    if transforms is not None:
+        changes["transforms"] = transforms
+        for name in transforms:
             load_transform(name).check_available()
     return changes
 

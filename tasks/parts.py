@@ -56,7 +56,7 @@ class PartedMeasures:
             measure,
             name=f"{self.prefix}{measure.name}",
             heading=f"{self.prefix.replace('_', ' ')}{measure.heading}",
-            meaning=f"{measure.meaning}; mean over the {self.noun} that have one",
+            meaning=f"{measure.meaning}; mean over the {self.noun} for which it can be computed",
             null=f"{self.prefix}{measure.null}" if measure.null in self.averaged else None,
             column=None if self.prefix else measure.column,
             spread=None,

@@ -38,8 +38,9 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.table import Cell, Column, cell_text, to_latex, to_markdown
 from audio_compositionality.support.text import listed, number_text, plain, shortened
+from audio_compositionality.tasks.groups import benchmark_info
 
-from .benchmarks import BenchmarkSection, benchmark_sections
+from .benchmarks import BenchmarkSection, benchmark_sections, is_long
 from .facts import LONGEST_TEXT, counted, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
 from .overview import named_baselines
@@ -176,8 +177,28 @@ def _summary(comparisons: Sequence[Comparison]) -> str:
 
 
 def _data_summary(comparisons: Sequence[Comparison]) -> str:
-    """How much the data of each task are, in words."""
-    return "; ".join(f"{title_of(comparison, comparisons)}: {_size(comparison)}" for comparison in comparisons)
+    """How much the data of each task are, in words, or those of a whole benchmark that has many tasks."""
+    parts = []
+    for comparison in comparisons:
+        place = (comparison.info.benchmark, comparison.dataset)
+        together = [other for other in comparisons if (other.info.benchmark, other.dataset) == place]
+        if is_long(together):
+            title = f"{benchmark_info(place[0]).title} on {shortened(comparison.dataset, LONGEST_TEXT)}"
+            parts.append(f"{title}: {_benchmark_size(together)}")
+        else:
+            parts.append(f"{title_of(comparison, comparisons)}: {_size(comparison)}")
+    return "; ".join(dict.fromkeys(parts))
+
+
+def _benchmark_size(comparisons: Sequence[Comparison]) -> str:
+    """How many tasks a benchmark has, and of how many rows and clips where the data can be opened."""
+    opened = {comparison.info.recipe: comparison.configuration for comparison in comparisons}
+    configurations = [configuration for configuration in opened.values() if configuration is not None]
+    if len(configurations) < len(opened):
+        return f"{len(comparisons)} tasks"
+    rows = sum(len(configuration.rows) for configuration in configurations)
+    clips = sum(len(configuration.clip_ids) for configuration in configurations)
+    return f"{len(comparisons)} tasks on {rows:,} rows with {clips:,} clips"
 
 
 def _size(comparison: Comparison) -> str:

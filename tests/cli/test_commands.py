@@ -203,6 +203,8 @@ def test_check_model_passes_a_sound_one_and_fails_a_broken_one(tmp_path, run, ca
         (["check-model", "random", "--layer", "0,1"], "--layer is '0,1'; this command takes one layer"),
         (["evaluate", "random", "--pooling", "men"], "pooling is 'men'"),
         (["run", "--precision", "fp16"], "precision is 'fp16'"),
+        (["evaluate", "random", "--tasks", " ,"], "--tasks is ' ,'; it takes one name, or several with commas"),
+        (["build", "--recipes", ""], "--recipes is ''; it takes one name, or several with commas"),
         (["build", "--recipes", "a_trex"], "did you mean 'a_tre'"),
         (["build", "--preset", "minny"], "did you mean 'mini'"),
         (["build", "--audio-format", "mp3"], "unknown audio format 'mp3'"),

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,9 @@ def module_of(name: str) -> Any:
     return importlib.import_module(f"audio_compositionality.metrics.{name}.{name}")
 
 
+packages_distributions = cache(importlib.metadata.packages_distributions)
+
+
 def imported(path: Path) -> set[str]:
     """Packages that a file imports, wherever in it, as they are called when installed; without Python's own."""
     names = set()
@@ -81,7 +85,7 @@ def imported(path: Path) -> set[str]:
         modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         names |= {module.partition(".")[0] for module in modules}
-    packages = importlib.metadata.packages_distributions()
+    packages = packages_distributions()
     return {packages.get(name, [name])[0] for name in names - set(sys.stdlib_module_names)}
 
 
