@@ -182,7 +182,7 @@ def disentanglement(
     - with return_scores: `scores` [n], linearised contributions of the clips to `unseen`, which is exactly their mean
       (for r and standardised answers u and labels v: r + u·v − r (u² + v²)/2); `scores_shift_before` and
       `scores_shift_after`, those of originals to R² in the order of rows; `by_pair`, a list of dictionaries with the
-      numbers of each pair, its `factor`, `over`, which is "copies" with `base`, and without it `scores`, the contributions
+      numbers of each pair, its `factor`, `over`, which is "copies" with `base`, and without it `scores`, contributions
       to its `unseen`. None where they do not apply.
 
     Embeddings that are all the same score 0. With closed forms no number but those of the literature depends on unit,
