@@ -11,7 +11,7 @@ import yaml
 from tqdm.auto import tqdm
 
 from . import axes_theory as theory
-from .axes_coverage import simulate_invariance
+from .axes_coverage import FEWEST_CONTEXTS, simulate_informativeness, simulate_invariance
 from .axes_data import FULL, SMALL, AxesMaterial
 from .axes_dials import turn_entanglement, turn_noise
 from .axes_encoders import DIM
@@ -52,6 +52,8 @@ class Axes:
         # A coverage of 93.6 %, as of 32 blocks, would seem to be below 93 % in a fifth of all runs of 1,000.
         count = simulations if quick else 4 * simulations
         parts.append(_part("coverage", simulate_invariance(count, seed, progress), simulations=count))
+        probed = simulate_informativeness(simulations, seed, progress)
+        parts.append(_part("probed", probed, simulations=simulations, fewest=FEWEST_CONTEXTS))
         return tuple(parts)
 
 

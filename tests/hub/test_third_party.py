@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from .clients import process_environment
 from .server import LoopbackHub
 
@@ -30,6 +32,7 @@ def installed(folder: Path) -> str:
     return os.pathsep.join((str(folder), str(TOY)))
 
 
+@pytest.mark.slow
 def test_a_task_of_a_third_party_goes_all_the_way(hub: LoopbackHub, tmp_path: Path) -> None:
     packages, work = tmp_path / "packages", tmp_path / "work"
     packages.mkdir()

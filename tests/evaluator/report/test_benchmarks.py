@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from matplotlib.figure import Figure
 
-from audio_compositionality.evaluator.report.page import write_report
+from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.report import benchmarks
+from audio_compositionality.evaluator.report.page import _data_summary, write_report
 from audio_compositionality.tasks import groups
 from audio_compositionality.tasks.base import TaskError
 from audio_compositionality.tasks.groups import BenchmarkDrawing, BenchmarkInfo, register_benchmark
@@ -27,18 +31,19 @@ def fail(models, sheet):
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory, write_results, registered_toy):
+def page(tmp_path_factory, write_results, registered_toy, tiny_data):
     folder = tmp_path_factory.mktemp("results")
-    write_results(folder / "results", [MODELS[0], *MODELS[1:3], MODELS[4]], tasks=["a_coat", "toy"])
+    tasks = ["a_coat", "toy"]
+    write_results(folder / "results", [MODELS[0], *MODELS[1:3], MODELS[4]], tiny_data, tasks)
     options = {"layer": 2, "pooling": None, "precision": "float32", "compile": False}
-    write_results(folder / "results", MODELS[3:4], tasks=["a_coat", "toy"], model={"options": options})
+    write_results(folder / "results", MODELS[3:4], tiny_data, tasks, model={"options": options})
     drawings = (
         BenchmarkDrawing("shelf", "Toys on a shelf.", "A shelf.", draw, lambda models: f"Of {HOSTILE}."),
         BenchmarkDrawing("none", "Nothing.", "Nothing.", fail),
     )
     register_benchmark(BenchmarkInfo("toys", "Toys together", "Do they play?", drawings))
     try:
-        path = write_report([folder / "results"], folder / "report.html", figures=folder / "figures", progress=False)
+        path = write_report([folder / "results"], folder / "report.html", data=tiny_data, progress=False)
     finally:
         del groups._BENCHMARKS._added["toys"]
     return Page(path)
@@ -57,6 +62,20 @@ def test_a_benchmark_with_figures_has_a_section_before_the_scores_of_its_tasks(p
     assert HOSTILE not in page.source
 
 
+def test_of_a_whole_benchmark_of_many_tasks_the_head_says_the_sum(write_results, tiny_data, tmp_path, monkeypatch):
+    monkeypatch.setattr(benchmarks, "MOST_NAMED", 1)
+    comparisons = compare_results([write_results(tmp_path, ["one"], tiny_data)], data=tiny_data)
+    configurations = [comparison.configuration for comparison in comparisons]
+    rows = sum(len(configuration.rows) for configuration in configurations)
+    clips = sum(len(configuration.clip_ids) for configuration in configurations)
+    assert _data_summary(comparisons) == f"Composition of scenes on tiny: 2 tasks on {rows} rows with {clips} clips"
+    unopened = [replace(comparisons[0], configuration=None), *comparisons[1:]]
+    assert _data_summary(unopened) == "Composition of scenes on tiny: 2 tasks"
+    # Of a benchmark that is not whole each task is named.
+    title = comparisons[0].info.title
+    assert _data_summary(comparisons[:1]).startswith(f"{title} on tiny: {len(comparisons[0].ids)} ")
+
+
 def test_layers_and_sizes_stand_with_the_scores(page):
     tables = page.tables()
     heading, *rows = tables["Layers"]
@@ -68,8 +87,8 @@ def test_layers_and_sizes_stand_with_the_scores(page):
     assert {"Layers", "Models by size"} <= {text for _, text in page.find("h3")}
 
 
-def test_without_layers_and_sizes_there_are_no_such_tables(tmp_path, write_results):
-    write_results(tmp_path / "results", ["one"], tasks=["a_coat"])
-    page = Page(write_report([tmp_path / "results"], tmp_path / "report.html", progress=False))
+def test_without_layers_and_sizes_there_are_no_such_tables(tmp_path, write_results, tiny_data):
+    write_results(tmp_path / "results", ["one"], tiny_data, ["a_coat"])
+    page = Page(write_report([tmp_path / "results"], tmp_path / "report.html", data=tiny_data, progress=False))
     assert not {"Layers", "Models by size"} & set(page.tables())
     assert [text for _, text in page.find("h2")][1] == "Scores"

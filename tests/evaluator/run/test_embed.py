@@ -180,8 +180,15 @@ class TestMemory:
     )
 
     @pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=lambda error: str(error)[:20])
-    def test_the_batch_size_falls_until_a_batch_fits(self, tmp_path, error):
+    def test_is_known_by_its_words(self, tmp_path, error):
         encoder = self.Limited(5, error)
+        with pytest.warns(UserWarning, match="out of memory; 'number' goes on with batches of 4"):
+            store = fill(encoder, Numbered(20), tmp_path, batch_size=8)
+        assert encoder.refused == [8]
+        assert (store.load().embeddings == numbers(20)).all()
+
+    def test_the_batch_size_falls_until_a_batch_fits(self, tmp_path):
+        encoder = self.Limited(5, self.OUT_OF_MEMORY[0])
         with pytest.warns(UserWarning, match="out of memory; 'number' goes on with batches of") as said:
             store = fill(encoder, Numbered(150), tmp_path, batch_size=32)
         assert encoder.refused == [32, 16, 8]

@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from tiny_whisper import save_tiny_whisper
 
+from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME
 from audio_compositionality.dataset_builder.rendered import rendered_preset
@@ -98,6 +100,39 @@ def test_two_processes_write_the_store_of_one_and_only_the_main_one_speaks(data,
     assert out.count("A-COAT on") == 1
     assert len(shards(cache / "outputs" / "downsample")) == 4
     assert load_result(tmp_path / "second" / "downsample" / "v1" / "a_coat.json")[0].n == 40
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+def test_two_processes_write_the_stores_of_one_for_several_layers(data, tmp_path, cache):
+    whisper = save_tiny_whisper(str(tmp_path / "whisper"), window_seconds=10)
+    command = ["evaluate", whisper, "--layer", "0,2", "--data", str(data), "--device", "cpu"]
+
+    def places(name: str) -> list[str]:
+        return ["--out", str(tmp_path / name / "results"), "--store", str(tmp_path / name / "store")]
+
+    status, out, err = finish(start([*TORCHRUN, *MODULE, *command, *places("together")], cache))
+    assert status == 0, err
+    assert main([*command, *places("alone")]) == 0
+
+    stores = [tmp_path / name / "store" for name in ("together", "alone")]
+    assert [sorted(path.name for path in store.iterdir()) for store in stores] == 2 * [
+        ["whisper@layer=0", "whisper@layer=2"]
+    ]
+    for layer in ("whisper@layer=0", "whisper@layer=2"):
+        together, alone = (shards(store / layer) for store in stores)
+        assert len(together) == 4
+        assert together == alone
+    results = [
+        {path.relative_to(tmp_path / name): load_result(path)[0] for path in (tmp_path / name).rglob("a_coat.json")}
+        for name in ("together", "alone")
+    ]
+    assert results[0].keys() == results[1].keys()
+    assert sorted(result.model.options.layer for result in results[0].values()) == [0, 2]
+    for path, result in results[0].items():
+        assert result.measures == results[1][path].measures
+        assert (result.device, results[1][path].device) == ("cpu and 1 more", "cpu")
+    assert out.count("whisper@layer=2,") == 1
 
 
 @pytest.mark.slow

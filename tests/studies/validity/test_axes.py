@@ -5,9 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audio_compositionality.studies.validity import axes_coverage
 from audio_compositionality.studies.validity import axes_encoders as make
 from audio_compositionality.studies.validity import axes_theory as theory
-from audio_compositionality.studies.validity.axes_coverage import COPIES, DIM, simulate_copies, simulate_invariance
+from audio_compositionality.studies.validity.axes_coverage import (
+    COPIES,
+    DIM,
+    LEVELS,
+    simulate_copies,
+    simulate_informativeness,
+    simulate_invariance,
+    simulate_levels,
+)
 from audio_compositionality.studies.validity.axes_data import SMALL, AxesMaterial
 from audio_compositionality.studies.validity.axes_dials import expected_invariance, thinned, turn_entanglement
 from audio_compositionality.studies.validity.families import at_least, at_most, list_families, near
@@ -128,5 +137,15 @@ class TestCoverage:
         assert 1 - moved / (2 * DIM) == pytest.approx(0.3, abs=0.03)
         assert copies.sum() == COPIES * len(blocks)
 
-    def test_repeats_itself(self):
-        assert simulate_invariance(20, 1, False) == simulate_invariance(20, 1, False)
+    def test_simulated_levels_have_the_share_that_they_claim(self):
+        z, labels = simulate_levels(5_000, 0.3, np.random.default_rng(0))
+        assert labels.reshape(-1, LEVELS).mean(axis=1) == pytest.approx(np.zeros(5_000), abs=1e-12)
+        assert np.square(labels).mean() == pytest.approx(1)
+        assert np.corrcoef(z[:, 0], labels)[0, 1] ** 2 == pytest.approx(0.3, abs=0.01)
+        noise = z[:, 1].reshape(-1, LEVELS)
+        assert np.corrcoef(noise[:, 0], noise[:, 1])[0, 1] == pytest.approx(0.5, abs=0.05)
+
+    @pytest.mark.parametrize("simulate", [simulate_invariance, simulate_informativeness])
+    def test_repeats_itself(self, simulate, monkeypatch):
+        monkeypatch.setattr(axes_coverage, "CONTEXTS", (32,))
+        assert simulate(20, 1, False) == simulate(20, 1, False)

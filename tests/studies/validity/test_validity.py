@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from audio_compositionality.studies.validity import axes, axes_coverage
 from audio_compositionality.studies.validity.agreement import Agreement
 from audio_compositionality.studies.validity.constructed import additive, noisy
 from audio_compositionality.studies.validity.data import Material, Plan
@@ -134,6 +135,11 @@ def test_settings_that_cannot_work_are_refused(options, message):
 
 
 def test_the_page_is_made_of_the_smallest_of_everything(monkeypatch, tmp_path, capsys):
+    # One encoder and one dial of the four axes: test_axes.py has the others.
+    monkeypatch.setattr(axes, "_ENCODERS", [entry for entry in axes._ENCODERS if entry[0] == "deaf"])
+    monkeypatch.setattr(axes, "_DIALS", axes._DIALS[1:])
+    monkeypatch.setattr(axes.theory, "moved_in_space", lambda plan, seed: [])
+    monkeypatch.setattr(axes_coverage, "CONTEXTS", axes_coverage.CONTEXTS[:1])
     monkeypatch.setattr("audio_compositionality.studies.validity.validate.QUICK", replace(SMALL, every=9, large=64))
     outcome = validate(quick=True, simulations=20, progress=False)
     write_page(outcome, tmp_path / "page.md", "command")
