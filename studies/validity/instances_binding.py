@@ -9,10 +9,9 @@ from scipy import stats
 
 from . import instances_encoders as make
 from .axes_data import heading
-from .dials import monotone
 from .families import Check, DialTable, near
 from .instances_data import BINDING, Clips, Encoder, Floats, InstancesMaterial
-from .instances_dials import beside, columns_of, table_of, turn
+from .instances_dials import beside, columns_of, moves, table_of, turn
 
 BOUND = (0.0, 0.1, 0.25, 0.5, 1.0)
 """Shares of a code that are of label and condition together."""
@@ -47,10 +46,7 @@ def turn_binding(data: InstancesMaterial, progress: bool) -> tuple[DialTable, li
 
     levels, measured = turn(data, BINDING, BOUND, encoder, progress)
     along = columns_of(measured, ("binding", "cosine", "across"))
-    checks = [
-        near("as more is bound", f"{heading(BINDING, name)}: ρ", 1, monotone(levels, along[name]))
-        for name in ("binding", "cosine")
-    ]
+    checks = [moves("as more is bound", heading(BINDING, name), levels, along[name]) for name in ("binding", "cosine")]
     for share, scores in zip(levels, measured, strict=True):
         subject = f"bound {share:g}"
         checks.append(beside(subject, BINDING, "binding", expected_binding(share, ROUGH), scores))

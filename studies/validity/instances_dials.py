@@ -73,13 +73,19 @@ def turn_noise(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list
         score = heading(BLOCKS, name)
         checks += [
             near(subject, f"{score}, at the start", 1, values[0]),
-            near(subject, f"{score}: ρ", -1, monotone(levels, values, falls=True)),
+            moves(subject, score, levels, values, falls=True),
         ]
     for name in ("top1", "part_top1", "alone_top1"):
         checks.append(near(subject, f"{heading(BLOCKS, name)}, at the end", 1 / CLASSES, along[name][-1], 0.1))
     for level, scores in zip(levels[1:], measured[1:], strict=True):
         checks.append(beside(f"noise {level:g}", BLOCKS, "pairwise", expected_pairwise(1, 1, level), scores))
     return table_of("sd of noise", levels, BLOCKS, along), checks
+
+
+def moves(subject: str, score: str, levels: Sequence[float], values: Sequence[float], *, falls: bool = False) -> Check:
+    """Whether a score rises or falls all the way; it does not where it is missing at some level."""
+    rank = monotone(levels, values, falls=falls) if np.isfinite(values).all() else math.nan
+    return near(subject, f"{score}: ρ", -1 if falls else 1, rank)
 
 
 def expected_pairwise(first: float, second: float, sd: float, dim: int = make.DIM) -> float:
@@ -132,8 +138,7 @@ def turn_masking(data: InstancesMaterial, progress: bool) -> tuple[DialTable, li
     alone, subject = along["alone_top1"], "as more is masked"
     checks = [near(subject, f"{heading(BLOCKS, 'alone_top1')}: largest change", 0, max(alone) - min(alone))]
     for name in ("part_top1", "top1", "kept"):
-        score = heading(BLOCKS, name)
-        checks.append(near(subject, f"{score}: ρ", -1, monotone(levels, along[name], falls=True)))
+        checks.append(moves(subject, heading(BLOCKS, name), levels, along[name], falls=True))
     checks += [
         near(subject, f"{heading(BLOCKS, 'kept')}, at the start", 1, along["kept"][0], 0.15),
         near(subject, f"{heading(BLOCKS, 'kept')}, at the end", 0, along["kept"][-1], 0.15),
@@ -162,5 +167,5 @@ def turn_common_nuisance(data: InstancesMaterial, progress: bool) -> tuple[DialT
             at_least(subject, f"{score}: fitted − plain, at the end", 0.2, fitted[-1] - plain[-1]),
             at_most(subject, f"{score}: largest rise of the plain one", 0.05, max(plain) - plain[0]),
         ]
-    checks.append(near(subject, "fitted top-1: ρ", 1, monotone(levels, along["fitted_top1"])))
+    checks.append(moves(subject, "fitted top-1", levels, along["fitted_top1"]))
     return table_of("share in common", levels, BLOCKS, along), checks

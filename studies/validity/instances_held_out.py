@@ -16,10 +16,9 @@ from . import instances_encoders as make
 from .axes_data import heading
 from .axes_dials import thinned
 from .axes_theory import half_width
-from .dials import monotone
 from .families import Check, DialTable, at_least, at_most, near
 from .instances_data import HELD_OUT, Floats, InstancesMaterial, numbers, score
-from .instances_dials import columns_of, table_of
+from .instances_dials import columns_of, moves, table_of
 
 BY_HEART = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of a code that are of timbre and pitch together."""
@@ -87,16 +86,13 @@ def turn_heart(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list
     measured = [held_out(data, embed_scenes(data.scenes, share, data.seed)) for share in bar]
     along = columns_of(measured, ("held_out", "random", "gap", "gap_single", "kept", "ridge_gap", "interaction"))
     subject, names = "as more is by heart", {name: heading(HELD_OUT, name) for name in along}
-    rises = {"gap": False, "held_out": True, "kept": True, "interaction": False}
+    falling = {"gap": False, "held_out": True, "kept": True, "interaction": False}
     return table_of("share by heart", levels, HELD_OUT, along), [
         near("additive", names["gap"], 0, along["gap"][0], SLIGHT),
         near("additive", names["ridge_gap"], 0, along["ridge_gap"][0], SLIGHT),
         at_least("additive", names["held_out"], 0.9, along["held_out"][0]),
         at_least("additive", names["kept"], 0.95, along["kept"][0]),
-        *(
-            near(subject, f"{names[name]}: ρ", -1 if falls else 1, monotone(levels, along[name], falls=falls))
-            for name, falls in rises.items()
-        ),
+        *(moves(subject, names[name], levels, along[name], falls=falls) for name, falls in falling.items()),
         at_least("by heart", names["random"], 0.5, along["random"][-1]),
         at_least("by heart", names["gap"], 0.2, along["gap"][-1]),
         at_least("by heart", names["gap_single"], 0.4, along["gap_single"][-1]),
