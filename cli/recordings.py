@@ -113,14 +113,17 @@ def are_given(options: argparse.Namespace) -> bool:
 
 
 def opened_data(options: argparse.Namespace, tasks: list[Task] | None) -> tuple[Data, list[Task] | None]:
-    """The data that are asked for, and the tasks on them: of recordings, where none are named, all that they allow.
+    """The data that are asked for, and the tasks on them: of recordings, where none are named, all that they allow; of
+    a benchmark, those that the data have rows for.
 
     Raises:
-        InputError: recordings cannot be scored by a task that is named, or see `arguments.opened_data`.
+        InputError: recordings cannot be scored by a task that is named, the data by none of a benchmark, or see
+            `arguments.opened_data`.
         DatasetError: there are no such data, a recording cannot be used, or they cannot serve a task that is named.
     """
     if not are_given(options):
-        return arguments.opened_data(options, tasks), tasks
+        opened = arguments.opened_data(options, tasks)
+        return opened, tasks if options.benchmark is None else _scorable(opened, tasks or ())
     # A wrong name is told before recordings are read, which can take minutes.
     possible = _possible_tasks(options, tasks)
     recipes = dict.fromkeys(task.info.recipe for task in possible)
@@ -237,6 +240,9 @@ def _scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
 
     scorable, reasons = [], []
     for task in tasks:
+        if task.info.recipe not in data.recipes:
+            reasons.append(f"{task.info.name} is left out: the data have no {task.info.recipe}")
+            continue
         try:
             task.settings(data.configuration(task.info.recipe).rows, {})
             scorable.append(task)

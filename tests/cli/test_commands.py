@@ -10,7 +10,7 @@ from audio_compositionality.encoders.loading.registry import list_models, load_m
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
-from audio_compositionality.tasks.registry import list_tasks
+from audio_compositionality.tasks.registry import list_tasks, load_benchmark
 
 LOG_MEL = "log-mel-statistics"
 FEW = ("--seeds", "1", "--max-steps", "10")
@@ -33,13 +33,19 @@ def test_evaluate_writes_results_and_prints_each_and_the_tables(folder, tmp_path
     assert run("evaluate", LOG_MEL, "--data", folder, "--out", tmp_path, *FEW) == 0
 
 
-def test_tasks_are_chosen_by_name_or_by_benchmark(folder, tmp_path, run):
+def test_tasks_are_chosen_by_name_or_by_benchmark(folder, tmp_path, run, capsys):
     assert run("evaluate", LOG_MEL, "random", "--data", folder, "--out", tmp_path, "--tasks", "a_coat") == 0
     assert sorted(path.name for path in tmp_path.rglob("*.json")) == ["a_coat.json"] * 2
     benchmark = list_tasks()[0].info.benchmark
     out = tmp_path / "benchmark"
     assert run("evaluate", LOG_MEL, "--data", folder, "--out", out, "--benchmark", benchmark, *FEW) == 0
-    assert sorted(path.stem for path in out.rglob("*.json")) == ["a_coat", "a_tre"]
+    scored = {path.stem for path in out.rglob("*.json")}
+    assert scored >= {"a_coat", "a_tre"}
+    printed = capsys.readouterr().err
+    for task in load_benchmark(benchmark):
+        left_out = f"{task.info.name} is left out" in printed
+        assert left_out == (task.info.name not in scored), task.info.name
+    assert "a_coat_instances is left out: the data have no a_coat_instances" in printed
 
 
 def test_embed_writes_every_clip_once_and_evaluate_takes_them(folder, tmp_path, run, capsys, cache):

@@ -77,7 +77,7 @@ def test_the_card_of_results_says_that_it_is_on_request(toy_on_request):
 
     lines = [line for line in results_card("lab").splitlines() if line.startswith("- **")]
     assert lines[-1] == f"- **Octave-Similarity** (`toy_pairs`, on request): {toy_on_request.info.question}"
-    assert not any("on request" in line for line in lines if "a_coat" in line or "a_tre" in line)
+    assert not any("on request" in line for line in lines if "(`a_coat`" in line or "(`a_tre`" in line)
 
 
 def test_the_board_begins_with_a_task_that_is_scored_by_default(toy_on_request):
