@@ -180,6 +180,7 @@ def test_there_are_no_circles():
         pytest.fail(" -> ".join(error.args[1]))
 
 
+@cache
 def annotation_lines(path: Path) -> set[int]:
     """Lines under ``if TYPE_CHECKING:``."""
     lines: set[int] = set()

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist, cosine
 from scipy.stats import ortho_group
 
 from audio_compositionality.metrics.invariance import invariance as module
-from audio_compositionality.metrics.invariance.invariance import Invariance, invariance
+from audio_compositionality.metrics.invariance.invariance import Invariance, invariance, selectivity
 
 from .contract import MetricContract
 
@@ -155,6 +155,17 @@ def test_selectivity_compares_steps():
     still = given | {"embeddings": np.vstack([originals, originals[owners]])}
     assert invariance(**still, steps=steps)["selectivity"] == 1e15
     assert invariance(**still, steps=0 * steps)["selectivity"] == 0
+
+
+def test_selectivity_alone_is_that_of_one_copy_each():
+    rng = np.random.default_rng(3)
+    steps, z = rng.normal(size=(17, 10)), rng.normal(size=(40, 10))
+    both = invariance(z, [-1] * 20 + list(range(20)), steps=steps)
+    assert selectivity(steps, z[20:] - z[:20]) == pytest.approx(both["selectivity"])
+    assert selectivity(steps, np.zeros((3, 10))) == 1e15
+    assert selectivity(0 * steps, np.zeros((3, 10))) == 0
+    with pytest.raises(ValueError, match="steps must have the 9 columns of moves"):
+        selectivity(steps, z[:, :9])
 
 
 def test_nothing_moved_is_1():
