@@ -42,7 +42,6 @@ def run(options: argparse.Namespace) -> None:
     how = arguments.run_options(options, options.out)
     model_options.check_model_options(options)
     tasks = arguments.chosen_tasks(options)
-    baselines, networks = _names(options.models, tasks)
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.dataset_builder.opening import open_data
     from audio_compositionality.dataset_builder.rendered import RenderedData
@@ -53,6 +52,7 @@ def run(options: argparse.Namespace) -> None:
         data, tasks = recordings.opened_data(options, tasks)
     else:
         data = open_data(arguments.preset_of(PRESET, options))
+    baselines, networks = _names(options.models, tasks)
     processes = arguments.processes_of_run()
     if processes.is_main:
         where = data.source if brought else f"the preset {data.source}"
