@@ -96,7 +96,7 @@ class Equivariance:
         """Score the embeddings [n, dim] of single sources and stars; orbits are tested whole where they were not
         learnt from."""
         given = [row for row in rows if self.inputs(row).clips]
-        embeddings = np.asarray(outputs.clips, np.float64)
+        embeddings = np.asarray(outputs.clips)  # the metric makes float64 of what it is given, part by part
         crossed = np.array([is_crossed(row) for row in given])
         singles = crossed_rows(given)
         results = {

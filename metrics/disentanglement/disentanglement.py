@@ -533,6 +533,9 @@ STATES = 3
 """Layers of the MLP, and how `slp` and `mlp` are trained: Adam, early stop by validation, means of three random states
 (arXiv 2505.06224, section IV; its code for epochs and patience)."""
 
+ROWS_AT_ONCE = 4_096
+"""Rows that are centred at a time."""
+
 ROUNDING = 1e-9
 """Features that differ by less than this times the largest of them are equal: float32 resolves 6e-8."""
 
@@ -550,6 +553,11 @@ def _standardised(z: Floats) -> Floats:
     return standardised
 
 
+def _row_parts(count: int) -> list[slice]:
+    """Rows in parts: of all of very many at once a copy would be the largest of all arrays."""
+    return [slice(row, row + ROWS_AT_ONCE) for row in range(0, count, ROWS_AT_ONCE)]
+
+
 class _Ridge:
     """Ridge regression of y [n, targets] on x [n, dim] for all penalties, from one eigendecomposition.
 
@@ -559,21 +567,27 @@ class _Ridge:
 
     def __init__(self, x: Floats, y: Floats, penalties: Floats, dim: int) -> None:
         self.penalties = penalties
-        self._mean, self._offset = x.mean(axis=0), y.mean(axis=0)
-        centred = x - self._mean
-        self._scale = float(np.sqrt(np.einsum("ij,ij->", centred, centred) / (len(x) * dim))) if dim else 1.0
+        self._mean, self._offset, self._scale = x.mean(axis=0), y.mean(axis=0), 1.0
+        if dim:
+            centred = (self._scaled(x[part]) for part in _row_parts(len(x)))
+            self._scale = float(np.sqrt(sum(np.einsum("ij,ij->", rows, rows) for rows in centred) / (len(x) * dim)))
         if self._scale <= ROUNDING * max(x.max(), -x.min()):
-            centred, self._scale = np.zeros_like(x), 1.0
-        centred /= self._scale
+            self._scale = np.inf  # makes zeros of what does not differ
         if len(x) < x.shape[1]:
             # Eigenvectors of the rows stand for those of the columns times the root of their value.
-            values, vectors = np.linalg.eigh(centred @ centred.T)
-            self._basis = centred.T @ vectors
+            rows = self._scaled(x)
+            values, vectors = np.linalg.eigh(rows @ rows.T)
+            self._basis = rows.T @ vectors
             self._coefficients = vectors.T @ (y - self._offset)
         else:
-            values, self._basis = np.linalg.eigh(centred.T @ centred)
-            # The columns sum to 0, so that y need not be centred.
-            self._coefficients = self._basis.T @ (centred.T @ y)
+            gram, crossed = np.zeros((x.shape[1], x.shape[1])), np.zeros((x.shape[1], y.shape[1]))
+            for part in _row_parts(len(x)):
+                rows = self._scaled(x[part])
+                gram += rows.T @ rows
+                # The columns sum to 0, so that y need not be centred.
+                crossed += rows.T @ y[part]
+            values, self._basis = np.linalg.eigh(gram)
+            self._coefficients = self._basis.T @ crossed
         self._divisors = np.clip(values, 0.0, None)
 
     def predict(self, x: Floats, penalties: Floats) -> Floats:
@@ -598,8 +612,13 @@ class _Ridge:
             losses[:, group] = np.maximum(error, 0.0) / (len(y) * groups[group])
         return losses
 
+    def _scaled(self, x: Floats) -> Floats:
+        scaled: Floats = x - self._mean
+        scaled /= self._scale
+        return scaled
+
     def _projected(self, x: Floats) -> Floats:
-        projected: Floats = ((x - self._mean) / self._scale) @ self._basis
+        projected: Floats = self._scaled(x) @ self._basis
         return projected
 
 
@@ -623,8 +642,10 @@ class _Kernel(_Ridge):
         super().__init__(self._features(distances), y, KERNEL_PENALTIES, 0)
 
     def _features(self, distances: Floats) -> Floats:
-        kernel = distances / -self._width
-        features: Floats = np.exp(kernel, out=kernel) @ self._map
+        features = np.empty((len(distances), self._map.shape[1]))
+        for part in _row_parts(len(distances)):
+            kernel = distances[part] / -self._width
+            np.matmul(np.exp(kernel, out=kernel), self._map, out=features[part])
         return features
 
     def _projected(self, x: Floats) -> Floats:
