@@ -89,7 +89,8 @@ class TaskInfo:
         controls: models that are scored beside all others where the task is named: names, and twins of each model as
             ``shuffled:``; beside the baselines and the untrained twin, which always are.
         is_headline: whether the verdict on a model is by this task, and not by those without it, where there are
-            results of both: training shows in its score, where it was the training for what is asked.
+            results of both: on recordings, not on presets. Training shows in its score, where it was the training for
+            what is asked.
         is_level_matched: whether all that is compared is as loud and as many, so that an encoder that hears nothing but
             how much sounds is at the chance of `trusted`, and not at that of telling numbers of sources apart.
     """

@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -180,19 +181,31 @@ def _read(file: SoundFile) -> tuple[NDArray[np.float32], int, str]:
 
 def _duplicates(usable: Sequence[tuple[Candidate, tuple[int, str]]]) -> dict[str, str]:
     """Those that are the same recording as another, and could come on the other side, or are two things at once."""
-    first: dict[str, Candidate] = {}
-    problems = {}
+    by_digest: dict[str, list[Candidate]] = defaultdict(list)
     for candidate, (_, digest) in usable:
-        twin = first.setdefault(digest, candidate)
-        same = "is the same recording as"
-        if twin is candidate:
-            continue
-        if candidate.label != twin.label and candidate.number is None:
-            # Nobody knows which of the two it is; numbers can be two judgements of one recording.
-            problems[candidate.id] = f"{same} {twin.id!r}, which is called {twin.label!r}; leave both out"
-            problems[twin.id] = f"{same} {candidate.id!r}, which is called {candidate.label!r}; leave both out"
-        elif candidate.condition != twin.condition:
-            problems[candidate.id] = f"{same} {twin.id!r} under another condition; leave one out"
-        elif not (candidate.group and candidate.group == twin.group):
-            problems[candidate.id] = f"{same} {twin.id!r}; leave one out, or give both one group"
+        by_digest[digest].append(candidate)
+    problems = {}
+    for first, *copies in by_digest.values():
+        twins = {candidate.id: _named_otherwise(candidate, [first, *copies]) for candidate in (first, *copies)}
+        for candidate in (first, *copies):
+            twin = twins[candidate.id]
+            if twin is not None:
+                # Nobody knows which of them it is, so none is left; numbers can be two judgements of one recording.
+                problems[candidate.id] = (
+                    f"is the same recording as {twin.id!r}, which is called {twin.label!r}; leave both out"
+                )
+        for candidate in copies:
+            if candidate.id in problems:
+                continue
+            if any(candidate.condition != copy.condition for copy in (first, *copies)):
+                problems[candidate.id] = f"is the same recording as {first.id!r} under another condition; leave one out"
+            elif not (candidate.group and candidate.group == first.group):
+                problems[candidate.id] = f"is the same recording as {first.id!r}; leave one out, or give both one group"
     return problems
+
+
+def _named_otherwise(candidate: Candidate, copies: Sequence[Candidate]) -> Candidate | None:
+    """A copy that has another class as its label; None where there is none."""
+    if candidate.number is not None:
+        return None
+    return next((copy for copy in copies if copy.label != candidate.label), None)

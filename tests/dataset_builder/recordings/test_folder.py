@@ -240,6 +240,14 @@ class TestWhatCannotBeUsed:
             "dog/barn/2.wav": "is the same recording as 'dog/2.wav' under another condition; leave one out",
         }
 
+    def test_of_three_copies_with_two_labels_none_is_left(self, folder):
+        for copied in ("dog/again.wav", "cat/again.wav"):
+            shutil.copy(folder / "dog" / "0.wav", folder / copied)
+        table(folder, "dog/0.wav,a,x", "dog/again.wav,a,x", "cat/again.wav,b,x", "dog/1.wav,b,y")
+        read = opened(folder, skip_invalid=True)
+        assert [entry.id for entry in read.entries] == ["dog/1.wav"]
+        assert {id for id, _ in read.skipped} == {"dog/0.wav", "dog/again.wav", "cat/again.wav"}
+
     def test_one_sound_has_one_label_in_a_group_too(self, folder):
         shutil.copy(folder / "dog" / "0.wav", folder / "dog" / "again.wav")
         table(folder, "dog/0.wav,a,x", "dog/again.wav,b,x", "dog/1.wav,b,y")

@@ -108,7 +108,11 @@ def test_a_flag_is_no_evidence(tmp_path, write_results):
 
 def of_a_headline(comparison, **changes):
     """The same comparison of a task whose information is another."""
-    return replace(comparison, task=SimpleNamespace(info=replace(comparison.info, **changes), drawings=()))
+    return replace(
+        comparison,
+        dataset="recordings of words",
+        task=SimpleNamespace(info=replace(comparison.info, **changes), drawings=()),
+    )
 
 
 def test_a_headline_decides_and_the_others_are_told_beside(compared):
@@ -122,6 +126,8 @@ def test_a_headline_decides_and_the_others_are_told_beside(compared):
         f"By the headline: {before.conclusion} Beside it: by A-COAT it is not shown to have learnt anything."
     )
     assert model.questions == before.questions
+    (model,) = model_verdicts([low, replace(headline, dataset="mini")])
+    assert model.beside == ()
 
 
 def test_where_all_is_as_loud_energy_alone_is_at_chance(compared):
