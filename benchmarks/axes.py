@@ -2,7 +2,7 @@
 
 All seven tasks with default probes in a fresh process, on embeddings of noise: the cost of closed forms depends on the
 shape of what they are given alone. Seconds are CPU time of one core; peak memory is that of the whole process, rows and
-libraries included.
+libraries included. About a quarter of an hour.
 """
 
 from __future__ import annotations

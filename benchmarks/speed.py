@@ -1,6 +1,6 @@
 """Speed and memory, each against a named peer or a bare limit, side by side in one run.
 
-python benchmarks/speed.py                          all of them (about 20 minutes on 2 cores)
+python benchmarks/speed.py                          all of them (about half an hour on 2 cores)
 python benchmarks/speed.py tones entrofy            some of them
 python benchmarks/speed.py embed --checkpoint ID    this model instead of Whisper tiny with random weights
 
