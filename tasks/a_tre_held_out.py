@@ -15,12 +15,10 @@ from audio_compositionality.encoders.protocols import AudioEncoder
 from audio_compositionality.support.text import nearest
 
 from . import scenes
+from .a_tre import FEW_SCENES, FEW_STEPS, FULL_STEPS
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
 from .metric_files import describe_metric
 from .parts import PartedMeasures
-
-FULL_STEPS, FEW_STEPS, FEW_SCENES = 2_500, 600, 2_000
-"""Steps of a Transformer's fit, where it is asked for: fewer where there are fewer scenes, as in A-TRE."""
 
 PAIRS = {f"{first}_{second}": (first, second) for first, second in combinations(ATTRIBUTES, 2)}
 """The attributes of each pair, by its name."""

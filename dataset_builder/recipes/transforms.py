@@ -17,6 +17,8 @@ from ..data import DatasetError, Pcm16, Row
 from ..recordings.selection import folds_of, select_recordings
 from ..synthesis.bases import FOLDS, draw_bases
 from ..synthesis.description import CITATION, describe_sources
+from ..synthesis.instances import resampled
+from ..synthesis.recorded_rows import check_texts
 from ..synthesis.rendering import SceneRendering
 from ..synthesis.rows import check_sources, labels_of, random_generator, source_features
 from ..synthesis.scenes import ATTRIBUTES, Source
@@ -204,12 +206,7 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
         recordings = self.settings.recordings
         if base.recording is None or recordings is None:
             return self.tone_bank.mix(base.sources, base.onsets).astype(np.float64)
-        waveform, rate = recordings.waveform(base.recording)
-        if rate == self.sample_rate:
-            return waveform
-        import soxr
-
-        return np.asarray(soxr.resample(waveform, rate, self.sample_rate), np.float64)
+        return resampled(*recordings.waveform(base.recording), self.sample_rate)
 
 
 def _name(number: int) -> str:
@@ -296,9 +293,7 @@ class _Transforms:
     def check_row(self, row: Row) -> None:
         """Refuse a row that does not say what was done to which clip."""
         name = row["id"]
-        for column in ("base", "transform", "unit", "recording", "label", "group"):
-            if not isinstance(row.get(column), str):
-                raise DatasetError(f"row {name}: {column} is {row.get(column)!r}; it is a text")
+        check_texts(row, ("base", "transform", "unit", "recording", "label", "group"))
         copy = bool(row["transform"])
         for column in ("parameter", "scaled"):
             if isinstance(row.get(column), float) != copy:

@@ -185,22 +185,22 @@ def _duplicates(usable: Sequence[tuple[Candidate, tuple[int, str]]]) -> dict[str
     for candidate, (_, digest) in usable:
         by_digest[digest].append(candidate)
     problems = {}
-    for first, *copies in by_digest.values():
-        twins = {candidate.id: _named_otherwise(candidate, [first, *copies]) for candidate in (first, *copies)}
-        for candidate in (first, *copies):
-            twin = twins[candidate.id]
+    for copies in by_digest.values():
+        first = copies[0]
+        for candidate in copies:
+            twin = _named_otherwise(candidate, copies)
             if twin is not None:
                 # Nobody knows which of them it is, so none is left; numbers can be two judgements of one recording.
-                problems[candidate.id] = (
-                    f"is the same recording as {twin.id!r}, which is called {twin.label!r}; leave both out"
-                )
-        for candidate in copies:
-            if candidate.id in problems:
+                reason = f"{twin.id!r}, which is called {twin.label!r}; leave both out"
+            elif candidate is first:
                 continue
-            if any(candidate.condition != copy.condition for copy in (first, *copies)):
-                problems[candidate.id] = f"is the same recording as {first.id!r} under another condition; leave one out"
+            elif any(candidate.condition != copy.condition for copy in copies):
+                reason = f"{first.id!r} under another condition; leave one out"
             elif not (candidate.group and candidate.group == first.group):
-                problems[candidate.id] = f"is the same recording as {first.id!r}; leave one out, or give both one group"
+                reason = f"{first.id!r}; leave one out, or give both one group"
+            else:
+                continue
+            problems[candidate.id] = f"is the same recording as {reason}"
     return problems
 
 

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Self, TypeVar
-from weakref import WeakValueDictionary
+from typing import TypeVar
 
 from ..data import DatasetError
 from ..recordings.protocol import Recordings
 from .instances import mix_together, place_recording
 from .pool import RecordingPool
 from .recorded_settings import RecordedSettings
+from .rendering import SharedRendering
 from .rows import random_generator
 from .transforms.base import Samples
 
 Settings = TypeVar("Settings", bound=RecordedSettings)
 
 
-class RecordedRendering(Generic[Settings]):
+class RecordedRendering(SharedRendering[Settings]):
     """A rendering of recordings; a subclass adds rows and clips, see `Rendering`."""
-
-    _renderings: ClassVar[WeakValueDictionary[Any, Any]] = WeakValueDictionary()
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """The rendering of some settings; equal settings share it while anybody has it, so that they are drawn once."""
-        rendering: Self = cls._renderings.setdefault((cls, settings), cls(settings))
-        return rendering
-
-    def __init__(self, settings: Settings) -> None:
-        """Nothing is drawn before it is asked for."""
-        self.settings = settings
-        self.sample_rate = settings.sample_rate
 
     @cached_property
     def recordings(self) -> Recordings:
