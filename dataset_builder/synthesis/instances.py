@@ -39,7 +39,11 @@ _TAIL = 0.1
 def place_recording(
     waveform: Samples, rate: int, length: int, sample_rate: int, eq_db: float, rng: np.random.Generator
 ) -> Samples:
-    """A recording as a source of a clip: a window, a random smooth filter, one gain to a level of 1.
+    """A recording as a source of a clip: a window, a random smooth filter, one gain to a level of 1, a random polarity.
+
+    Nobody hears polarity, and a linear encoder, which tells two instances of a class apart by nothing else than their
+    samples, is at chance by it: what two waveforms have in common by their shape, an offset of FM tones for one, is of
+    either sign as often.
 
     Args:
         waveform: float64 [samples].
@@ -47,7 +51,7 @@ def place_recording(
         length: samples of the clip.
         sample_rate: of the clip, in Hz.
         eq_db: standard deviation of the filter's gain at a knot, in decibels.
-        rng: draws pause, phase and filter, the same count of numbers whatever the recording.
+        rng: draws pause, phase, filter and polarity, the same count of numbers whatever the recording.
 
     Returns:
         float64 [length], whose root mean square is 1.
@@ -57,13 +61,14 @@ def place_recording(
     """
     pause, phase = float(rng.uniform(*PAUSES)), float(rng.random())
     gains = eq_db * rng.standard_normal(KNOTS)
+    polarity = float(rng.choice((-1, 1)))
     clip = lay_out(resampled(waveform, rate, sample_rate), length, round(pause * sample_rate), phase)
     loudness = level(clip)
     if not loudness > SILENT:
         heard = f"{-20 * math.log10(loudness):.0f} dB below full scale" if loudness > 0 else "no sound at all"
         raise DatasetError(f"is silent where it is loudest ({heard}): leave it out")
     clip = equalise(clip, sample_rate, gains)
-    return clip / level(clip)
+    return clip * (polarity / level(clip))
 
 
 def resampled(waveform: Samples, rate: int, sample_rate: int) -> Samples:

@@ -56,5 +56,6 @@ def describe_placing(settings: RecordedSettings) -> str:
     return (
         "Each source lasts the whole clip: a window, drawn at random, of its recording repeated again and again after "
         f"{low:g} to {high:g} s of silence; where a clip does not hold a whole repetition, of the windows in which its "
-        f"loudest part, of half a clip, is whole. It {filtered}gets one gain to a common root mean square."
+        f"loudest part, of half a clip, is whole. It {filtered}gets one gain to a common root mean square"
+        " and a random polarity."
     )

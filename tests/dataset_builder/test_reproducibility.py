@@ -21,12 +21,12 @@ FROZEN = {
     "a_coat_instances": (
         1,
         "4607ed411998a24be9245c585d55f7ad0ecd6e6860cf7b83d53047de042150fe",
-        "d48265050f700ae0cf4f658f0fc74e647097cfba72108eb002ca4f4355d62689",
+        "50ad07f53422919641b569bbe498356c7864753389dcf0ed44f581588326389c",
     ),
     "a_coat_recordings": (
         1,
         "ced2c3888e1ee3afeb59216ff761916dad0a8c4616569876fb9a842d820ab226",
-        "b5460c08e45d8fdefe52ced936d69d7f4530bff3cf20f6984302122c9ebe1d56",
+        "167bdc695d7571bffacba03afb0bfef75693219b2bf76fe4392a38dbf9a96aad",
     ),
     "a_tre": (
         1,
@@ -36,7 +36,7 @@ FROZEN = {
     "binding": (
         1,
         "14ed582a52be8912a36c075e225745e6ec90f65272fc25e936969ea356e31750",
-        "7a7d73e5a811f9835681f8ab77afca57a19b44c8312735fa46a40a021cedc00a",
+        "4d90df5341bd3f1b3ef76a8cea6fce5b6aaf9a85c467397362175eb8db6eab36",
     ),
     "factors": (
         1,

@@ -118,6 +118,15 @@ class TestPlacing:
             states.add(rng.random())
         assert len(states) == 1
 
+    def test_its_polarity_is_either_as_often(self):
+        offset = np.ones(4_000) + 0.1 * noise(4_000)
+        signs = [
+            np.sign(place_recording(offset, RATE, 4_000, RATE, 0.0, np.random.default_rng(seed)).sum())
+            for seed in range(400)
+        ]
+        # Three standard errors of 400 throws of a coin.
+        assert abs(np.mean(signs)) < 3 / 20
+
     def test_a_lower_rate_is_resampled(self):
         times = np.arange(22_050) / 22_050
         clip = place_recording(np.sin(2 * np.pi * 440 * times), 22_050, 8_000, 8_000, 0.0, np.random.default_rng(0))
