@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import platform
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -39,7 +40,7 @@ from audio_compositionality.tasks.registry import default_tasks, list_tasks, loa
 from .embed import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
-from .outputs import Filled, ModelOutputs, check_model_kind, compute_outputs
+from .outputs import Filled, ModelOutputs, can_do, check_model_kind, compute_outputs
 from .processes import Processes, join_processes
 from .store import store_root
 
@@ -92,6 +93,7 @@ def evaluate_models(
     options: RunOptions,
     *,
     on_result: Report | None = None,
+    leave_out: bool = False,
 ) -> list[Result]:
     """Evaluate several models; results that are in the way are found before the first model is run.
 
@@ -102,9 +104,11 @@ def evaluate_models(
     Args:
         models: loaded models.
         data: opened data.
-        tasks: default, all whose recipe the data hold and that all of the models can do, less those on request.
+        tasks: default, all whose recipe the data hold, less those on request; each model is then scored by those that
+            it can do, and a warning says which it cannot.
         options: how models are run.
         on_result: called in the main process with each result as soon as it is there.
+        leave_out: leave out what a model cannot do of tasks that are named, instead of refusing the model.
 
     Raises:
         AudioCompositionalityError: see `evaluate`.
@@ -113,9 +117,10 @@ def evaluate_models(
     if options.store is None and processes.count > 1:
         options = replace(options, store=store_root())
     options = replace(options, progress=options.progress and processes.is_main)
-    tasks = _default_tasks(models, data) if tasks is None else tasks
-    for task in tasks:
-        for model in models:
+    if tasks is None:
+        tasks = _default_tasks(models, data)
+    elif not leave_out:
+        for task, model in product(tasks, models):
             check_model_kind(task, model)
     opened = [open_task(task, data, options.settings) for task in tasks]
     _check_settings(opened, options.settings)
@@ -123,13 +128,16 @@ def evaluate_models(
     options = replace(options, device=str(resolve_device(processes.device(options.device))))
     earlier = _earlier_results(models, opened, options, processes)
     results: list[Result] = []
-    hidden = None if options.progress and len(models) * len(opened) > 1 else True
+    total = sum(can_do(one.task, model) for model, one in product(models, opened))
+    hidden = None if options.progress and total > 1 else True
     numbers = {id(model): number for number, model in enumerate(models)}
-    with tqdm(total=len(models) * len(opened), desc="scores", unit="score", disable=hidden) as bar:
+    with tqdm(total=total, desc="scores", unit="score", disable=hidden) as bar:
         for group in models_by_pass(models):
             # Tasks of one recipe share what the model makes of its clips, and layers of one model a pass through it.
             filled = Filled()
             for model, one in product(group, opened):
+                if not can_do(one.task, model):
+                    continue
                 result = earlier.get((numbers[id(model)], one.task.info.name))
                 if result is None:
                     layers = [other for other in group if _is_to_embed(numbers[id(other)], one, opened, earlier)]
@@ -170,23 +178,25 @@ def _evaluate(
 
 
 def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:
-    """The tasks whose recipe the data hold and that every model can do, less those on request.
+    """The tasks whose recipe the data hold and that some model can do, less those on request; warns of what a model
+    cannot do.
 
     Raises:
-        InputError: there is none.
+        InputError: there is none, or a model can do none.
     """
     possible = default_tasks(data.recipes)
-    usable = [task for task in possible if all(isinstance(model, task.info.model) for model in models)]
-    if not usable:
+    if not possible:
         on_request = [task.info.name for task in list_tasks() if task.info.recipe in data.recipes]
-        if on_request and not possible:
-            raise InputError(
-                f"the data {data.source!r} have {', '.join(on_request)}, which are scored on request only: name tasks "
-                "or their benchmark"
-            )
-        names = ", ".join(task.info.name for task in possible) or "no task"
-        raise InputError(f"the data {data.source!r} have {names}, which these models cannot all do")
-    return usable
+        hint = f"{', '.join(on_request)}, which are scored on request only: name tasks or their benchmark"
+        raise InputError(f"the data {data.source!r} have {hint if on_request else 'no task'}")
+    names = ", ".join(task.info.name for task in possible)
+    for model in models:
+        lacking = [task.info.name for task in possible if not can_do(task, model)]
+        if len(lacking) == len(possible):
+            raise InputError(f"the data {data.source!r} have {names}, none of which {model.card.id!r} can do")
+        if lacking:
+            warnings.warn(f"{model.card.id!r} is left out of {', '.join(lacking)}, which it cannot do", stacklevel=3)
+    return [task for task in possible if any(can_do(task, model) for model in models)]
 
 
 def _check_settings(opened: Iterable[OpenedTask], requested: Mapping[str, Any]) -> None:

@@ -42,6 +42,11 @@ class OpenedTask:
         return [text for one in self.inputs for text in one.texts]
 
     @property
+    def unique_texts(self) -> list[str]:
+        """The different texts among `texts`, in the order in which they first come."""
+        return list(dict.fromkeys(self.texts))
+
+    @property
     def prompts(self) -> list[str]:
         """The prompts that models are given, row by row."""
         return [prompt for one in self.inputs for prompt in one.prompts]
@@ -59,6 +64,11 @@ class OpenedTask:
             return embeddings
         places = {id: place for place, id in enumerate(ids)}
         return embeddings[[places[id] for id in wanted]]
+
+    def text_outputs(self, embeddings: NDArray[np.floating]) -> NDArray[np.floating]:
+        """The embeddings of `texts`, of those of `unique_texts`."""
+        places = {text: place for place, text in enumerate(self.unique_texts)}
+        return embeddings[[places[text] for text in self.texts]]
 
     def without(self, clips: Sequence[str]) -> OpenedTask:
         """The task without the rows that have one of some clips.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from .opened import OpenedTask
 from .options import RunOptions
 from .processes import Processes
 from .store import AnswerShard, AnswerStore, EmbeddingShard, EmbeddingStore, StoreKey
+from .texts import digest_of_texts, fill_texts, text_store
 
 NEAR = 8
 """Clips between two that are wanted, up to which they are read in one go: opening stored rows takes longer."""
@@ -70,6 +70,25 @@ def check_model_kind(task: Task, model: Model) -> None:
             f"'{model.card.id}' is no {task.info.model.__name__}, which the task {task.info.name} needs: it lacks "
             f"{' or '.join(_missing(task.info.model, model))}"
         )
+    if hasattr(task.info.model, "embed_text") and not has_text_space(model):
+        raise TaskError(
+            f"'{model.card.id}' is asked for a layer or a pooling: texts are embedded into the space of its own output, "
+            f"which {task.info.name} needs"
+        )
+
+
+def can_do(task: Task, model: Model) -> bool:
+    """Whether a model can do what a task needs."""
+    try:
+        check_model_kind(task, model)
+    except TaskError:
+        return False
+    return True
+
+
+def has_text_space(model: Model) -> bool:
+    """Whether clips are embedded where texts are: at the model's own output."""
+    return model.card.options.layer is None and model.card.options.pooling is None
 
 
 def _missing(protocol: type, model: Model) -> list[str]:
@@ -122,7 +141,9 @@ def compute_outputs(
         opened, clips, skipped = embedded_rows(store, store.load(), opened, options.skip_invalid)
     texts = np.zeros((0, 0), np.float32)
     if opened.texts and isinstance(model, AudioTextEncoder):
-        texts = _texts(model, opened, options)
+        texts, text_stage = _texts(model, opened, options)
+        if seconds is None:
+            stage = text_stage if store is None else stage if stage == text_stage else "embed_rest"
     seconds = time.perf_counter() - started if seconds is None else seconds
     return ModelOutputs(opened, Outputs(clips=clips, texts=texts), skipped, stage, seconds)
 
@@ -178,18 +199,13 @@ def embedded_rows(
     return left, left.clip_outputs(content.embeddings), skipped
 
 
-def _texts(model: AudioTextEncoder, opened: OpenedTask, options: RunOptions) -> NDArray[np.float32]:
-    """Embeddings of the texts of all rows; each different text is embedded once."""
-    unique = list(dict.fromkeys(opened.texts))
-    key = StoreKey.of(model.card, opened.configuration.recipe, _digest(unique), "texts")
-    store = EmbeddingStore(options.store, key, [_digest([text]) for text in unique])
-    for shard in range(store.num_shards):
-        if options.force or not store.has(shard):
-            texts = [unique[place] for place in store.items(shard)]
-            store.write(shard, EmbeddingShard(np.asarray(model.embed_text(texts), np.float32), {}))
-    places = {text: place for place, text in enumerate(unique)}
-    embeddings = store.load().embeddings
-    return embeddings[[places[text] for text in opened.texts]]
+def _texts(model: AudioTextEncoder, opened: OpenedTask, options: RunOptions) -> tuple[NDArray[np.float32], str]:
+    """Embeddings of the texts of all rows, each different text being embedded once; and the stage, see
+    `ModelOutputs`."""
+    store = text_store(model.card, opened, options)
+    stage = _stage(store, range(store.num_shards), options)
+    fill_texts(store, model, opened, options)
+    return opened.text_outputs(store.load().embeddings), stage
 
 
 def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions) -> ModelOutputs:
@@ -200,7 +216,7 @@ def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions)
         TaskError: what is left cannot be scored.
     """
     started, prompts, ids = time.perf_counter(), opened.prompts, opened.clip_ids
-    fingerprint = _digest([opened.configuration.fingerprint, *prompts])
+    fingerprint = digest_of_texts([opened.configuration.fingerprint, *prompts])
     store = AnswerStore(
         options.store,
         replace(StoreKey.of(model.card, opened.configuration.recipe, fingerprint, "answers"), output_dim=None),
@@ -271,7 +287,3 @@ def _runs(places: Sequence[int]) -> Iterator[range]:
         if end == len(places) or places[end] - places[end - 1] > NEAR + 1:
             yield range(places[start], places[end - 1] + 1)
             start = end
-
-
-def _digest(texts: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()

@@ -270,7 +270,7 @@ def test_a_task_that_is_not_for_this_kind_of_model_is_refused_before_anything_is
 
     with pytest.raises(TaskError, match="'talker' is no AudioEncoder, which the task a_coat needs: it lacks embed"):
         run(Talker(), small_data, "a_coat")
-    with pytest.raises(InputError, match=r"the data 'small' have .*a_coat.*, which these models cannot all do"):
+    with pytest.raises(InputError, match=r"the data 'small' have .*a_coat.*, none of which 'talker' can do"):
         evaluate_models([Talker()], small_data, None, RunOptions(progress=False))
 
 
