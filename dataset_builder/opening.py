@@ -1,4 +1,4 @@
-"""Open data: rendered on the fly from a preset, or read from a built folder or the Hub."""
+"""Open data: rendered on the fly from a preset, read from a built folder or the Hub, or from what others published."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def open_data(source: str | Path | RenderedData, *, revision: str | None = None)
         source: the name of a preset (``mini``, ``full``, and after the paper's letter ``paper-mini``, ``paper-full``),
             rendered on the fly with nothing on disk; a folder written by `build_dataset`; the Hub id of such a data
             set, or of the authors' published data; or data that are rendered already. A folder named like a preset is
-            opened as ``./mini``.
+            opened as ``./mini``. Or ``NAME:PATH``, a benchmark that others published, as a user has it; see `readers`.
         revision: branch, tag or commit of a Hub id.
 
     Raises:
@@ -29,7 +29,12 @@ def open_data(source: str | Path | RenderedData, *, revision: str | None = None)
     """
     if isinstance(source, RenderedData):
         return source
+    from .readers import list_readers, reader_of
+
     name = str(source)
+    reader = reader_of(name)
+    if reader is not None:
+        return reader[0].open(reader[1])
     presets = preset_names()
     if isinstance(source, str) and source in presets:
         return rendered_preset(source)
@@ -37,6 +42,8 @@ def open_data(source: str | Path | RenderedData, *, revision: str | None = None)
         from .stored import StoredData
 
         return StoredData(name, revision=revision)
+    published = ", ".join(f"{reader}:PATH" for reader in list_readers())
     raise DatasetError(
-        f"no data {name!r}: not a preset, not a folder, not a Hub id (ORG/NAME); {nearest(name, presets)}"
+        f"no data {name!r}: not a preset, not a folder, not a Hub id (ORG/NAME), not a benchmark that others published "
+        f"({published}); {nearest(name, presets)}"
     )

@@ -39,8 +39,12 @@ ARROWS: Mapping[str, set[str]] = {
 }
 """The rooms, and which each stands directly above. A room may import from every room below it."""
 
-MAY_NAME_TASKS = ("tasks/", "metrics/", "dataset_builder/recipes/", "studies/", "dataset_builder/published.py")
-"""Where a task's name may stand. `published.py` reads the authors' two data sets, whose configurations have them."""
+MAY_NAME_TASKS = (
+    *("tasks/", "metrics/", "studies/"),
+    *("dataset_builder/recipes/", "dataset_builder/readers/", "dataset_builder/published.py"),
+)
+"""Where a task's name may stand. Readers and `published.py` read data that others published, whose configurations have
+them."""
 
 MAX_FILE = 400
 MAX_FUNCTION = 60

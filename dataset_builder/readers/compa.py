@@ -1,0 +1,309 @@
+"""The published CompA benchmark (arXiv 2310.08753): who came first, and what belongs to whom, from a user's own copy.
+
+Its authors give two archives, ``CompA-order.zip`` and ``CompA-attribute.zip``, each a table and a folder of sound
+files, and state no licence: nothing of them is shipped, and only what the user has is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from ..data import Data, DatasetError, Row
+from ..recordings.sound_files import AUDIO_SUFFIXES, SoundFile, printable
+from .base import ReadClip, ReadConfiguration, ReadData
+from .containers import Container, FolderFiles, ParquetFiles, ZippedFiles, table_text
+
+ORDER, ATTRIBUTE = "comp_a_order", "comp_a_attribute"
+"""The recipes whose rows these are."""
+
+EXPECTED = {ORDER: (400, 100), ATTRIBUTE: (200, 0)}
+"""Items of the published tables, and how many of them have a third clip."""
+
+ROLES = ("pair", "reversed_pair", "triplet")
+"""What the columns of the clips begin with: ``pair_file``, ``pair_caption`` …"""
+
+NONE = ("", "-", "nan")
+"""What stands where there is no third clip."""
+
+_NEEDED = tuple(f"{role}_{part}" for role in ROLES[:2] for part in ("file", "caption"))
+
+_COPY = ("file_name", "audio", "answer")
+"""Columns of the copy of the order items on the Hub, one clip a row."""
+
+_STEMS = ("", "_rev", "_trip")
+"""What the stems of an item's files end with in that copy."""
+
+_HINT = "expected are its archives, as zip files or unpacked, one of its tables, or the Parquet copy of the order items"
+
+
+@dataclass(frozen=True)
+class _Clip:
+    """A clip that a table names.
+
+    Attributes:
+        caption: what is true of it.
+        name: of its file, as the table has it.
+        where: row and column, for messages.
+    """
+
+    caption: str
+    name: str
+    where: str
+
+
+class _Problems:
+    """Everything that is wrong, told at once."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def add(self, *texts: str) -> None:
+        self._texts += texts
+
+    def add_all(self, problems: _Problems) -> None:
+        self.add(*problems._texts)
+
+    def tell(self, source: str) -> None:
+        """Raise a DatasetError that lists all; nothing where there are none."""
+        if self._texts:
+            count = f"{len(self._texts):,} thing{'s are' if len(self._texts) > 1 else ' is'} wrong"
+            raise DatasetError("\n  ".join((f"{source}: {count}:", *self._texts)))
+
+
+class _Reader:
+    """The reader; see `Reader`."""
+
+    name = "compa"
+    meaning = "the published CompA benchmark: a folder with its archives or what was in them, a zip, a CSV, a Parquet"
+
+    def open(self, path: str) -> Data:
+        """Open a copy of the benchmark; see `Reader`.
+
+        Args:
+            path: of a folder, which may hold one or both of the archives, packed or not; of one of them; of one of the
+                tables, whose sound files lie beside it or below; of the copy of the order items as Parquet.
+
+        Raises:
+            DatasetError: there is nothing of it, or files are missing: all are listed, each with table, row and column.
+        """
+        source, problems = f"{self.name}:{path}", _Problems()
+        configurations: dict[str, ReadConfiguration] = {}
+        for container, table in _tables(Path(path), source):
+            of_table = _Problems()
+            if isinstance(container, ParquetFiles):
+                recipe, items = ORDER, _items_of_copy(container, of_table)
+            else:
+                recipe, items = _items_of_table(container, table, of_table)
+            if recipe not in configurations:
+                configurations[recipe] = _configuration(recipe, source, container, table, items, of_table)
+                problems.add_all(of_table)
+            elif isinstance(container, FolderFiles):
+                problems.add(f"{container.title}: {printable(table)} is a second table of the same items; keep one")
+            # What was unpacked is read in place of the archive that it lies beside.
+        problems.tell(source)
+        if not configurations:
+            raise DatasetError(f"{source} has no table of the benchmark (columns {', '.join(_NEEDED)}); {_HINT}")
+        return ReadData(source, {name: configurations[name] for name in EXPECTED if name in configurations})
+
+
+def _tables(path: Path, source: str) -> Iterator[tuple[Container, str]]:
+    """The tables at a path, each with what its files lie in; a name of its own for Parquet, which is both."""
+    if path.is_dir():
+        folder = FolderFiles(path)
+        containers: list[Container] = [folder]
+        containers += [ZippedFiles(path / name) for name in folder.names if name.lower().endswith(".zip")]
+        for container in containers:
+            yield from ((container, name) for name in container.names if _is_table(container, name))
+        for name in folder.names:
+            if name.lower().endswith(".parquet"):
+                yield from _copies(path / name)
+    elif not path.is_file():
+        raise DatasetError(f"{source} is neither a folder nor a file; {_HINT}")
+    elif path.suffix.lower() == ".zip":
+        archive = ZippedFiles(path)
+        yield from ((archive, name) for name in archive.names if _is_table(archive, name))
+    elif path.suffix.lower() == ".parquet":
+        yield from _copies(path)
+    elif path.suffix.lower() == ".csv":
+        yield FolderFiles(path.parent), path.name
+    else:
+        raise DatasetError(f"{source} is no CSV, zip or Parquet file; {_HINT}")
+
+
+def _copies(path: Path) -> Iterator[tuple[Container, str]]:
+    from ..parquet import open_parquet
+
+    if set(_COPY) <= set(open_parquet(printable(str(path)), path).schema_arrow.names):
+        yield ParquetFiles(path, name=_COPY[0], sound=_COPY[1]), path.name
+
+
+def _is_table(container: Container, name: str) -> bool:
+    """Whether a file is a CSV with the columns of the benchmark."""
+    if not name.lower().endswith(".csv"):
+        return False
+    return set(_NEEDED) <= set(_columns(next(_lines(container, name), [])))
+
+
+def _lines(container: Container, name: str) -> Iterator[list[str]]:
+    """The fields of each line of a table."""
+    try:
+        yield from csv.reader(io.StringIO(table_text(container, name), newline=""))
+    except csv.Error as error:
+        raise DatasetError(f"{container.title}: {printable(name)} cannot be read as a table: {error}") from error
+
+
+def _columns(header: Sequence[str]) -> list[str]:
+    """Names of columns; a second one of a name gets ``.1``, as pandas calls it, by which the authors wrote theirs."""
+    counts: Counter[str] = Counter()
+    names = []
+    for field in header:
+        name = field.strip()
+        names.append(f"{name}.{counts[name]}" if counts[name] else name)
+        counts[name] += 1
+    return names
+
+
+def _items_of_table(container: Container, table: str, problems: _Problems) -> tuple[str, list[list[_Clip]]]:
+    """The recipe and the items of a table: the clips of each, two or three."""
+    lines = list(_lines(container, table))
+    columns = _columns(lines[0])
+    file_columns = {role: (f"{role}_file.1", f"{role}_file") for role in ROLES}
+    repeated = any(names[0] in columns for names in file_columns.values())
+    recipe = ATTRIBUTE if repeated or "attribute" in table.lower() else ORDER
+    items = []
+    for number, fields in enumerate(lines[1:], 2):
+        values = {name: field.strip() for name, field in zip(columns, fields, strict=False)}
+        if all(value.lower() in NONE for value in values.values()):
+            continue
+        where = f"{printable(PurePosixPath(table).name)}, row {number}"
+        item = []
+        for role in ROLES:
+            # The first column of the attribute table has ids of videos, and the second the files that there are.
+            column = next((name for name in file_columns[role] if values.get(name, "").lower() not in NONE), None)
+            caption = values.get(f"{role}_caption", "")
+            has_caption = caption.lower() not in NONE
+            if column is not None and has_caption:
+                item.append(_Clip(caption, values[column], f"{where}, {column}"))
+            elif column is not None or has_caption or role != ROLES[-1]:
+                empty = f"{role}_caption" if column is not None else f"{role}_file"
+                problems.add(f"{where}: {empty} is empty")
+        items.append(item)
+    return recipe, items
+
+
+def _items_of_copy(copy: ParquetFiles, problems: _Problems) -> list[list[_Clip]]:
+    """The items of the Parquet copy: those of a stem X, X_rev and, where there is one, X_trip."""
+    texts = dict(zip(copy.names, copy.texts(_COPY[2]), strict=True))
+    names = {PurePosixPath(name).stem: name for name in copy.names}
+    items, used = [], set()
+    for stem, name in names.items():
+        if any(stem.endswith(ending) and stem.removesuffix(ending) in names for ending in _STEMS[1:]):
+            continue
+        members = [f"{stem}{ending}" for ending in _STEMS if f"{stem}{ending}" in names]
+        if members[1:2] != [f"{stem}_rev"]:
+            problems.add(f"{copy.title}: {printable(name)} has no twin {printable(stem)}_rev in {_COPY[0]}")
+        items.append([_Clip(texts[names[one]].strip(), names[one], f"{_COPY[0]} {names[one]!r}") for one in members])
+        used.update(members)
+    empty = [names[stem] for stem in used if not texts[names[stem]].strip()]
+    for name in sorted(empty):
+        problems.add(f"{copy.title}: {printable(name)} has no {_COPY[2]}")
+    return items
+
+
+def _configuration(
+    recipe: str,
+    source: str,
+    container: Container,
+    table: str,
+    items: Sequence[Sequence[_Clip]],
+    problems: _Problems,
+) -> ReadConfiguration:
+    """The rows of some items with their files; what is missing is added to the problems."""
+    files = _Files(container, table)
+    rows, clips = [], []
+    for number, item in enumerate(items):
+        of_row = []
+        for place, clip in enumerate(item):
+            name = files.name_of(clip, problems)
+            if name is not None:
+                of_row.append(ReadClip(f"audio/{place}", partial(_file, container, name)))
+        rows.append(_row(f"{recipe}-{number:05d}", recipe, item))
+        clips.append(of_row)
+    counts = (len(items), sum(len(item) == len(ROLES) for item in items))
+    if counts != EXPECTED[recipe]:
+        warnings.warn(
+            f"{source}: {printable(PurePosixPath(table).name)} has {counts[0]:,} items, {counts[1]:,} of them with a "
+            f"third clip; the published one has {EXPECTED[recipe][0]} and {EXPECTED[recipe][1]}: scores are not those "
+            "of others",
+            stacklevel=4,
+        )
+    return ReadConfiguration(recipe, source, rows, clips)
+
+
+def _file(container: Container, name: str) -> SoundFile:
+    return container.file(name)
+
+
+def _row(id: str, recipe: str, item: Sequence[_Clip]) -> Row:
+    """A row without its clips; what published data do not say is empty or 0, and each item is its own pair."""
+    return {
+        "id": id,
+        "split": "test",
+        "captions": [clip.caption for clip in item],
+        "events": [[] for _ in item],
+        "swapped": "order" if recipe == ORDER else "attribute",
+        "mention": "",
+        "template": "",
+        "subset": "",
+        "pair": id,
+        "origin": "published",
+        "writer": "human",
+        "gap": 0.0,
+        "overlap": 0.0,
+        "distance": 0.0,
+        "domain": "environmental sounds",
+        "files": [printable(PurePosixPath(clip.name).name) for clip in item],
+    }
+
+
+class _Files:
+    """Where the files that a table names lie: below its folder first, and of several the one that is nearest."""
+
+    def __init__(self, container: Container, table: str) -> None:
+        self._title = container.title
+        self._folder = PurePosixPath(table).parent
+        self._by_name: Mapping[str, list[str]] = defaultdict(list)
+        for name in container.names:
+            path = PurePosixPath(name)
+            if isinstance(container, ParquetFiles):
+                self._by_name[name].append(name)
+            elif path.suffix.lower() in AUDIO_SUFFIXES:
+                self._by_name[path.name].append(name)
+                self._by_name[path.stem].append(name)
+
+    def name_of(self, clip: _Clip, problems: _Problems) -> str | None:
+        """The file of a clip; None where there is none, which is added to the problems."""
+        # Windows paths as well: nothing of a table's path is followed, files are told by their names.
+        wanted = clip.name if clip.name in self._by_name else clip.name.replace("\\", "/").rpartition("/")[2]
+        names = self._by_name.get(wanted, [])
+        below = [name for name in names if PurePosixPath(name).is_relative_to(self._folder)]
+        nearest = sorted(below or names, key=lambda name: (len(PurePosixPath(name).parts), name))
+        if not nearest:
+            problems.add(f"{printable(clip.where)}: no file {printable(clip.name)!r} in {self._title}")
+            return None
+        depth = len(PurePosixPath(nearest[0]).parts)
+        if len(nearest) > 1 and len(PurePosixPath(nearest[1]).parts) == depth:
+            both = " and ".join(map(printable, nearest[:2]))
+            problems.add(f"{printable(clip.where)}: {printable(clip.name)!r} is the name of {both}")
+            return None
+        return nearest[0]
+
+
+READER = _Reader()
