@@ -93,6 +93,9 @@ class TaskInfo:
             what is asked.
         is_level_matched: whether all that is compared is as loud and as many, so that an encoder that hears nothing but
             how much sounds is at the chance of `trusted`, and not at that of telling numbers of sources apart.
+        judged_by: name of the measure that decides whether a model is above another; empty means that which it ranks
+            by.
+        floor: what reaches the numbers of `trusted`, in words: ``energy alone``, or ``chance`` where nothing is known.
     """
 
     name: str
@@ -116,6 +119,8 @@ class TaskInfo:
     controls: tuple[str, ...] = ()
     is_headline: bool = False
     is_level_matched: bool = False
+    judged_by: str = ""
+    floor: str = "energy alone"
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""
@@ -134,6 +139,11 @@ class TaskInfo:
     def recommended(self) -> tuple[Measure, ...]:
         """The measures to trust, that which the task ranks by first."""
         return tuple(self._by_name[name] for name in dict.fromkeys((self.ranks_by, *self.trusted)))
+
+    @property
+    def judge(self) -> Measure:
+        """The measure that decides whether a model is above another."""
+        return self._by_name[self.judged_by or self.ranks_by]
 
     @property
     def sampled(self) -> tuple[Measure, ...]:

@@ -29,7 +29,7 @@ class DrawnModel:
     """
 
     label: str
-    kind: Literal["trained", "untrained", "baseline"]
+    kind: Literal["trained", "untrained", "baseline", "control"]
     measures: Mapping[str, Mapping[str, Number]]
     is_reference: bool = False
     twins: tuple[int, ...] = ()

@@ -38,6 +38,7 @@ class ModelListing:
         is_baseline: whether `run` scores it beside whatever it is asked for.
         is_reference: whether it describes a sound so plainly that a model which adds nothing to it has learnt nothing.
         is_linear: whether embeddings are linear in the waveform, which fixes some scores by construction.
+        embeds_text: whether it also embeds texts, into the same space.
     """
 
     name: str
@@ -51,6 +52,12 @@ class ModelListing:
     is_baseline: bool = False
     is_reference: bool = False
     is_linear: bool = False
+    embeds_text: bool = False
+
+    @property
+    def embeds(self) -> str:
+        """What it embeds, for lists."""
+        return "sound, text" if self.embeds_text else "sound"
 
     @property
     def weights(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from audio_compositionality.encoders.loading.listing import ModelListing, named_models
 from audio_compositionality.support.text import listed
-from audio_compositionality.tasks.base import Measure
+from audio_compositionality.tasks.base import Measure, TaskInfo
 
 from .comparison import Comparison
 from .kinds import ModelKind
@@ -28,9 +28,11 @@ def descriptions_in(comparison: Comparison) -> list[int]:
     return [k for k, listing in enumerate(listings) if listing is not None and listing.is_reference]
 
 
-def description_names() -> str:
-    """Names of all baselines that describe a sound plainly, in words."""
-    return listed([listing.name for listing in named_models().values() if listing.is_reference])
+def description_names(info: TaskInfo) -> str:
+    """Names of all baselines that describe plainly what a task scores, in words."""
+    with_text = hasattr(info.model, "embed_text")
+    listings = named_models().values()
+    return listed([one.name for one in listings if one.is_reference and one.embeds_text == with_text])
 
 
 def fixed_by_construction(result: ComparedResult, measure: Measure) -> str:

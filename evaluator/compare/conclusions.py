@@ -9,7 +9,7 @@ from audio_compositionality.dataset_builder.rendered import preset_names
 from audio_compositionality.support.text import listed, shortened
 
 from .comparison import Comparison, View
-from .kinds import ModelKind
+from .kinds import ModelKind, asked_of
 from .statistics import SIGNIFICANT
 from .verdicts import LONGEST_NAME, QUESTIONS, Answer, Verdict, combined, paired_check, question_words, verdicts
 
@@ -28,13 +28,24 @@ class ModelVerdict:
 
     Attributes:
         label: of the model.
-        tasks: those that decide: `TaskInfo.is_headline`, or all where there is none of these.
+        tasks: those that decide: `TaskInfo.is_headline`, or all where there is none of these. All ask the same kind of
+            model.
         beside: the others, which are told beside.
     """
 
     label: str
     tasks: tuple[TaskVerdict, ...]
     beside: tuple[TaskVerdict, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What the tasks ask the model to be, in words: one that embeds texts too is judged twice."""
+        return asked_of(self.tasks[0].comparison.info)
+
+    @property
+    def words(self) -> dict[str, str]:
+        """For each of `QUESTIONS` what the model has to be above, in words."""
+        return question_words(self.tasks[0].comparison.info)
 
     @property
     def questions(self) -> dict[str, Answer]:
@@ -74,7 +85,7 @@ class ModelVerdict:
     def _conclusion(self) -> str:
         flags = list(dict.fromkeys(flag for task in self.tasks for flag in task.verdict.flags))
         if self.is_evidence and not flags:
-            return f"Above all three: neither {', nor '.join(question_words().values())} explains its scores."
+            return f"Above all three: neither {', nor '.join(self.words.values())} explains its scores."
         answers = self.questions
         words = {question.name: question.words for task in self.tasks for question in task.verdict.questions}
         failed = [words[name] for name, answer in answers.items() if answer is Answer.NO]
@@ -86,12 +97,50 @@ class ModelVerdict:
 
 
 def model_verdicts(comparisons: Sequence[Comparison]) -> tuple[ModelVerdict, ...]:
-    """The verdicts of all models over all comparisons, in the order in which models first stand in them."""
-    by_label: dict[str, list[TaskVerdict]] = {}
+    """The verdicts of all models over all comparisons, in the order in which models first stand in them; those by tasks
+    of audio encoders, those by tasks of audio–text encoders and so on are apart."""
+    groups: dict[str, dict[str, list[TaskVerdict]]] = {}
     for comparison in comparisons:
+        by_label = groups.setdefault(asked_of(comparison.info), {})
         for verdict in verdicts(comparison):
             by_label.setdefault(verdict.label, []).append(TaskVerdict(comparison, verdict))
-    return tuple(_of_tasks(label, tasks) for label, tasks in by_label.items())
+    return tuple(_of_tasks(label, tasks) for by_label in groups.values() for label, tasks in by_label.items())
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdicts by the tasks of one kind of model.
+
+    Attributes:
+        kind: of model, in words.
+        words: what models have to be above, in words; see `QUESTIONS`.
+        models: a verdict each; none where all results are of baselines and untrained networks.
+    """
+
+    kind: str
+    words: dict[str, str]
+    models: tuple[ModelVerdict, ...]
+
+    @property
+    def evident(self) -> list[str]:
+        """Labels of the models whose scores are evidence of something learnt."""
+        return [model.label for model in self.models if model.is_evidence]
+
+    @property
+    def below(self) -> int:
+        """How many are surely below their untrained twin or what describes plainly."""
+        return sum(model.below["twin"] or model.below["description"] for model in self.models)
+
+
+def judged_by_kind(comparisons: Sequence[Comparison], judged: Sequence[ModelVerdict]) -> list[Judged]:
+    """Verdicts by the kind of model that tasks ask for, in the order of the comparisons."""
+    first: dict[str, Comparison] = {}
+    for comparison in comparisons:
+        first.setdefault(asked_of(comparison.info), comparison)
+    return [
+        Judged(kind, question_words(comparison.info), tuple(model for model in judged if model.kind == kind))
+        for kind, comparison in first.items()
+    ]
 
 
 def _of_tasks(label: str, tasks: Sequence[TaskVerdict]) -> ModelVerdict:

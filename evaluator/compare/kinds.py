@@ -1,14 +1,31 @@
-"""Kinds of models that a reader must tell apart: trained ones, untrained networks, baselines."""
+"""Kinds of models that a reader must tell apart, such as trained ones and baselines, and what tasks ask of them."""
 
 from __future__ import annotations
 
 from enum import Enum
 
+from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder
 from audio_compositionality.evaluator.results.result import Model
+from audio_compositionality.tasks.base import TaskInfo
+
+TASK_KINDS: dict[type, str] = {
+    AudioEncoder: "audio encoders",
+    AudioTextEncoder: "audio–text encoders",
+    AudioLanguageModel: "audio language models",
+}
+"""What tasks ask models to be, in words."""
+
+
+def asked_of(info: TaskInfo) -> str:
+    """What a task asks models to be, in words."""
+    return TASK_KINDS.get(info.model, info.model.__name__)
+
 
 UNTRAINED_PARADIGM = "untrained"
 BASELINE_PARADIGMS = ("baseline", "none")
 """The first words that cards use for how a model was trained, where it was not."""
+CONTROL_PARADIGM = "control"
+"""The first word that the card of a model says whose input is changed: its texts sorted, its clips reversed."""
 
 
 class ModelKind(Enum):
@@ -17,6 +34,7 @@ class ModelKind(Enum):
     TRAINED = "model"
     UNTRAINED = "untrained network"
     BASELINE = "baseline"
+    CONTROL = "control"
 
 
 def kind_of(model: Model) -> ModelKind:
@@ -24,4 +42,6 @@ def kind_of(model: Model) -> ModelKind:
     first = (model.paradigm or "").split(" ")[0]
     if first == UNTRAINED_PARADIGM:
         return ModelKind.UNTRAINED
+    if first == CONTROL_PARADIGM:
+        return ModelKind.CONTROL
     return ModelKind.BASELINE if first in BASELINE_PARADIGMS else ModelKind.TRAINED

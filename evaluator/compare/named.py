@@ -11,7 +11,7 @@ from audio_compositionality.support.text import nearest
 from .comparison import Comparison
 from .conclusions import model_verdicts
 from .series import layer_table, size_table
-from .summary import short_table, summary_table, verdict_table
+from .summary import short_table, summary_table, verdict_tables
 from .tables import comparison_tables
 
 SERIES: dict[str, tuple[Callable[[Sequence[Comparison]], Table | None], str]] = {
@@ -30,7 +30,7 @@ def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
     series = {series: make(comparisons) for series, (make, _) in SERIES.items()}
     if name in SERIES and series[name] is None:
         raise InputError(f"there is no table {name!r} of these results: {SERIES[name][1]}")
-    tables = [summary_table(comparisons), verdict_table(model_verdicts(comparisons))]
+    tables = [summary_table(comparisons), *verdict_tables(comparisons, model_verdicts(comparisons))]
     tables += [table for table in series.values() if table is not None]
     for comparison in comparisons:
         tables += [short_table(comparison), *comparison_tables(comparison)]

@@ -10,7 +10,7 @@ from audio_compositionality.tasks.base import Measure
 
 from .baselines import fixed_by_construction
 from .comparison import Comparison
-from .conclusions import ModelVerdict
+from .conclusions import Judged, ModelVerdict, judged_by_kind
 from .loading import ComparedResult
 from .tables import (
     interval_text,
@@ -21,7 +21,6 @@ from .tables import (
     outside_legend,
     versioned_title,
 )
-from .verdicts import question_words
 
 MOST_COLUMNS = 5
 """Of the table of the scores to trust."""
@@ -101,15 +100,21 @@ def trusted_measures(
     return columns, by_label, ("Behind a score: its 95 % interval, BCa bootstrap over samples.", *dict.fromkeys(nulls))
 
 
-def verdict_table(judged: Sequence[ModelVerdict]) -> Table:
-    """Whether each model is above what needs no learning."""
+def verdict_tables(comparisons: Sequence[Comparison], judged: Sequence[ModelVerdict]) -> list[Table]:
+    """Whether each model is above what needs no learning: a table for each kind of model that tasks ask for."""
+    groups = judged_by_kind(comparisons, judged)
+    with_models = [group for group in groups if group.models] or groups[:1]
+    return [_verdict_table(group, with_models) for group in with_models]
+
+
+def _verdict_table(judged: Judged, groups: Sequence[Judged]) -> Table:
     columns = (
         Column("model", numeric=False),
-        *(Column(f"above {words}?", numeric=False) for words in question_words().values()),
+        *(Column(f"above {words}?", numeric=False) for words in judged.words.values()),
         Column("so", numeric=False),
     )
     rows = []
-    for model in judged:
+    for model in judged.models:
         cells = [Cell(model.label)]
         for number, answer in enumerate(model.questions.values()):
             figures = [
@@ -122,9 +127,10 @@ def verdict_table(judged: Sequence[ModelVerdict]) -> Table:
         rows.append(Row((*cells, Cell(model.conclusion))))
     note = (
         "Behind an answer: the difference, its 95 % interval, and p of the paired test, corrected over all pairs; of "
-        "energy alone, p of the test against what it reaches, corrected over all models."
+        f"{judged.words['floor']}, p of the test against what it reaches, corrected over all models."
     )
-    return Table("Is each model above what needs no learning?", columns, tuple(rows), (note,), "verdicts")
+    which = f" By the tasks of {judged.kind}" if len(groups) > 1 else ""
+    return Table(f"Is each model above what needs no learning?{which}", columns, tuple(rows), (note,), "verdicts")
 
 
 def _is_stated(comparison: Comparison, measure: Measure) -> bool:

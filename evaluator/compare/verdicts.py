@@ -11,7 +11,7 @@ from scipy import stats
 
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.support.text import listed, number_text, shortened
-from audio_compositionality.tasks.base import Measure
+from audio_compositionality.tasks.base import Measure, TaskInfo
 
 from .baselines import description_names, descriptions_in
 from .comparison import Comparison, View
@@ -106,7 +106,7 @@ class Question:
     """Whether a model is above a reference.
 
     Attributes:
-        name: ``twin``, ``description`` or ``energy``.
+        name: ``twin``, ``description`` or ``floor``.
         words: the reference: "its untrained twin".
         answer: over all checks.
         sentence: why.
@@ -147,23 +147,24 @@ class Verdict:
         return not self.flags and all(question.answer is Answer.YES for question in self.questions)
 
 
-QUESTIONS = ("twin", "description", "energy")
+QUESTIONS = ("twin", "description", "floor")
 """Names of what a model has to be above."""
 
 
-def question_words() -> dict[str, str]:
-    """What a model has to be above, in words, by name."""
-    return dict(zip(QUESTIONS, ("its untrained twin", description_names(), "energy alone"), strict=True))
+def question_words(info: TaskInfo) -> dict[str, str]:
+    """What a model has to be above in a task, in words, by name."""
+    return dict(zip(QUESTIONS, ("its untrained twin", description_names(info), info.floor), strict=True))
 
 
 def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
     """One for each model that is neither a baseline nor untrained, in the order of the results.
 
-    A model is above another where the measure that the task ranks by is significantly higher in the paired tests of all
-    results, by `MATTERS` or more, and no other trusted measure is significantly lower. It is above energy where each
-    trusted measure of which energy alone has a known value is significantly above that, corrected over all models.
+    A model is above another where the measure that the task judges by is significantly higher in the paired tests of
+    all results, by `MATTERS` or more, and no other trusted measure is significantly lower. It is above the floor, such
+    as energy alone, where each trusted measure of which that has a known value is significantly above it, corrected
+    over all models.
     """
-    energy = _energy_checks(comparison)
+    floor = _floor_checks(comparison)
     return tuple(
         Verdict(
             label=result.label,
@@ -171,7 +172,7 @@ def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
             questions=(
                 _twin_question(comparison, place),
                 _description_question(comparison, place),
-                _energy_question(energy[place]),
+                _floor_question(comparison, floor[place]),
             ),
             flags=tuple(
                 measure.meaning.removeprefix("whether ")
@@ -202,7 +203,7 @@ def combined(answers: Sequence[Answer]) -> Answer:
 
 
 def _twin_question(comparison: Comparison, place: int) -> Question:
-    twins, words = twins_of(comparison, place), question_words()["twin"]
+    twins, words = twins_of(comparison, place), question_words(comparison.info)["twin"]
     if not twins:
         sentence = "No untrained twin is among the results: an untrained network may score as high."
         return Question("twin", words, Answer.UNKNOWN, sentence, ())
@@ -216,7 +217,7 @@ def _twin_question(comparison: Comparison, place: int) -> Question:
 def _description_question(comparison: Comparison, place: int) -> Question:
     references = descriptions_in(comparison)
     if not references:
-        words = question_words()["description"]
+        words = question_words(comparison.info)["description"]
         sentence = f"The results of {words} are missing: it may score as high."
         return Question("description", words, Answer.UNKNOWN, sentence, ())
     words = listed([comparison.labels[k] for k in references])
@@ -224,11 +225,12 @@ def _description_question(comparison: Comparison, place: int) -> Question:
     return _of_checks("description", words, checks)
 
 
-def _energy_question(checks: Sequence[Check]) -> Question:
+def _floor_question(comparison: Comparison, checks: Sequence[Check]) -> Question:
+    words = comparison.info.floor
     if not checks:
-        sentence = "The results have no measure that energy alone does not raise."
-        return Question("energy", question_words()["energy"], Answer.UNKNOWN, sentence, ())
-    return _of_checks("energy", question_words()["energy"], checks)
+        sentence = f"The results have no measure that {words} does not raise."
+        return Question("floor", words, Answer.UNKNOWN, sentence, ())
+    return _of_checks("floor", words, checks)
 
 
 def _of_checks(name: str, words: str, checks: Sequence[Check]) -> Question:
@@ -238,10 +240,11 @@ def _of_checks(name: str, words: str, checks: Sequence[Check]) -> Question:
 
 
 def _against(comparison: Comparison, place: int, other: int, words: str) -> list[Check]:
-    """A model against another one: by the measure that the task ranks by, which decides, and by the other trusted ones,
-    which can take a yes back."""
+    """A model against another one: by the measure that the task judges by, which decides, and by the other trusted
+    ones, which can take a yes back."""
     info = comparison.info
-    first, *more = info.recommended
+    first = info.judge
+    more = [measure for measure in info.recommended if measure is not first]
     view = comparison.views.get(first.name)
     if view is None:
         said = f"not all results have {first.heading} by sample, so nothing can be tested"
@@ -263,8 +266,8 @@ def paired_check(view: View, place: int, other: int, words: str) -> Check:
     return _check(view.measure, words, sign * test.difference, interval, test.p_adjusted, MATTERS)
 
 
-def _energy_checks(comparison: Comparison) -> list[list[Check]]:
-    """For each result its checks against energy alone; all p are corrected together."""
+def _floor_checks(comparison: Comparison) -> list[list[Check]]:
+    """For each result its checks against the floor; all p are corrected together."""
     drawn: list[tuple[int, Measure, float, Interval | None, float | None, float, float]] = []
     for name, value in comparison.info.trusted.items():
         view = comparison.views.get(name)
@@ -281,9 +284,9 @@ def _energy_checks(comparison: Comparison) -> list[list[Check]]:
     checks: list[list[Check]] = [[] for _ in comparison.results]
     for place, measure, difference, interval, p, margin, least in drawn:
         adjusted = None if p is None else next(corrected)
-        check = _check(measure, "what energy alone reaches", difference, interval, adjusted, margin)
-        reached = number_text(least, minus="−")
-        checks[place].append(replace(check, words=f"{check.words} (energy alone reaches {reached})"))
+        floor, reached = comparison.info.floor, number_text(least, minus="−")
+        check = _check(measure, f"what {floor} reaches", difference, interval, adjusted, margin)
+        checks[place].append(replace(check, words=f"{check.words} ({floor} reaches {reached})"))
     return checks
 
 

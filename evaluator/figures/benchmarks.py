@@ -20,10 +20,11 @@ from .files import figure_style
 from .kinds import LOOKS, Described, FigureError
 from .layout import COLUMN, LINE, PAGE, Key, in_points, number_points, short_labels, text_width, title_lines
 
-KINDS: dict[ModelKind, Literal["trained", "untrained", "baseline"]] = {
+KINDS: dict[ModelKind, Literal["trained", "untrained", "baseline", "control"]] = {
     ModelKind.TRAINED: "trained",
     ModelKind.UNTRAINED: "untrained",
     ModelKind.BASELINE: "baseline",
+    ModelKind.CONTROL: "control",
 }
 
 

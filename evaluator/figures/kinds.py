@@ -66,6 +66,7 @@ LOOKS = {
         (ModelKind.TRAINED, ("#0072B2", "#80B9D9", "", "o")),
         (ModelKind.UNTRAINED, ("#E69F00", "#F3CF80", "//////", "^")),
         (ModelKind.BASELINE, ("#555555", "#DDDDDD", "xxxxxx", "s")),
+        (ModelKind.CONTROL, ("#CC79A7", "#E6BCD3", "......", "D")),
     )
 }
 """In the order of legends."""

@@ -172,6 +172,8 @@ def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Line
 
 def _kind(comparison: Comparison, place: int) -> str:
     kind = comparison.results[place].kind
+    if kind is ModelKind.CONTROL:
+        return "baseline"
     if kind is ModelKind.BASELINE:
         return "description" if place in descriptions_in(comparison) else "baseline"
     return "model" if kind is ModelKind.TRAINED else "twin"

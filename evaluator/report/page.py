@@ -25,14 +25,14 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.rendered import RenderedData, preset_names
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
-from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, model_verdicts
+from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, model_verdicts
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
 from audio_compositionality.evaluator.compare.lines import MIN_CLUSTERS
 from audio_compositionality.evaluator.compare.series import layer_table, size_table
 from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, RESAMPLES
-from audio_compositionality.evaluator.compare.summary import summary_table, verdict_table
+from audio_compositionality.evaluator.compare.summary import summary_table, verdict_tables
 from audio_compositionality.evaluator.compare.tables import NOT_INCLUDED
-from audio_compositionality.evaluator.compare.verdicts import MATTERS, question_words
+from audio_compositionality.evaluator.compare.verdicts import MATTERS
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
@@ -126,12 +126,10 @@ def _page(
         "sections": sections,
         "benchmarks": benchmarks,
         "judged": judged,
-        "verdict_table": verdict_table(judged),
+        "verdict_tables": [table for table in verdict_tables(comparisons, judged) if table.rows],
+        "groups": judged_by_kind(comparisons, judged),
         "summary_table": summary_table(comparisons),
         "series": [table for table in (layer_table(comparisons), size_table(comparisons)) if table is not None],
-        "evident": [verdict.label for verdict in judged if verdict.is_evidence],
-        "below": sum(verdict.below["twin"] or verdict.below["description"] for verdict in judged),
-        "questions": question_words(),
         "summary": _summary(comparisons),
         "data_summary": _data_summary(comparisons),
         "baselines": baselines,

@@ -13,9 +13,9 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.compare.comparison import Comparison
-from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, leading_sentences
+from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, leading_sentences
 from audio_compositionality.evaluator.compare.diversity import diversity
-from audio_compositionality.evaluator.compare.kinds import ModelKind
+from audio_compositionality.evaluator.compare.kinds import ModelKind, asked_of
 from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import (
     attribute_table,
@@ -111,7 +111,7 @@ def page_sections(
     names = {name for c in comparisons for result in c.results for name in (result.label, result.result.model.id)}
     if model is not None and model not in names:
         raise InputError(f"there is no result of the model {model!r}; {nearest(model, sorted(names))}")
-    evident = {verdict.label for verdict in judged if verdict.is_evidence}
+    evident = {group.kind: group.evident for group in judged_by_kind(comparisons, judged)}
     sections = []
     for number, comparison in enumerate(comparisons, 1):
         title = title_of(comparison, comparisons)
@@ -129,7 +129,7 @@ def page_sections(
                 name=f"{comparison.info.name}-{number}",
                 title=title,
                 comparison=comparison,
-                leads=tuple(leading_sentences(comparison, evident)),
+                leads=tuple(leading_sentences(comparison, evident[asked_of(comparison.info)])),
                 overviews=tuple(overviews(comparison)),
                 short=short_table(comparison),
                 scores=score_table(comparison),

@@ -72,8 +72,8 @@ def check_model_kind(task: Task, model: Model) -> None:
         )
     if hasattr(task.info.model, "embed_text") and not has_text_space(model):
         raise TaskError(
-            f"'{model.card.id}' is asked for a layer or a pooling: texts are embedded into the space of its own output, "
-            f"which {task.info.name} needs"
+            f"'{model.card.id}' is asked for a layer or a pooling, which {task.info.name} cannot be scored at: texts are "
+            "embedded into the space of the model's own output"
         )
 
 

@@ -75,7 +75,7 @@ def test_fresh_weights_are_not_above_fresh_weights(judged):
 @pytest.mark.parametrize("name", ["counts", "loudness", "constant"])
 def test_what_hears_only_how_much_is_not_above_energy(judged, name):
     model = judged[name]
-    assert model.questions["energy"] is Answer.NO
+    assert model.questions["floor"] is Answer.NO
     assert model.questions["twin"] is Answer.UNKNOWN
     assert all(task.verdict.questions[2].answer is not Answer.YES for task in model.tasks)
 
