@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,8 +15,19 @@ from .dx7.voice import Operator, Voice
 @cache
 def default_voices() -> tuple[Voice, ...]:
     """The eight voices that the project ships, in the order of their classes."""
-    entries = yaml.safe_load(files(__package__).joinpath("timbres.yaml").read_text("utf-8"))
-    return tuple(_voice(entry) for entry in entries)
+    return tuple(_voice(entry) for entry in _entries())
+
+
+@cache
+def default_nouns() -> Mapping[str, str]:
+    """What a listener calls the default voices, by their names."""
+    return {entry["name"]: entry["noun"] for entry in _entries()}
+
+
+@cache
+def _entries() -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = yaml.safe_load(files(__package__).joinpath("timbres.yaml").read_text("utf-8"))
+    return entries
 
 
 def _voice(entry: dict[str, Any]) -> Voice:

@@ -1,0 +1,193 @@
+"""One grammar puts expressions into words, and no text can be read in two ways.
+
+Parts are joined on four levels, each by words of its own, so that what belongs together needs no parentheses:
+
+1. leaves at one time within something larger: ``x and y together``;
+2. a sequence of leaves and of 1: ``x and y together followed by z``;
+3. something throughout a sequence, or two sequences at one time: ``z throughout x followed by y``, ``x followed by y,
+   and at the same time z followed by w``;
+4. a sequence with such a part: ``x; after that, z throughout y followed by w``.
+
+All expressions of up to four leaves have a caption, and of more those that nest no deeper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby, product
+
+from audio_compositionality.support.errors import InputError
+
+from .expressions import Expression, Leaf, Then, Together, joined
+from .lexicon import phrase
+from .templates import Template, templates
+
+Phrase = Callable[[Leaf], str]
+"""What a leaf is called; `lexicon.phrase` and `lexicon.plain_phrase` are two."""
+
+_PUNCTUATION = ",.;:!?\"'()"
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A template for each kind of joint of an expression; None where it has no such joint.
+
+    Attributes:
+        sequence, together, throughout: of the meaning of that name.
+    """
+
+    sequence: Template | None = None
+    together: Template | None = None
+    throughout: Template | None = None
+
+    @property
+    def name(self) -> str:
+        """Names of the templates: ``followed by``, ``throughout + after``."""
+        of_joints = (self.throughout, self.sequence, self.together)
+        return " + ".join(template.name for template in of_joints if template is not None)
+
+    @property
+    def mention(self) -> str:
+        """``forward`` or ``reverse`` where there is a sequence, else empty."""
+        return self.sequence.mention if self.sequence is not None else ""
+
+    @property
+    def held_out(self) -> bool:
+        """Whether one of the templates is kept from training."""
+        return any(one is not None and one.held_out for one in (self.sequence, self.together, self.throughout))
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """Parts that one kind of words joins.
+
+    Attributes:
+        kind: a meaning that has templates, or one that is always said alike: a key of `_FIXED`.
+        parts: two or more.
+        chains: whether only templates that chain read well here.
+    """
+
+    kind: str
+    parts: tuple[_Plan, ...]
+    chains: bool = False
+
+
+_Plan = Leaf | _Joint
+
+_FIXED = {"parallel": ", and at the same time ", "stages": "; after that, "}
+"""What joins the parts on levels 3 and 4."""
+
+
+def _plan(expression: Expression) -> _Plan:
+    if isinstance(expression, Leaf):
+        return expression
+    if isinstance(expression, Together):
+        if _is_tight(expression):
+            return _Joint("together", tuple(map(_tight, expression.operands)), len(expression.operands) > 2)
+        return _overlay(expression)
+    if all(map(_is_tight, expression.operands)):
+        simple = len(expression.operands) == 2 and all(isinstance(part, Leaf) for part in expression.operands)
+        return _flat(expression, chains=not simple)
+    return _stages(expression)
+
+
+def _is_tight(expression: Expression) -> bool:
+    """Whether it is a leaf, or leaves at one time."""
+    return isinstance(expression, Leaf) or (
+        isinstance(expression, Together) and all(isinstance(part, Leaf) for part in expression.operands)
+    )
+
+
+def _tight(expression: Expression) -> _Plan:
+    """Level 1."""
+    return expression if isinstance(expression, Leaf) else _Joint("tight", tuple(map(_tight, expression.operands)))
+
+
+def _flat(expression: Expression, *, chains: bool = True) -> _Plan:
+    """Level 2, of a leaf, leaves at one time, or a sequence of them."""
+    if not isinstance(expression, Then):
+        return _tight(expression)
+    if not all(map(_is_tight, expression.operands)):
+        raise InputError("an expression nests too deep for a caption that can be read in one way only")
+    return _Joint("sequence", tuple(map(_tight, expression.operands)), chains)
+
+
+def _overlay(expression: Together) -> _Plan:
+    """Level 3."""
+    sequences = tuple(_flat(part) for part in expression.operands if isinstance(part, Then))
+    singles = [part for part in expression.operands if not isinstance(part, Then)]
+    plan = sequences[0] if len(sequences) == 1 else _Joint("parallel", sequences)
+    return _Joint("throughout", (_tight(joined(Together, singles)), plan)) if singles else plan
+
+
+def _stages(expression: Then) -> _Plan:
+    """Level 4: neighbours that level 2 can say are one stage."""
+    stages: list[_Plan] = []
+    for simple, run in groupby(expression.operands, _is_tight):
+        operands = list(run)
+        stages += [_flat(joined(Then, operands))] if simple else map(_plan, operands)
+    return _Joint("stages", tuple(stages))
+
+
+def _joints(plan: _Plan) -> Iterator[_Joint]:
+    if isinstance(plan, _Joint):
+        yield plan
+        for part in plan.parts:
+            yield from _joints(part)
+
+
+def wordings(expression: Expression, *, held_out: bool | None = None) -> tuple[Wording, ...]:
+    """All wordings that suit an expression.
+
+    Args:
+        expression: any that has a caption.
+        held_out: True, only those with a template that is kept from training; False, only those without; None, all.
+
+    Raises:
+        InputError: the expression nests too deep to be said in one way.
+    """
+    joints = tuple(_joints(_plan(expression)))
+    options: list[tuple[Template | None, ...]] = []
+    for meaning, of_meaning in templates().items():
+        of_kind = [joint for joint in joints if joint.kind == meaning]
+        chains = any(joint.chains for joint in of_kind)
+        suiting = tuple(template for template in of_meaning if template.chains or not chains)
+        options.append(suiting if of_kind else (None,))
+    every = (Wording(**dict(zip(templates(), one, strict=True))) for one in product(*options))
+    return tuple(wording for wording in every if held_out is None or wording.held_out == held_out)
+
+
+def caption(expression: Expression, wording: Wording, *, phrase: Phrase = phrase) -> str:
+    """An expression in words.
+
+    Args:
+        expression: parts at one time are named in the order in which they stand.
+        wording: one of `wordings`.
+        phrase: what a leaf is called.
+
+    Raises:
+        InputError: the expression nests too deep to be said in one way, or the wording does not suit it.
+    """
+    return _said(_plan(expression), wording, phrase)
+
+
+def _said(plan: _Plan, wording: Wording, phrase: Phrase) -> str:
+    if isinstance(plan, Leaf):
+        return phrase(plan)
+    texts = [_said(part, wording, phrase) for part in plan.parts]
+    if plan.kind == "tight":
+        return f"{', '.join(texts[:-1])} and {texts[-1]} together"
+    if plan.kind in _FIXED:
+        return _FIXED[plan.kind].join(texts)
+    template: Template | None = getattr(wording, plan.kind)
+    if template is None or (plan.chains and not template.chains):
+        raise InputError(f"the wording {wording.name!r} does not suit the expression; take one of wordings(expression)")
+    return reduce(template.join, texts)
+
+
+def bag_of_words(text: str) -> tuple[str, ...]:
+    """The words of a text in lower case without punctuation, sorted: equal for texts that order alone tells apart."""
+    words = (word.strip(_PUNCTUATION) for word in text.lower().split())
+    return tuple(sorted(filter(None, words)))
