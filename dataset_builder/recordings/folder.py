@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 from audio_compositionality.support.text import first_line, nearest
 
 from ..manifest import MANIFEST_NAME
-from .reading import Candidate, ReadRecordings, numbers_of
+from .reading import Candidate, ReadRecordings
+from .rows import caption_columns, captions_of_table, labels_of_table
 from .sound_files import RecordingError, check_folder, is_regular, printable, sound_files
 
 METADATA = "metadata.csv"
@@ -30,6 +31,8 @@ def folder_recordings(
     label: str | None = None,
     group: str | None = None,
     condition: str | None = None,
+    captions: str | Sequence[str] | None = None,
+    separator: str | None = None,
     source: str | None = None,
     suggested: Mapping[str, Any] | None = None,
     skip_invalid: bool = False,
@@ -46,6 +49,8 @@ def folder_recordings(
         label: column of the table with labels; by default ``label``, where there is one.
         group: column of the table with groups; by default ``group``, where there is one.
         condition: column of the table with conditions; by default ``condition``, where there is one.
+        captions: columns of the table with captions; by default those that are called so, see `caption_columns`.
+        separator: between several labels of a row of the table.
         source: what it is called; by default its path.
         suggested: as `Recordings.suggested`.
         skip_invalid: leave out recordings that cannot be used.
@@ -59,11 +64,11 @@ def folder_recordings(
     if (folder / MANIFEST_NAME).is_file():
         raise RecordingError(f"{str(folder)!r} is a data set that was built, which --data takes")
     if (folder / METADATA).is_file():
-        candidates = _listed(folder, label, group, condition)
-    elif any(column is not None for column in (label, group, condition)):
+        candidates = _listed(folder, label, group, condition, captions, separator)
+    elif any(column is not None for column in (label, group, condition, captions, separator)):
         raise RecordingError(
-            f"{str(folder)!r} has no {METADATA}, whose columns --label, --group and --condition name; without it the "
-            "folders in it are the labels, and the folders in these the conditions"
+            f"{str(folder)!r} has no {METADATA}, whose columns --label, --group, --condition and --captions name; "
+            "without it the folders in it are the labels, and the folders in these the conditions"
         )
     else:
         candidates = _by_folder(folder)
@@ -93,7 +98,14 @@ def _by_folder(folder: Path) -> list[Candidate]:
     return candidates
 
 
-def _listed(folder: Path, label: str | None, group: str | None, condition: str | None) -> list[Candidate]:
+def _listed(
+    folder: Path,
+    label: str | None,
+    group: str | None,
+    condition: str | None,
+    captions: str | Sequence[str] | None,
+    separator: str | None,
+) -> list[Candidate]:
     """The recordings of the table; of a file outside the folder, or that is not there, reading says so."""
     rows = _table(folder / METADATA)
     columns = list(rows[0])
@@ -109,17 +121,21 @@ def _listed(folder: Path, label: str | None, group: str | None, condition: str |
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise RecordingError(f"{METADATA} names {twice!r} twice; a recording has one line")
-    numbers = numbers_of(labels)
+    read = labels_of_table([printable(text) for text in labels], separator)
+    said = captions_of_table(rows, caption_columns(METADATA, columns, captions))
     return [
         Candidate(
             name,
-            printable(text),
-            None if numbers is None else numbers[place],
+            text,
+            None if read.numbers is None else read.numbers[place],
             printable(row.get(group, "").strip()),
             printable(row.get(condition, "").strip()),
             partial(_file_below, folder, row[FILE]),
+            said[place],
+            read.several[place] if read.several else (),
         )
-        for place, (name, row, text) in enumerate(zip(names, rows, labels, strict=True))
+        for place, (name, row, text) in enumerate(zip(names, rows, read.single, strict=True))
+        if text is not None
     ]
 
 

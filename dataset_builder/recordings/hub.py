@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,8 +16,8 @@ from ..data import DatasetError
 from ..opening import HUB_ID
 from ..places import Folder, Place, check_card, place_of
 from .named_sets import list_named_sets
-from .reading import MOST_RECORDINGS, Candidate, ReadRecordings, numbers_of
-from .several_labels import specific_labels
+from .reading import MOST_RECORDINGS, Candidate, ReadRecordings
+from .rows import Labels, caption_columns, captions_in, holds_texts, labels_in, texts_in
 from .sound_files import RecordingError, SoundFile, printable
 
 if TYPE_CHECKING:
@@ -42,12 +41,14 @@ def hub_recordings(
     label: str | None = None,
     group: str | None = None,
     condition: str | None = None,
+    captions: str | Sequence[str] | None = None,
     split: str | None = None,
     config: str | None = None,
     audio: str | None = None,
     revision: str | None = None,
     files: str | None = None,
     separator: str | None = None,
+    caption_separator: str | None = None,
     without: Sequence[str] = (),
     source: str | None = None,
     suggested: Mapping[str, Any] | None = None,
@@ -60,9 +61,12 @@ def hub_recordings(
 
     Args:
         dataset: its Hub id, or a folder.
-        label: column with labels: names of classes, whole numbers, which are classes too, or numbers with decimals.
+        label: column with labels: names of classes, whole numbers, which are classes too, or numbers with decimals. In
+            lists there are several a row; see `separator`.
         group: column whose values say which recordings belong together, such as a speaker.
         condition: column with what recordings of several labels share, such as the pitch of instruments.
+        captions: column with captions, or several, also as one text with commas between them: texts, or lists of some;
+            by default those that are called so, see `caption_columns`.
         split: such as ``test`` or ``train[:1000]``; not needed where there is one alone. Of Parquet files those of the
             split alone are downloaded.
         config: name of the configuration; not needed where there is one alone.
@@ -70,7 +74,9 @@ def hub_recordings(
         revision: branch, tag or commit of a Hub id.
         files: pattern of the Parquet files of a split, where the data set does not say which they are, with
             ``{config}`` and ``{split}`` in it.
-        separator: between several labels of a row, of which `specific_labels` takes one; rows without are left out.
+        separator: between several labels of a row, of which `specific_labels` takes one; see `ReadRecordings.complete`
+            for the others.
+        caption_separator: between several captions in one text.
         without: labels that are left out.
         source: what it is called; by default its id or path.
         suggested: as `Recordings.suggested`.
@@ -100,22 +106,26 @@ def hub_recordings(
             f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
             "them, such as --split train[:10000]"
         )
-    labels, numbers = ([""] * count, None) if label is None else _labels(source, rows, label, separator)
+    labels = Labels([""] * count) if label is None else labels_in(source, rows, label, separator, without)
     groups, conditions = (
-        [""] * count if column is None else _texts(source, rows, column) for column in (group, condition)
+        [""] * count if column is None else texts_in(source, rows, column) for column in (group, condition)
     )
+    readable = [name for name, feature in rows.features.items() if captions is not None or holds_texts(feature)]
+    said = captions_in(source, rows, caption_columns(source, readable, captions), caption_separator)
     sounds = _Files(place, rows, sound)
     candidates = [
         Candidate(
             f"{rows.split}/{index}",
             text,
-            None if numbers is None else numbers[index],
+            None if labels.numbers is None else labels.numbers[index],
             groups[index],
             conditions[index],
             partial(sounds.file, index),
+            said[index],
+            labels.several[index] if labels.several else (),
         )
-        for index, text in enumerate(labels)
-        if text is not None and text not in without
+        for index, text in enumerate(labels.single)
+        if text is not None
     ]
     return ReadRecordings(
         printable(source), candidates, suggested=suggested, skip_invalid=skip_invalid, progress=progress
@@ -264,42 +274,6 @@ def _audio_column(place: Place, features: datasets.Features, audio: str | None) 
     if audio is not None and audio not in columns:
         raise RecordingError(f"{place.source} has no audio in a column {audio!r}; {nearest(audio, columns)}")
     return audio or columns[0]
-
-
-def _labels(
-    source: str, rows: datasets.Dataset, column: str, separator: str | None
-) -> tuple[Sequence[str | None], list[float] | None]:
-    """The labels in words, and as numbers where they are numbers; None for a row of several of which none is taken."""
-    texts = _texts(source, rows, column)
-    if separator is not None:
-        return specific_labels(texts, separator), None
-    empty = next((index for index, text in enumerate(texts) if not text), None)
-    if empty is not None:
-        raise RecordingError(f"{source}: row {empty} has no {column}; leave out what has none")
-    dtype = getattr(rows.features[column], "dtype", "")
-    if not dtype.startswith(("float", "double")):
-        return texts, numbers_of(texts)
-    numbers = [float(text) for text in texts]
-    wrong = next((index for index, number in enumerate(numbers) if not math.isfinite(number)), None)
-    if wrong is not None:
-        raise RecordingError(f"{source}: {column} of row {wrong} is {numbers[wrong]}; leave out what has none")
-    return texts, numbers
-
-
-def _texts(source: str, rows: datasets.Dataset, column: str) -> list[str]:
-    """A column in words; nothing for null."""
-    import datasets
-
-    feature = rows.features[column]
-    values = rows.select_columns([column])[:][column] if isinstance(feature, datasets.Value) else None
-    if isinstance(feature, datasets.ClassLabel):
-        values = [
-            None if value is None or value < 0 else feature.names[value]
-            for value in rows.select_columns([column])[:][column]
-        ]
-    if values is None:
-        raise RecordingError(f"{source}: {column} is no column of classes, texts or numbers")
-    return ["" if value is None else printable(str(value).strip()) for value in values]
 
 
 class _Files:

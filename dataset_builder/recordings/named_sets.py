@@ -27,7 +27,7 @@ class NamedSet:
         title: the name that its authors gave it.
         dataset: Hub id.
         split: that is read.
-        label: column with labels.
+        label: column with labels; None where there are captions alone.
         domain: what the recordings are, in a word or two.
         licence: of the recordings.
         url: where its authors describe it.
@@ -38,6 +38,8 @@ class NamedSet:
         config: configuration.
         audio: column with sound, where there are several or the files do not say so.
         separator: between the labels of a recording, where it can have several; see `specific_labels`.
+        captions: columns with captions.
+        caption_separator: between the captions of a recording, where a column has several of them in one text.
         condition: column of what the candidates of a side share: a speaker, a pitch.
         group: column of what is never on both sides: a speaker, a source file.
         without: labels that are left out.
@@ -48,16 +50,18 @@ class NamedSet:
     title: str
     dataset: str
     split: str
-    label: str
     domain: str
     licence: str
     url: str
     citation: str
+    label: str | None = None
     revision: str | None = None
     files: str | None = None
     config: str | None = None
     audio: str | None = None
     separator: str | None = None
+    captions: tuple[str, ...] | None = None
+    caption_separator: str | None = None
     condition: str | None = None
     group: str | None = None
     without: tuple[str, ...] = ()
@@ -104,6 +108,7 @@ def named_set_from(name: str, text: str) -> NamedSet:
         wrong = set(values).difference(each.name for each in fields(NamedSet))
         if wrong:
             raise RecordingError(f"{name}{_SUFFIX} has {min(wrong)!r}, which no data set has")
-        return NamedSet(**{**values, "name": name, "without": tuple(values.get("without", ()))})
+        lists = {attribute: tuple(values[attribute]) for attribute in ("without", "captions") if attribute in values}
+        return NamedSet(**{**values, **lists, "name": name})
     except (yaml.YAMLError, TypeError) as error:
         raise RecordingError(f"{name}{_SUFFIX} does not describe a data set: {first_line(error)}") from error

@@ -34,6 +34,8 @@ def open_recordings(
     label: str | None = None,
     group: str | None = None,
     condition: str | None = None,
+    captions: str | Sequence[str] | None = None,
+    separator: str | None = None,
     split: str | None = None,
     config: str | None = None,
     revision: str | None = None,
@@ -54,6 +56,9 @@ def open_recordings(
         group: column whose values say which recordings belong together: they are never on both sides of a fold.
         condition: column with what recordings of several labels share and what says nothing of these, such as the
             voice that says words.
+        captions: column with captions, or several, also as one text with commas between them; by default those that are
+            called so: ``captions``, ``caption``, ``caption_1`` …
+        separator: between several labels of a recording, where it can have several.
         split: of the data set, such as ``test`` or ``train[:1000]``.
         config: configuration of the data set.
         revision: of the data set: branch, tag or commit.
@@ -70,11 +75,14 @@ def open_recordings(
         for name, value in (("split", split), ("config", config), ("revision", revision)):
             if value is not None:
                 raise InputError(f"{name} is of a data set (dataset=...); a folder has none")
-        return _of_folder(folder, label, group, condition, skip_invalid=skip_invalid, progress=progress)
+        columns = {"label": label, "group": group, "condition": condition, "captions": captions, "separator": separator}
+        return _of_folder(folder, columns, skip_invalid=skip_invalid, progress=progress)
     asked = {
         "label": label,
         "group": group,
         "condition": condition,
+        "captions": captions,
+        "separator": separator,
         "split": split,
         "config": config,
         "revision": revision,
@@ -82,24 +90,14 @@ def open_recordings(
     return _of_data_set(str(dataset), asked, skip_invalid=skip_invalid, progress=progress)
 
 
-def _of_folder(
-    folder: str | Path,
-    label: str | None,
-    group: str | None,
-    condition: str | None,
-    *,
-    skip_invalid: bool,
-    progress: bool,
-) -> ReadRecordings:
+def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool) -> ReadRecordings:
     """Those of a folder, or of sounds that are made here."""
     from .folder import folder_recordings
 
     maker = maker_of(folder)
     return folder_recordings(
         folder if maker is None else made_folder(maker, progress=progress),
-        label=label,
-        group=group,
-        condition=condition,
+        **columns,
         source=None if maker is None else maker.name,
         suggested=None if maker is None else {"domain": maker.name},
         skip_invalid=skip_invalid,
@@ -122,12 +120,14 @@ def _of_data_set(dataset: str, asked: Mapping[str, Any], *, skip_invalid: bool, 
     if named is None:
         return hub_recordings(place, **asked, skip_invalid=skip_invalid, progress=progress)
     stated = {name: getattr(named, name) if value is None else value for name, value in asked.items()}
-    # Labels that are none, and several of them, are those of the column that it states.
+    # Labels that are none, and several of them, are those of the column that it states; and so of captions.
     its_own = stated["label"] == named.label
+    if asked["separator"] is None and not its_own:
+        stated["separator"] = None
     return hub_recordings(
         place,
         **stated,
-        separator=named.separator if its_own else None,
+        caption_separator=named.caption_separator if asked["captions"] is None else None,
         without=named.without if its_own else (),
         files=named.files,
         audio=named.audio,

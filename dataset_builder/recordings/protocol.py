@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from audio_compositionality.support.files import sha256_of
 
-LONGEST_RECORDING = 20
-"""Seconds of a recording that are read at most: twice the longest clip, since a stretch by 2 reads that much."""
+LONGEST_RECORDING = 30
+"""Seconds of a recording that are read at most: as much as whole recordings with captions last, and more than twice the
+longest clip of others, since a stretch by 2 reads that much."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,13 @@ class Recording:
     sha256: str
     number: float | None = None
     condition: str = ""
+    captions: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    @property
+    def all_labels(self) -> tuple[str, ...]:
+        """Its labels, one or several; none where nobody says."""
+        return self.labels or ((self.label,) if self.label else ())
 
 
 def related(condition: str, other: str) -> bool:
@@ -51,7 +59,17 @@ def related(condition: str, other: str) -> bool:
 
 def fingerprint_of_entries(entries: Sequence[Recording]) -> str:
     """SHA-256 over what is said of recordings, in their order, but for their ids: names and places are no content."""
-    content = [[entry.sha256, entry.label, entry.number, entry.group, entry.condition] for entry in entries]
+    content = [
+        [
+            entry.sha256,
+            entry.label,
+            entry.number,
+            entry.group,
+            entry.condition,
+            *filter(None, (entry.captions, entry.labels)),
+        ]
+        for entry in entries
+    ]
     return sha256_of(json.dumps(content).encode())
 
 
@@ -62,7 +80,8 @@ class Recordings(Protocol):
         source: what they were opened from, for messages; a folder, a Hub id.
         sample_rate: Hz, where all have one; None where they differ.
         entries: what is said of each, in a fixed order.
-        fingerprint: names their samples, labels, groups and conditions, whatever they are called and wherever they lie.
+        fingerprint: names their samples, labels, groups, conditions and captions, whatever they are called and wherever
+            they lie.
         suggested: settings that suit them, by names of settings of recipes, where nobody asks for others: ``domain``,
             ``classes`` …
     """

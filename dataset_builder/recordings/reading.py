@@ -7,9 +7,10 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ class Candidate:
         group: as `Recording.group`.
         condition: as `Recording.condition`.
         sound: gives the file, or its content; raises RecordingError where it must not be opened.
+        captions: as `Recording.captions`.
+        labels: as `Recording.labels`.
     """
 
     id: str
@@ -63,16 +66,24 @@ class Candidate:
     group: str
     condition: str
     sound: Callable[[], SoundFile]
+    captions: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+Usable = tuple[Candidate, tuple[int, str]]
+"""A recording that can be used, its rate, and its digest."""
 
 
 class ReadRecordings:
     """Recordings that can be used; see `Recordings`.
 
-    Their order is that of their content: names and places of files change nothing.
+    Their order is that of their content: names and places of files change nothing. One that is there several times,
+    each time with another caption, is one recording with all of them.
 
     Attributes:
         source: what they were opened from.
-        entries: what is said of each.
+        entries: what is said of each; those with several labels of which none is taken are not among them.
+        complete: the same recordings with those, for whom several labels are no hindrance.
         skipped: id of each that was left out, and why.
         suggested: settings of recipes that suit them.
     """
@@ -104,6 +115,7 @@ class ReadRecordings:
         problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
         usable = [(c, result) for c, result in zip(candidates, results, strict=True) if not isinstance(result, str)]
         usable.sort(key=lambda pair: (pair[1][1], pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
+        usable = _merged(usable)
         problems |= _duplicates(usable)
         self.skipped: tuple[tuple[str, str], ...] = tuple(problems.items())
         if problems and not skip_invalid:
@@ -111,9 +123,19 @@ class ReadRecordings:
         usable = [pair for pair in usable if pair[0].id not in problems]
         if not usable:
             raise RecordingError(f"{source} has no recording that can be used: {self._problems()}")
+        self._hold(usable)
+        self.complete = self
+        single = [(candidate, read) for candidate, read in usable if candidate.label or not candidate.labels]
+        if len(single) < len(usable):
+            self.complete = copy(self)
+            self._hold(single)
+
+    def _hold(self, usable: Sequence[Usable]) -> None:
+        """Be the recordings that are given."""
         self._candidates = [candidate for candidate, _ in usable]
         self.entries = tuple(
-            Recording(c.id, c.label, c.group, digest, c.number, c.condition) for c, (_, digest) in usable
+            Recording(c.id, c.label, c.group, digest, c.number, c.condition, c.captions, c.labels)
+            for c, (_, digest) in usable
         )
         rates = {rate for _, (rate, _) in usable}
         self.sample_rate = rates.pop() if len(rates) == 1 else None
@@ -179,7 +201,21 @@ def _read(file: SoundFile) -> tuple[NDArray[np.float32], int, str]:
     return samples, header.rate, digest
 
 
-def _duplicates(usable: Sequence[tuple[Candidate, tuple[int, str]]]) -> dict[str, str]:
+def _merged(usable: Sequence[Usable]) -> list[Usable]:
+    """Recordings of which all copies have captions and differ by nothing else are one, with the captions of all."""
+    by_content: dict[Hashable, list[Usable]] = defaultdict(list)
+    for candidate, (rate, digest) in usable:
+        alone = None if candidate.captions else candidate.id
+        key = (digest, candidate.label, candidate.labels, candidate.group, candidate.condition, alone)
+        by_content[key].append((candidate, (rate, digest)))
+    return [
+        (replace(first, captions=tuple(dict.fromkeys(caption for one, _ in copies for caption in one.captions))), read)
+        for copies in by_content.values()
+        for first, read in copies[:1]
+    ]
+
+
+def _duplicates(usable: Sequence[Usable]) -> dict[str, str]:
     """Those that are the same recording as another, and could come on the other side, or are two things at once."""
     by_digest: dict[str, list[Candidate]] = defaultdict(list)
     for candidate, (_, digest) in usable:
@@ -191,7 +227,7 @@ def _duplicates(usable: Sequence[tuple[Candidate, tuple[int, str]]]) -> dict[str
             twin = _named_otherwise(candidate, copies)
             if twin is not None:
                 # Nobody knows which of them it is, so none is left; numbers can be two judgements of one recording.
-                reason = f"{twin.id!r}, which is called {twin.label!r}; leave both out"
+                reason = f"{twin.id!r}, which is called {twin.label or ', '.join(twin.labels)!r}; leave both out"
             elif candidate is first:
                 continue
             elif any(candidate.condition != copy.condition for copy in copies):
@@ -208,4 +244,5 @@ def _named_otherwise(candidate: Candidate, copies: Sequence[Candidate]) -> Candi
     """A copy that has another class as its label; None where there is none."""
     if candidate.number is not None:
         return None
-    return next((copy for copy in copies if copy.label != candidate.label), None)
+    called = (candidate.label, candidate.labels)
+    return next((copy for copy in copies if (copy.label, copy.labels) != called), None)

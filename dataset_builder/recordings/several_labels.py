@@ -1,4 +1,4 @@
-"""The one label of a recording that has several, of a hierarchy that nobody wrote down beside them."""
+"""Recordings that have several labels, and the one of them of a hierarchy that nobody wrote down beside them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ SUPPORT = 10
 """Recordings of a label from which its place in the hierarchy is taken: of fewer, labels can agree by chance."""
 
 
-def specific_labels(texts: Sequence[str], separator: str, support: int = SUPPORT) -> list[str | None]:
+def split_labels(text: str, separator: str) -> tuple[str, ...]:
+    """The labels in a text, each once."""
+    return tuple(dict.fromkeys(filter(None, (label.strip() for label in text.split(separator)))))
+
+
+def specific_labels(labels_of_each: Sequence[Sequence[str]], support: int = SUPPORT) -> list[str | None]:
     """The label of each recording that holds one thing, None for the others.
 
     Where each recording also has the labels above its own (``Guitar,Plucked string instrument,Music``), a label is
@@ -17,11 +22,10 @@ def specific_labels(texts: Sequence[str], separator: str, support: int = SUPPORT
     is above none, and some that are above that one.
 
     Args:
-        texts: the labels of each recording, with separators between them.
-        separator: such as ``,``.
+        labels_of_each: the labels of each recording.
         support: recordings that a label needs; those of rarer ones are left out.
     """
-    sets = [frozenset(filter(None, (label.strip() for label in text.split(separator)))) for text in texts]
+    sets = [frozenset(labels) for labels in labels_of_each]
     counts: Counter[str] = Counter(label for labels in sets for label in labels)
     above: dict[str, frozenset[str]] = {}
     for labels in sets:
