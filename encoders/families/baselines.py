@@ -9,6 +9,7 @@ loudness alone, would reach.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -21,6 +22,7 @@ from audio_compositionality.support.errors import InputError
 from ..base import INT16_SCALE, FloatArray, WaveformEncoder
 from ..loading.listing import ModelListing
 from ..protocols import ModelCard
+from ..texts import check_texts
 
 BASELINE_DIM = 768
 SAMPLE_RATE = 32_000
@@ -34,7 +36,8 @@ FLOOR = 1e-10
 """Smallest power: -100 dB of a power of 1. Logarithms of less, so of silence, are taken of it."""
 
 
-def _card(name: str, output_dim: int) -> ModelCard:
+def card_of(name: str, output_dim: int) -> ModelCard:
+    """The card of a baseline."""
     return ModelCard(name, "v1", SAMPLE_RATE, output_dim, paradigm="none (baseline)", licence="Apache-2.0")
 
 
@@ -44,29 +47,29 @@ class Downsample(WaveformEncoder):
     It is linear: nothing is normalised by clip.
     """
 
-    card = _card("downsample", BASELINE_DIM)
+    card = card_of("downsample", BASELINE_DIM)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         return fourier_resample(features, BASELINE_DIM).astype(np.float32)
 
 
 class RandomVector(WaveformEncoder):
-    """768 normal variates (mean 0, variance 1), seeded by the clip's content.
+    """768 normal variates (mean 0, variance 1), seeded by the content of the clip or of the text.
 
     The seed is the BLAKE2b digest of the samples rounded to 16 bits, so the same clip has the same vector in any
-    batch, order or process, and clips that differ in one 16-bit sample have independent vectors.
+    batch, order or process, and clips that differ in one 16-bit sample have independent vectors. That of a text is the
+    digest of its UTF-8 bytes, personalised so that no clip has the same.
     """
 
-    card = _card("random", BASELINE_DIM)
+    card = card_of("random", BASELINE_DIM)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         samples = np.clip(np.rint(features * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
-        return np.stack([self._vector(clip.tobytes()) for clip in samples])
+        return np.stack([seeded_normals(clip.tobytes(), BASELINE_DIM) for clip in samples])
 
-    def _vector(self, content: bytes) -> FloatArray:
-        seed = int.from_bytes(hashlib.blake2b(content, digest_size=16).digest(), "little")
-        vector: FloatArray = np.random.Generator(np.random.Philox(seed)).standard_normal(BASELINE_DIM, np.float32)
-        return vector
+    def embed_text(self, texts: Sequence[str]) -> FloatArray:
+        """Embed texts; see `AudioTextEncoder.embed_text`."""
+        return np.stack([seeded_normals(text.encode(), BASELINE_DIM, b"text") for text in check_texts(texts)])
 
 
 class LogMelStatistics(WaveformEncoder):
@@ -77,7 +80,7 @@ class LogMelStatistics(WaveformEncoder):
     power of 1); the deviation is that of the population.
     """
 
-    card = _card("log-mel-statistics", 2 * MELS)
+    card = card_of("log-mel-statistics", 2 * MELS)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         return np.stack([self._statistics(clip) for clip in features])
@@ -99,7 +102,7 @@ class MfccStatistics(WaveformEncoder):
     """
 
     cepstra = 20
-    card = _card("mfcc-statistics", 3 * cepstra)
+    card = card_of("mfcc-statistics", 3 * cepstra)
     reach = 4
     range_db = 80.0
 
@@ -133,7 +136,7 @@ class LevelStatistics(WaveformEncoder):
     next. Frames are those of `LogMelStatistics` without a taper (`librosa.feature.rms`).
     """
 
-    card = _card("level-statistics", 8)
+    card = card_of("level-statistics", 8)
     percentiles = (10, 50, 90)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
@@ -145,6 +148,19 @@ class LevelStatistics(WaveformEncoder):
         change = np.abs(np.diff(levels)).mean() if len(levels) > 1 else 0.0
         of_frames = (levels.mean(), levels.std(), *np.percentile(levels, self.percentiles), change)
         return np.array([*of_clip, *of_frames])
+
+
+def seeded_normals(content: bytes, count: int, kind: bytes = b"") -> FloatArray:
+    """So many standard normal variates, seeded by some bytes.
+
+    Args:
+        content: whose BLAKE2b digest is the seed.
+        count: how many.
+        kind: of content, 16 bytes at most: the same bytes of another kind give others.
+    """
+    seed = int.from_bytes(hashlib.blake2b(content, digest_size=16, person=kind).digest(), "little")
+    vector: FloatArray = np.random.Generator(np.random.Philox(seed)).standard_normal(count, np.float32)
+    return vector
 
 
 def _decibels(power: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -252,14 +268,16 @@ def _twiddles(samples: int, count: int) -> NDArray[np.complex128]:
     return twiddles
 
 
-def _listing(
+def listing_of(
     encoder: type[WaveformEncoder],
     description: str,
     *,
     is_baseline: bool = True,
     is_reference: bool = False,
     is_linear: bool = False,
+    embeds_text: bool = False,
 ) -> ModelListing:
+    """The listing of a baseline, by its card."""
     card = encoder.card
     assert card.paradigm is not None
     assert card.licence is not None
@@ -274,27 +292,32 @@ def _listing(
         is_baseline=is_baseline,
         is_reference=is_reference,
         is_linear=is_linear,
+        embeds_text=embeds_text,
     )
 
 
 MODELS = (
-    _listing(
+    listing_of(
         Downsample,
         "the waveform resampled to 768 values; linear, so that sums of sounds are sums of embeddings",
         is_linear=True,
     ),
-    _listing(RandomVector, "768 normal variates seeded by the clip's content; knows nothing"),
-    _listing(
+    listing_of(
+        RandomVector,
+        "768 normal variates seeded by the content of the clip or of the text; knows nothing",
+        embeds_text=True,
+    ),
+    listing_of(
         LogMelStatistics,
         "mean and standard deviation over time of a 128-band log-mel spectrogram",
         is_reference=True,
     ),
-    _listing(
+    listing_of(
         MfccStatistics,
         "mean and standard deviation over time of 20 mel cepstra, and the deviation of their deltas",
         is_baseline=False,
     ),
-    _listing(
+    listing_of(
         LevelStatistics,
         "8 statistics of how loud a clip is and how that changes; knows nothing else",
         is_baseline=False,

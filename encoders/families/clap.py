@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from ..base import FloatArray, ModelError
 from ..inference import double_precision_device
-from ..layers import LayeredEncoder, with_states
+from ..layers import with_states
 from ..loading.listing import ModelListing
 from ..model_encoder import Hidden
 from ..options import EncoderOptions
+from ..text_towers import TextedEncoder, TextTower
 
 if TYPE_CHECKING:
     import torch
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 PARTS = ("audio_model.", "audio_projection.")
 """Weights of a CLAP checkpoint that embed sound."""
+
+TEXT_PARTS = ("text_model.", "text_projection.")
+"""Those that embed text."""
+
+COMPUTED = ("position_ids", "token_type_ids")
+"""Names of buffers of the text tower that follow from the configuration; not every checkpoint has them."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +42,14 @@ class ClapFeatures:
     samples: int
 
 
-class ClapEncoder(LayeredEncoder[ClapFeatures]):
-    """CLAP: the projected audio embedding, of unit length.
+class ClapEncoder(TextedEncoder[ClapFeatures]):
+    """CLAP: the projected embedding of sound or of text, of unit length.
 
     The window is 10 s. CLAP repeats a shorter clip, as in training; it would crop a longer one at random, so that
     is refused. Layers are HTSAT's stages, of which all but the last halve the number of frames and double their
     dimension; frames are those of the clip itself, without its repetitions.
+
+    Texts are embedded as `ClapModel.get_text_features` does, with the tokenizer in the checkpoint.
     """
 
     has_embedding = True
@@ -64,7 +73,8 @@ class ClapEncoder(LayeredEncoder[ClapFeatures]):
                 f"the feature extractor of '{checkpoint.name}' makes {self._log_mel.frames} frames of "
                 f"{extractor.feature_size} mel bands, but the model takes {longest} of {audio.num_mel_bins}"
             )
-        part = PartialCheckpoint.of(checkpoint, lambda name: name if name.startswith(PARTS) else None)
+        self._checkpoint = checkpoint
+        part = PartialCheckpoint.of(checkpoint, audio_name, text_name)
         self._model = part.load_part(ClapAudioModelWithProjection, audio).to(device)
         if options.layer is None and options.pooling is None:
             dim = int(config.projection_dim)
@@ -81,6 +91,25 @@ class ClapEncoder(LayeredEncoder[ClapFeatures]):
         self._refuse_long(samples, self._log_mel.window_samples)
         log_mel = self._log_mel(torch.from_numpy(clips).to(self._front_end_device))
         return ClapFeatures(log_mel.to(self.device), samples)
+
+    def _load_text_tower(self) -> TextTower:
+        import torch
+        from transformers import ClapTextModelWithProjection
+
+        from ..loading.partial import PartialCheckpoint
+        from ..loading.tokenizers import longest_text, tokenise_with
+
+        config = self._checkpoint.config.text_config
+        tokenizer = self._checkpoint.load_tokenizer(int(config.vocab_size))
+        part = PartialCheckpoint.of(self._checkpoint, text_name)
+        model = part.load_part(ClapTextModelWithProjection, config, COMPUTED).to(self.device)
+        # Positions are counted from behind that of padding.
+        positions = int(config.max_position_embeddings - config.pad_token_id - 1)
+
+        def encode(tokens: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.normalize(model(input_ids=tokens).text_embeds.float(), dim=-1)
+
+        return TextTower(tokenise_with(tokenizer), encode, longest_text(tokenizer, positions))
 
     def _dim_at(self, layer: int) -> int:
         return self._dims[layer]
@@ -107,6 +136,16 @@ class ClapEncoder(LayeredEncoder[ClapFeatures]):
         return states
 
 
+def audio_name(stored: str) -> str | None:
+    """Name of a stored tensor in the audio tower, None for one of another part."""
+    return stored if stored.startswith(PARTS) else None
+
+
+def text_name(stored: str) -> str | None:
+    """Name of a stored tensor in the text tower, None for one of another part."""
+    return stored if stored.startswith(TEXT_PARTS) and not stored.endswith(COMPUTED) else None
+
+
 ARCHITECTURES = {"clap": ClapEncoder}
 
 MODELS = (
@@ -118,5 +157,6 @@ MODELS = (
         "Apache-2.0",
         "LAION CLAP without fusion (630k-audioset-best), projected to the space of text (10-s window)",
         "laion/clap-htsat-unfused",
+        embeds_text=True,
     ),
 )

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..base import FloatArray
-from ..layers import LayeredEncoder, with_states
+from ..layers import with_states
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
+from ..loading.tokenizers import PublishedTokenizer, tokenise_with
 from ..model_encoder import Hidden
 from ..options import EncoderOptions
+from ..text_towers import TextedEncoder, TextTower
 
 if TYPE_CHECKING:
     import torch
@@ -40,7 +42,24 @@ COMPUTED = ("relative_position_index", "attn_mask")
 """Buffers of the checkpoint that follow from the architecture."""
 
 UNUSED = ("caption_encoder.", "logit_scale", "head.", "tscam_conv.")
-"""The text encoder, the temperature of the contrastive loss and the classifier of AudioSet."""
+"""What is no part of the audio encoder: the text encoder, which is built apart, the temperature of the contrastive loss
+and the classifier of AudioSet."""
+
+TEXT = "caption_encoder."
+TEXT_CONSTANTS = re.compile(r"base\.h\.\d+\.attn\.(?:masked_)?bias")
+"""Constants of GPT-2 that older versions of transformers stored."""
+
+END = " <|endoftext|>"
+"""What the package appends to a text. The embedding is of this token. (The package takes the token at the number of
+tokens that are not of number 0, with which it pads. That is ``!``: a text with an exclamation mark is embedded at an
+earlier token there, and at its end here.)"""
+
+MAX_TOKENS = 77
+"""Tokens of a text in training, the last one among them (the package's config_2023.yml)."""
+
+TOKENIZER = PublishedTokenizer(
+    "openai-community/gpt2", "GPT2Tokenizer", "A dog barks!", (32, 3290, 2318, 591, 0)
+)
 
 
 @dataclass(frozen=True)
@@ -56,8 +75,8 @@ class MsClapFeatures:
     samples: int
 
 
-class MsClapEncoder(LayeredEncoder[MsClapFeatures]):
-    """MS-CLAP 2023: the projected audio embedding, as the model's own `audio_encoder` gives it.
+class MsClapEncoder(TextedEncoder[MsClapFeatures]):
+    """MS-CLAP 2023: the projected embeddings, as the model's own `audio_encoder` and `caption_encoder` give them.
 
     A clip shorter than 7 s is repeated up to 7 s, as in training. One of more than 1,024 frames (7.4 s) is embedded in
     windows of 5 s that begin every 2.5 s, of which HTSAT's outputs are averaged before the projection. As in the model,
@@ -74,6 +93,7 @@ class MsClapEncoder(LayeredEncoder[MsClapFeatures]):
 
         config = ms_clap_config()
         self.check_options(weights.id, options, len(config.depths))
+        self._weights = weights
         self._model = weights.build(MsClap, convert_ms_clap, unused=UNUSED).to(device)
         self._dims = layer_dims(config)
         if options.layer is None and options.pooling is None:
@@ -93,6 +113,13 @@ class MsClapEncoder(LayeredEncoder[MsClapFeatures]):
             return MsClapFeatures(log_mel[:, None], samples)
         starts = range(0, frames - WINDOW - 1, WINDOW_HOP)
         return MsClapFeatures(torch.stack([log_mel[:, s : s + WINDOW] for s in starts], dim=1), samples)
+
+    def _load_text_tower(self) -> TextTower:
+        from ..networks.ms_clap_text import Gpt2Text
+
+        tokenizer = TOKENIZER.load(self._weights.folder, self._weights.name)
+        network = self._weights.build(Gpt2Text, text_state).to(self.device)
+        return TextTower(tokenise_with(tokenizer, END), network, MAX_TOKENS)
 
     def _dim_at(self, layer: int) -> int:
         return self._dims[layer]
@@ -118,6 +145,13 @@ class MsClapEncoder(LayeredEncoder[MsClapFeatures]):
             sounding = -(-features.samples // round(seconds * rate)) if is_repeated else None
             states.append(Hidden(whole[:, :sounding], seconds, embedding=embedding))
         return states
+
+
+def text_state(state: State) -> State:
+    """The tensors of the text encoder of the official checkpoint, by the names of `Gpt2Text`."""
+    names = (name for name in state if name.startswith(TEXT))
+    stored = {name.removeprefix(TEXT): state[name] for name in names}
+    return {name: tensor for name, tensor in stored.items() if not TEXT_CONSTANTS.fullmatch(name)}
 
 
 def repeated_up_to(samples: int, clips: torch.Tensor) -> torch.Tensor:
@@ -184,5 +218,6 @@ MODELS = (
             "sha256:2cef4016d47d00eb28d153d522f397222057f95000e9bad6b9583c631284a1e6",
         ),
         MsClapEncoder,
+        embeds_text=True,
     ),
 )

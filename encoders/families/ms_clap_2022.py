@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..base import FloatArray
-from ..layers import LayeredEncoder
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
+from ..loading.tokenizers import PublishedTokenizer, tokenise_with
 from ..model_encoder import Hidden
 from ..options import EncoderOptions
-from .ms_clap import PROJECTION, repeated_up_to
+from ..text_towers import TextedEncoder, TextTower
+from .ms_clap import PROJECTION, TEXT, repeated_up_to
 from .panns import rename_block
 
 if TYPE_CHECKING:
@@ -30,7 +31,18 @@ TRAINED_SECONDS = 5
 
 BASE = "audio_encoder.base."
 UNUSED = ("caption_encoder.", "logit_scale", "fc_audioset.")
-"""The text encoder, the temperature of the contrastive loss and the classifier of AudioSet."""
+"""What is no part of the audio encoder: the text encoder, which is built apart, the temperature of the contrastive loss
+and the classifier of AudioSet."""
+
+UNUSED_TEXT = ("base.pooler.", "base.embeddings.position_ids")
+"""Of the text encoder: the pooling that the package leaves out, and a constant that transformers once stored."""
+
+MAX_TOKENS = 100
+"""Tokens of a text in training (the package's config_2022.yml)."""
+
+TOKENIZER = PublishedTokenizer(
+    "google-bert/bert-base-uncased", "BertTokenizer", "A dog barks!", (101, 1037, 3899, 11286, 2015, 999, 102)
+)
 
 
 @dataclass(frozen=True)
@@ -46,8 +58,8 @@ class MsClap2022Features:
     samples: int
 
 
-class MsClap2022Encoder(LayeredEncoder[MsClap2022Features]):
-    """MS-CLAP 2022: the projected audio embedding, as the model's own `audio_encoder` gives it.
+class MsClap2022Encoder(TextedEncoder[MsClap2022Features]):
+    """MS-CLAP 2022: the projected embeddings, as the model's own `audio_encoder` and `caption_encoder` give them.
 
     A clip shorter than 5 s is repeated up to 5 s, as the package does; a longer one is embedded whole, in one pass.
 
@@ -63,6 +75,7 @@ class MsClap2022Encoder(LayeredEncoder[MsClap2022Features]):
         from ..networks.panns import CHANNELS, dim_at
 
         self.check_options(weights.id, options, len(CHANNELS))
+        self._weights = weights
         self._model = weights.build(ProjectedCnn14, convert_ms_clap_2022, unused=UNUSED).to(device)
         is_projected = options.layer is None and options.pooling is None
         dim = EMBEDDING_DIM if is_projected else dim_at(len(CHANNELS) if options.layer is None else options.layer)
@@ -72,6 +85,13 @@ class MsClap2022Encoder(LayeredEncoder[MsClap2022Features]):
     def _extract_features(self, clips: FloatArray) -> MsClap2022Features:
         waveforms = repeated_up_to(TRAINED_SECONDS * self.card.sample_rate, self._on_device(clips))
         return MsClap2022Features(self._model.log_mel(waveforms), clips.shape[1])
+
+    def _load_text_tower(self) -> TextTower:
+        from ..networks.ms_clap_text import BertText
+
+        tokenizer = TOKENIZER.load(self._weights.folder, self._weights.name)
+        network = self._weights.build(BertText, text_state, unused=UNUSED_TEXT).to(self.device)
+        return TextTower(tokenise_with(tokenizer), network, MAX_TOKENS)
 
     def _dim_at(self, layer: int) -> int:
         from ..networks.panns import dim_at
@@ -92,6 +112,11 @@ class MsClap2022Encoder(LayeredEncoder[MsClap2022Features]):
             sounding = -(-features.samples // hops) if is_repeated else None
             states.append(Hidden(frames[:, :sounding], hops / rate, embedding=embedding))
         return states
+
+
+def text_state(state: State) -> State:
+    """The tensors of the text encoder of the official checkpoint, by the names of `BertText`."""
+    return {name.removeprefix(TEXT): tensor for name, tensor in state.items() if name.startswith(TEXT)}
 
 
 def convert_ms_clap_2022(state: State) -> State:
@@ -123,5 +148,6 @@ MODELS = (
         # No hash is on record; the size is that of the parameters.
         WeightsFile("CLAP_weights_2022.pth", "microsoft/msclap", 785_000_000),
         MsClap2022Encoder,
+        embeds_text=True,
     ),
 )

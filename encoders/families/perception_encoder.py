@@ -10,6 +10,7 @@ from ..base import FloatArray, ModelError
 from ..layers import LayeredEncoder
 from ..model_encoder import Hidden
 from ..options import EncoderOptions
+from ..text_towers import TextedEncoder, TextTower
 
 if TYPE_CHECKING:
     import torch
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 OF_AUDIO = re.compile(r"(?:audio_model\.|audio_video_encoder\.embedder\.)?(audio_(?:encoder|head)\..*)")
 """Names of the tensors of the audio tower, in PE-A-Frame and, with either prefix, in PE-AV."""
+
+OF_TEXT = re.compile(r"(?:audio_model\.)?(text_audio_head\..*)|(?:audio_model\.|video_model\.)?(text_model\..*)")
+"""Names of those of the text tower. The parts of PE-AV share its network, so that it may be stored under any name."""
 
 
 class PerceptionEncoder(LayeredEncoder["torch.Tensor"]):
@@ -54,11 +58,12 @@ class PerceptionEncoder(LayeredEncoder["torch.Tensor"]):
         num_layers = int(audio.num_hidden_layers)
         self.check_options(checkpoint.id, options, num_layers)
         self._extractor = extractor
+        self._checkpoint, self._projected_config = checkpoint, both
         self._head: Any = None
         if is_tower:
             self._encoder = checkpoint.load_model(PeAudioEncoder).to(device)
         else:
-            part = PartialCheckpoint.of(checkpoint, audio_name)
+            part = PartialCheckpoint.of(checkpoint, audio_name, text_name)
             checkpoint, tower = part, part.load_part(AudioTower, both)
             self._encoder, self._head = tower.audio_encoder.to(device), tower.audio_head.to(device)
         # transformers has no other way to tell the two kinds apart.
@@ -105,6 +110,31 @@ class PerceptionEncoder(LayeredEncoder["torch.Tensor"]):
         return Hidden(frames, seconds, token, self._head(token))
 
 
+class PerceptionTextEncoder(PerceptionEncoder, TextedEncoder["torch.Tensor"]):
+    """PE-Audio with its text tower, ModernBERT, whose first token is projected to the space shared with sound.
+
+    This is the embedding that `PeAudioModel` compares with sound, `text_audio_embeds` of its output. (Its method
+    `get_text_audio_embeds` raises an error in transformers 5.23, which asks the network for no hidden states.)
+    """
+
+    def _load_text_tower(self) -> TextTower:
+        from ..loading.partial import PartialCheckpoint
+        from ..loading.tokenizers import longest_text, tokenise_with
+        from ..networks.perception_encoder import TextTower as Network
+
+        config = self._projected_config
+        tokenizer = self._checkpoint.load_tokenizer(int(config.text_config.vocab_size))
+        network = PartialCheckpoint.of(self._checkpoint, text_name).load_part(Network, config).to(self.device)
+        positions = int(config.text_config.max_position_embeddings)
+        return TextTower(tokenise_with(tokenizer), network, longest_text(tokenizer, positions))
+
+
+def text_name(stored: str) -> str | None:
+    """Name in `networks.perception_encoder.TextTower` of a stored tensor, None for one of another part."""
+    match = OF_TEXT.fullmatch(stored)
+    return match and (match[1] or match[2])
+
+
 def audio_name(stored: str) -> str | None:
     """Name in `AudioTower` of a stored tensor, None for one of another modality."""
     match = OF_AUDIO.fullmatch(stored)
@@ -112,7 +142,7 @@ def audio_name(stored: str) -> str | None:
 
 
 ARCHITECTURES = {
-    "pe_audio": PerceptionEncoder,
+    "pe_audio": PerceptionTextEncoder,
     "pe_audio_encoder": PerceptionEncoder,
-    "pe_audio_video": PerceptionEncoder,
+    "pe_audio_video": PerceptionTextEncoder,
 }

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-from transformers import AutoConfig, AutoFeatureExtractor
+from transformers import AutoConfig, AutoFeatureExtractor, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from audio_compositionality.support.files import sha256_of, sha256_of_file
@@ -28,6 +28,7 @@ from audio_compositionality.support.text import first_line, shown
 from ..base import ModelError
 from .cards import ModelSource
 from .downloads import download_from_hub
+from .tokenizers import VOCABULARIES
 from .twins import Twin
 from .weights import PICKLES, weight_problems
 
@@ -71,11 +72,16 @@ class Checkpoint(ModelSource):
     licence: str | None = None
 
     @property
+    def settings(self) -> tuple[str, ...]:
+        """Names of the files that decide, beside the weights, what the model computes."""
+        return SETTINGS
+
+    @property
     def revision(self) -> str:
         """What exactly is run: see `ModelCard`."""
         if self.commit is not None:
             return self.commit if self.twin is None else f"seed-{self.twin.seed}-{self.commit[:12]}"
-        files = [path for name in SETTINGS if (path := Path(self.source) / name).is_file()]
+        files = [path for name in self.settings if (path := Path(self.source) / name).is_file()]
         if self.fresh_seed is None:
             files = [*self.files, *files]
         digest = files_digest(files)
@@ -155,6 +161,32 @@ class Checkpoint(ModelSource):
                 f"needs the class {wanted.__name__}"
             )
         return extractor
+
+    def load_tokenizer(self, vocabulary: int) -> Any:
+        """The checkpoint's tokenizer.
+
+        Args:
+            vocabulary: tokens that the text model knows.
+
+        Raises:
+            ModelError: there is none, it cannot be read, or it has more tokens than the model knows.
+        """
+        if not any(self.find(name) is not None for name in VOCABULARIES):
+            raise ModelError(
+                f"'{self.name}' has no tokenizer, so it embeds no text: there must be tokenizer.json, or another of "
+                f"{', '.join(VOCABULARIES[1:])}, beside config.json"
+            )
+        try:
+            with quiet(self.source):
+                tokenizer = AutoTokenizer.from_pretrained(self.source, revision=self.commit, trust_remote_code=False)
+        except Exception as error:
+            raise ModelError(f"cannot read the tokenizer of '{self.name}': {first_line(error)}") from error
+        if len(tokenizer) > vocabulary:
+            raise ModelError(
+                f"the tokenizer of '{self.name}' has {len(tokenizer):,} tokens, but the text model knows "
+                f"{vocabulary:,}; they do not belong together"
+            )
+        return tokenizer
 
     def load_model(self, model_class: Any, parts: tuple[str, ...] = ("",)) -> Any:
         """The model in float32 and evaluation mode, with its stored weights or with those of its twin.

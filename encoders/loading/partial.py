@@ -16,6 +16,7 @@ from audio_compositionality.support.files import sha256_of_file
 from ..base import ModelError
 from .checkpoints import Checkpoint, quiet
 from .downloads import WeightsFile, check_digest
+from .tokenizers import TOKENIZER_FILES
 from .weights import State, load_exactly, read_tensors
 
 PUBLISHED_PICKLES = {
@@ -36,21 +37,39 @@ class PartialCheckpoint(Checkpoint):
 
     Attributes:
         rename: from the name of a stored tensor to its name in the part; None for a tensor of another part.
+        rename_text: likewise of a text tower, which is loaded apart and later; None where there is none. Of a folder
+            its files, and those of the tokenizer, are in the revision too; of the Hub the commit names them, and they
+            are fetched with the first text.
     """
 
     rename: Callable[[str], str | None] = str
+    rename_text: Callable[[str], str | None] | None = None
 
     @classmethod
-    def of(cls, checkpoint: Checkpoint, rename: Callable[[str], str | None]) -> PartialCheckpoint:
-        """The part of a checkpoint whose tensors `rename` names."""
-        return cls(**{field.name: getattr(checkpoint, field.name) for field in fields(Checkpoint)}, rename=rename)
+    def of(
+        cls,
+        checkpoint: Checkpoint,
+        rename: Callable[[str], str | None],
+        rename_text: Callable[[str], str | None] | None = None,
+    ) -> PartialCheckpoint:
+        """The part of a checkpoint whose tensors `rename` names; of a part another part."""
+        if isinstance(checkpoint, PartialCheckpoint):
+            return replace(checkpoint, rename=rename, rename_text=rename_text)
+        base = {field.name: getattr(checkpoint, field.name) for field in fields(Checkpoint)}
+        return cls(**base, rename=rename, rename_text=rename_text)
 
-    def load_part(self, model_class: Any, config: Any) -> Any:
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """See `Checkpoint`; with a text tower also the files of the tokenizer."""
+        return super().settings if self.rename_text is None else (*super().settings, *TOKENIZER_FILES)
+
+    def load_part(self, model_class: Any, config: Any, computed: tuple[str, ...] = ()) -> Any:
         """The part in float32 and evaluation mode, with its stored weights or with those of its twin.
 
         Args:
             model_class: class of the part, from transformers.
             config: its configuration.
+            computed: names of buffers that follow from the configuration, which need not be stored.
 
         Raises:
             ModelError: if the weights cannot be had or read, or are not exactly those of the part: each is named.
@@ -59,6 +78,9 @@ class PartialCheckpoint(Checkpoint):
             return replace(self, config=config).load_model(model_class)
         with quiet(self.source), initialization.no_init_weights():
             module = model_class._from_config(config, dtype=torch.float32)
+        for owner in module.modules():
+            for buffer in {*computed} & {*dict(owner.named_buffers(recurse=False))}:
+                owner.register_buffer(buffer, owner.get_buffer(buffer), persistent=False)
         load_exactly(module, self._read(), f"'{self.name}'")
         self.change(module)
         return module.eval().requires_grad_(False)
@@ -80,7 +102,9 @@ class PartialCheckpoint(Checkpoint):
         return state
 
     def _is_used(self, name: str) -> bool:
-        return self.rename(name) is not None
+        if self.rename(name) is not None:
+            return True
+        return self.commit is None and self.rename_text is not None and self.rename_text(name) is not None
 
     def _find_other(self) -> Path:
         """The PyTorch file of a repository of `PUBLISHED_PICKLES`, or of a folder with a copy of it."""

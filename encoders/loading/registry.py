@@ -213,7 +213,8 @@ def _load_listed(
 
     assert listing.make is not None
     file = None if twin is not None and twin.kind.is_fresh else _weights_path(name, path, source)
-    weights = Weights(name, file, twin, listing.paradigm, listing.licence)
+    folder = local if local is None or local.is_dir() else local.parent
+    weights = Weights(name, file, twin, listing.paradigm, listing.licence, folder)
     return listing.make(weights, resolve_device(device), options)
 
 

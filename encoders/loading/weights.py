@@ -37,6 +37,7 @@ class Weights(ModelSource):
 
     Attributes:
         path: the file; None for fresh weights.
+        folder: where the user's copy lies, and perhaps a tokenizer beside it; None where it was fetched.
         name, twin, paradigm, licence: see `ModelSource`.
     """
 
@@ -45,6 +46,7 @@ class Weights(ModelSource):
     twin: Twin | None = None
     paradigm: str | None = None
     licence: str | None = None
+    folder: Path | None = None
 
     @cached_property
     def weights_sha256(self) -> str | None:
