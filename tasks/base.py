@@ -95,6 +95,7 @@ class TaskInfo:
             how much sounds is at the chance of `trusted`, and not at that of telling numbers of sources apart.
         judged_by: name of the measure that decides whether a model is above another; empty means that which it ranks
             by.
+        heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.
         floor: what reaches the numbers of `trusted`, in words: ``energy alone``, or ``chance`` where nothing is known.
     """
 
@@ -121,6 +122,7 @@ class TaskInfo:
     is_level_matched: bool = False
     judged_by: str = ""
     floor: str = "energy alone"
+    heard_by: str = ""
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""
@@ -216,6 +218,7 @@ class Samples:
         held_fixed: numbers [n] by name that a slope against diversity is also given with held fixed.
         groups: the group of each sample, by the name of a grouping.
         contents: what each clip of a sample holds, for people: a table of labels by the name of a part.
+        texts: what is said of clips of a sample, by their names: captions.
     """
 
     rows: tuple[Row, ...]
@@ -226,6 +229,7 @@ class Samples:
     held_fixed: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     contents: tuple[Mapping[str, Sequence[Mapping[str, str]]], ...] = ()
+    texts: tuple[Mapping[str, str], ...] = ()
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -248,6 +252,7 @@ class Samples:
             held_fixed={name: values[places] for name, values in self.held_fixed.items()},
             groups={name: taken(labels) for name, labels in self.groups.items()},
             contents=taken(self.contents),
+            texts=taken(self.texts),
         )
 
 

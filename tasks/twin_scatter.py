@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MARKER = 4
 """Points (1/72 inch), the size of a model's marker."""
 
-KINDS = {"trained": "model", "untrained": "untrained network", "baseline": "baseline"}
+KINDS = {"trained": "model", "untrained": "untrained network", "baseline": "baseline", "control": "control"}
 """What kinds of models are called, in the order of legends."""
 
 JOINED: dict[str, Any] = {"color": "#999999", "linewidth": 0.8, "zorder": 1}
@@ -34,11 +34,13 @@ class ScatterPanel:
     Attributes:
         name: what stands above it.
         x, y: task and name of the measures.
+        chance: of both, where lines are drawn; None for none.
     """
 
     name: str
     x: tuple[str, str]
     y: tuple[str, str]
+    chance: tuple[float | None, float | None] = (None, None)
 
     def point(self, model: DrawnModel) -> tuple[float, float] | None:
         """Where a model lies; None where it lacks a measure."""
@@ -111,6 +113,9 @@ def _draw_panel(
     axes: Axes, panel: ScatterPanel, models: Sequence[DrawnModel], numbers: dict[int, int], sheet: Sheet
 ) -> None:
     points = {place: point for place in numbers if (point := panel.point(models[place])) is not None}
+    for value, draw in zip(panel.chance, (axes.axvline, axes.axhline), strict=True):
+        if value is not None:
+            draw(value, color="#555555", linestyle="--", linewidth=0.8, zorder=0)
     for place, point in points.items():
         model = models[place]
         for twin in model.twins:
@@ -132,7 +137,7 @@ def _draw_legend(figure: Figure, models: Sequence[DrawnModel], above: float) -> 
         [*marks, Line2D([], [], **JOINED)],
         [*(KINDS[kind] for kind in kinds), "a model and its untrained twin"],
         loc="lower center",
-        ncols=4,
+        ncols=len(kinds) + 1,
         bbox_to_anchor=(0.5, (above + 0.02) / figure.get_figheight()),
         borderaxespad=0,
     )

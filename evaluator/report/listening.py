@@ -46,6 +46,7 @@ class HeardClip:
     Attributes:
         name: its name in its row.
         caption: what it is, for people; empty where the task does not say.
+        text: what is said of it in the data, such as its caption; empty where nothing is.
         audio: MP3; empty where the clip cannot be used.
         spectrogram: PNG; empty likewise.
         seconds: what of the clip `audio` holds.
@@ -55,6 +56,7 @@ class HeardClip:
 
     name: str
     caption: str
+    text: str
     audio: bytes
     spectrogram: bytes
     seconds: float
@@ -175,6 +177,7 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
         comparison, index = sample.comparison, sample.index
         described = () if comparison.samples is None else comparison.samples.contents
         contents = described[index] if described else {}
+        texts = comparison.samples.texts[index] if comparison.samples is not None and comparison.samples.texts else {}
         yield HeardSample(
             place=sample.place,
             rank=sample.rank,
@@ -185,7 +188,8 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
             contents=contents,
             scores=_score_table(comparison, index),
             clips=tuple(
-                _heard(clip, comparison.ids[index], comparison.info.captions, *next(encoded)) for clip in sample.clips
+                _heard(clip, comparison.ids[index], comparison.info.captions, texts, *next(encoded))
+                for clip in sample.clips
             ),
         )
 
@@ -236,11 +240,14 @@ def encode_mp3(waveform: NDArray[np.float32], sample_rate: int) -> bytes:
     return file.getvalue()
 
 
-def _heard(clip: Clip, row: str, captions: Mapping[str, str], audio: bytes, seconds: float) -> HeardClip:
+def _heard(
+    clip: Clip, row: str, captions: Mapping[str, str], texts: Mapping[str, str], audio: bytes, seconds: float
+) -> HeardClip:
     name = clip.id.removeprefix(f"{row}/")
     caption = captions.get(name, captions.get(name.partition("/")[0], ""))
+    text = texts.get(name, "")
     if clip.problem is not None:
-        return HeardClip(name, caption, b"", b"", 0.0, False, clip.problem)
+        return HeardClip(name, caption, text, b"", b"", 0.0, False, clip.problem)
     picture = spectrogram_png(clip.waveform[: round(LONGEST_PLAYED * clip.sample_rate)], clip.sample_rate)
     is_cut = round(seconds * clip.sample_rate) < len(clip.waveform)
-    return HeardClip(name, caption, audio, picture, seconds, is_cut, None)
+    return HeardClip(name, caption, text, audio, picture, seconds, is_cut, None)

@@ -172,7 +172,7 @@ def _chosen_by(comparison: Comparison, model: str | None) -> tuple[str, list[int
 
 def _samples(comparison: Comparison, places: Sequence[int]) -> list[ChosenSample] | str:
     """The samples that are heard, or why there are none."""
-    view = next(iter(comparison.recommended), None)
+    view = comparison.views.get(comparison.info.heard_by) or next(iter(comparison.recommended), None)
     if view is None:
         return "no measure is stated by sample"
     try:
