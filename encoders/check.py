@@ -1,4 +1,4 @@
-"""What a newcomer runs before anything else: is an encoder one, and does it hear what its author thinks?
+"""What a newcomer runs before anything else: is an encoder one, and does it hear, and read, what its author thinks?
 
 Every check gives whether it passed, what was measured, and, where it failed, what that usually means. The faults that
 are looked for are those that wrappers of audio models have had again and again: a wrong sample rate, an embedding that
@@ -40,9 +40,17 @@ from .check_findings import (
     message_of,
 )
 from .check_sounds import memory_growth
+from .check_texts import (
+    check_text_batch,
+    check_text_deterministic,
+    check_text_dtype,
+    check_text_embeds,
+    check_text_order,
+    check_text_sensitive,
+)
 from .loading.registry import load_model
 from .options import DEFAULT_OPTIONS, EncoderOptions
-from .protocols import AudioEncoder
+from .protocols import AudioEncoder, AudioTextEncoder
 
 if TYPE_CHECKING:
     import torch
@@ -101,7 +109,7 @@ def check_model(
         checks.append(Check("loads", "pass", value))
     session = Session(model, memory)
     blocked: set[str] = set()
-    for test in _TESTS:
+    for test in (*_TESTS, *(_TEXT_TESTS if isinstance(model, AudioTextEncoder) else ()), *_COSTS):
         missing = next((name for name in test.needs if name in blocked), None)
         if missing is not None:
             blocked.add(test.name)
@@ -238,6 +246,48 @@ _TESTS: Sequence[_Test] = (
         "16-bit samples must be divided by 32,768: the same clip as int16 and as float gave different embeddings.",
     ),
     _Test("level", _HEARING, check_level),
+)
+
+_TEXT_TESTS: Sequence[_Test] = (
+    _Test(
+        "texts",
+        _BASIC,
+        check_text_embeds,
+        "embed_text takes a list of str and returns one row a text, of as many values as a clip has: both are "
+        "projected to the space that they share. Its tokenizer and weights must be there.",
+    ),
+    _Test("texts: dtype", ("texts",), check_text_dtype, "Cast them as those of clips: array.astype(numpy.float32)."),
+    _Test(
+        "texts: deterministic",
+        ("texts",),
+        check_text_deterministic,
+        "The same texts gave other embeddings the second time: dropout is on (call eval()), or the object keeps "
+        "something from call to call.",
+    ),
+    _Test(
+        "texts: batch",
+        ("texts", "texts: deterministic"),
+        check_text_batch,
+        "The embedding of a text depends on the texts beside it: padding without a mask, the last token taken at the "
+        "end of the padding, or rows in another order.",
+    ),
+    _Test(
+        "texts: sensitive",
+        ("texts", "texts: deterministic"),
+        check_text_sensitive,
+        "Different texts gave the same embedding: a token at the same place is taken that has not seen the others, or "
+        "the tokenizer knows no words.",
+    ),
+    _Test(
+        "texts: order",
+        ("texts", "texts: sensitive"),
+        check_text_order,
+        "Texts of the same words are one to it, as to a bag of words: no task of order or of binding can be solved.",
+    ),
+)
+"""Of encoders that embed text as well."""
+
+_COSTS: Sequence[_Test] = (
     _Test("speed", _BASIC, check_speed),
     _Test("memory", _BASIC, check_memory),
 )

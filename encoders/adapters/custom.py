@@ -1,7 +1,7 @@
 """Models of users: a class in a Python file, or one that an installed package offers.
 
-A class needs `sample_rate` and `embed(waveforms, sample_rate)`, no more; `CustomEncoder` does the rest. Loading one
-runs its code, as importing any Python module does.
+A class needs `sample_rate` and `embed(waveforms, sample_rate)`, no more, and `embed_text(texts)` where it embeds texts
+too; `CustomEncoder` does the rest. Loading one runs its code, as importing any Python module does.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from ..inference import inference
 from ..loading.user_classes import describe_installed, split_file_spec
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..protocols import AudioLanguageModel, Model, ModelCard
+from ..texts import check_text_embeddings, check_texts
 
 if TYPE_CHECKING:
     import torch
@@ -39,6 +40,9 @@ class ModelCodeError(ModelError):
 
 class Embedder(Protocol):
     """What a class must have to be run as an encoder.
+
+    With `embed_text(texts)`, which takes a list of str and returns floating [n, output_dim], it is an
+    `AudioTextEncoder`: texts and clips are embedded into one space.
 
     It may also have `id` (default: the name of the class), `revision` (default: of a file its digest, of a package
     its version, either with the digest of the weights of its torch modules), `output_dim` (default: learnt from a
@@ -123,6 +127,23 @@ class CustomEncoder(WaveformEncoder):
         return check_embeddings(self._embed(features, self.card.sample_rate), self, len(features))
 
 
+class CustomTextEncoder(CustomEncoder):
+    """An `Embedder` with `embed_text`, run as an audio–text encoder."""
+
+    def embed_text(self, texts: Sequence[str]) -> FloatArray:
+        """Embed texts; see `AudioTextEncoder.embed_text`.
+
+        Raises:
+            InputError: on what is no list of texts.
+            ModelError: `embed_text` returns no embeddings of the length that clips have.
+            ModelCodeError: it raises an error.
+        """
+        listed = check_texts(texts)
+        with inference(self.device), user_code(self._name):
+            embeddings = to_array(self._embedder.embed_text(listed), self._name)  # type: ignore[attr-defined]
+        return check_text_embeddings(embeddings, self, listed)
+
+
 def load_from_file(spec: str, device: torch.device | None, options: EncoderOptions) -> Model:
     """The model that the class of ``path/to/file.py:ClassName`` makes; it is called without arguments.
 
@@ -165,7 +186,8 @@ def _as_model(made: Any, name: str, source: str, device: torch.device | None) ->
         return made
     if isinstance(made, AudioLanguageModel):
         return made
-    return CustomEncoder(made, name=name, source=source)
+    kind = CustomTextEncoder if callable(getattr(made, "embed_text", None)) else CustomEncoder
+    return kind(made, name=name, source=source)
 
 
 def _refuse_options(name: str, options: EncoderOptions) -> None:

@@ -57,9 +57,7 @@ earlier token there, and at its end here.)"""
 MAX_TOKENS = 77
 """Tokens of a text in training, the last one among them (the package's config_2023.yml)."""
 
-TOKENIZER = PublishedTokenizer(
-    "openai-community/gpt2", "GPT2Tokenizer", "A dog barks!", (32, 3290, 2318, 591, 0)
-)
+TOKENIZER = PublishedTokenizer("openai-community/gpt2", "GPT2Tokenizer", "A dog barks!", (32, 3290, 2318, 591, 0))
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from ..base import ModelError, StagedEncoder
 from ..inference import resolve_device
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..protocols import Model
+from .controls import CONTROLS, control, split_control
 from .downloads import WeightsFile, check_digest
 from .listing import ANY_OTHER, ModelListing, adapters, architectures, named_models
-from .twins import TWINS, Twin, split_twin
+from .twins import TWINS, Twin, TwinKind, split_twin
 from .user_classes import describe_installed, installed_classes, is_file_spec, split_file_spec
 
 if TYPE_CHECKING:
@@ -41,7 +42,10 @@ def list_models() -> list[ModelListing]:
 
 
 def has_twins(name: str) -> bool:
-    """Whether one of `TWINS` may stand in front of a name: not of a twin, a baseline, or other people's code."""
+    """Whether one of `TWINS` may stand in front of a name.
+
+    Not of a twin, a control, a baseline, or other people's code.
+    """
     listing = named_models().get(name.partition("=")[0])
     if listing is not None:
         return listing.source is not None
@@ -49,7 +53,7 @@ def has_twins(name: str) -> bool:
     return not (
         is_file_spec(name)
         or name in installed_classes()
-        or (":" in name and prefix in TWINS)
+        or (":" in name and (prefix in TWINS or prefix in CONTROLS))
         or prefix in _adapter_prefixes(name)
     )
 
@@ -68,7 +72,11 @@ def check_name(name: str) -> None:
     Raises:
         ModelError: nothing has that name: no listed model, file, folder, installed class or Hub id.
     """
-    _, plain_name = split_twin(name)
+    control_kind, name = split_control(name)
+    if control_kind is not None:
+        check_name(name)
+        return
+    _, plain_name = _split_twin(name)
     prefix = plain_name.partition(":")[0]
     if is_file_spec(prefix):
         split_file_spec(plain_name)
@@ -105,6 +113,9 @@ def load_model(
     `untrained:NAME`, the same architecture with fresh weights, for which a folder needs none, or `shuffled:NAME`, with
     the entries of each weight matrix permuted.
 
+    One of `CONTROLS` with a colon in front of any of these, twins, baselines and other people's code too, gives that
+    model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `without-audio:NAME`, `without-text:NAME`.
+
     Args:
         name: which model.
         device: torch device of the model; by default CUDA where there is one, else the CPU.
@@ -115,7 +126,10 @@ def load_model(
         ModelError: if there is no such model (with the nearest listed name), its files cannot be had or are
             incomplete, the model is of a kind that cannot be run here, or cannot be run with the options.
     """
-    kind, plain_name = split_twin(name)
+    control_kind, controlled = split_control(name)
+    if control_kind is not None:
+        return control(load_model(controlled, device=device, options=options, seed=seed), control_kind)
+    kind, plain_name = _split_twin(name)
     twin = None if kind is None else Twin(kind, seed)
     listed_name, _, path = plain_name.partition("=")
     listing = named_models().get(listed_name)
@@ -190,6 +204,18 @@ def load_encoder(
             f"'{name}' is a {type(model).__name__}, which embeds no sound; an audio encoder is needed here"
         )
     return model
+
+
+def _split_twin(name: str) -> tuple[TwinKind | None, str]:
+    """As `split_twin`, which knows of no controls."""
+    kind, plain_name = split_twin(name)
+    control_kind, controlled = split_control(plain_name)
+    if kind is not None and control_kind is not None:
+        raise ModelError(
+            f"'{name}' is a twin of a control; ask for a control of a twin, '{control_kind.prefix}{kind.prefix}"
+            f"{controlled}'"
+        )
+    return kind, plain_name
 
 
 def _load_listed(

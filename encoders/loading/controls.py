@@ -1,0 +1,144 @@
+"""Controls: a model that is given something else than the task means it to have, so that what it needs shows.
+
+A kind of control is a line of `CONTROLS`. Its name, with a colon, stands in front of the name of any model, the user's
+own and twins among them: it changes what goes in, not the weights. A score that a control reaches as well says nothing of
+what the control takes away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from ..base import FloatArray, ModelError, StagedEncoder, check_embeddings
+from ..protocols import AudioEncoder, AudioTextEncoder, Model
+from ..texts import check_texts, words_of
+
+PLAIN_TEXT = "a sound"
+"""What every text becomes for a model that is not to read any."""
+
+
+@dataclass(frozen=True)
+class ControlKind:
+    """A way to change what a model is given.
+
+    Attributes:
+        name: what stands in front of the model's name, up to the colon.
+        meaning: what is done, for lists and cards.
+        clips: what is done to clips, float32 [n, samples]; None where they stay. Where one clip comes back,
+            all are this one.
+        texts: what is done to texts; None where they stay. Where one comes back, all are this one.
+    """
+
+    name: str
+    meaning: str
+    clips: Callable[[FloatArray], FloatArray] | None = None
+    texts: Callable[[list[str]], list[str]] | None = None
+
+    @property
+    def prefix(self) -> str:
+        """What stands in front of the model's name."""
+        return f"{self.name}:"
+
+
+def _reversed(clips: FloatArray) -> FloatArray:
+    return clips[:, ::-1]
+
+
+def _silence(clips: FloatArray) -> FloatArray:
+    return np.zeros_like(clips[:1])
+
+
+def _sorted_words(texts: list[str]) -> list[str]:
+    # A text without a word, of signs alone, stays.
+    return [" ".join(sorted(words_of(text))) or text for text in texts]
+
+
+def _one_text(texts: list[str]) -> list[str]:
+    return [PLAIN_TEXT]
+
+
+CONTROLS = {
+    kind.name: kind
+    for kind in (
+        ControlKind(
+            "sorted-words",
+            "the words of every text sorted, in lower case and without punctuation, so that texts of the same words are one",
+            texts=_sorted_words,
+        ),
+        ControlKind("reversed-audio", "every clip played backwards", clips=_reversed),
+        ControlKind("without-audio", "silence for every clip", clips=_silence),
+        ControlKind("without-text", f"'{PLAIN_TEXT}' for every text", texts=_one_text),
+    )
+}
+"""Every kind of control, by name."""
+
+
+class ControlledEncoder(StagedEncoder[Any]):
+    """An audio encoder that is given other clips than it is asked about.
+
+    Its card is the model's, but for the id, which has the control's name in front of it, and the paradigm.
+    """
+
+    def __init__(self, model: AudioEncoder, kind: ControlKind) -> None:
+        """Take a model that is loaded."""
+        self._model = model
+        self._kind = kind
+        self.card = replace(model.card, id=kind.prefix + model.card.id, paradigm=f"control ({kind.meaning})")
+        self.device = model.device
+
+    def _extract_features(self, clips: FloatArray) -> Any:
+        changed = clips if self._kind.clips is None else self._kind.clips(clips)
+        if isinstance(self._model, StagedEncoder):
+            return self._model.prepare(changed, self.card.sample_rate), len(clips)
+        return (changed, self.card.sample_rate), len(clips)
+
+    def _run_model(self, features: Any) -> FloatArray:
+        inputs, count = features
+        if isinstance(self._model, StagedEncoder):
+            embeddings = self._model.forward(inputs)
+        else:
+            embeddings = check_embeddings(self._model.embed(*inputs), self._model)
+        return _as_many(embeddings, count)
+
+
+class ControlledTextEncoder(ControlledEncoder):
+    """An audio–text encoder that is given other clips or texts than it is asked about."""
+
+    def embed_text(self, texts: Sequence[str]) -> FloatArray:
+        """As the model's, of the changed texts."""
+        listed = check_texts(texts)
+        changed = listed if self._kind.texts is None else self._kind.texts(listed)
+        embeddings = cast(AudioTextEncoder, self._model).embed_text(changed)
+        return _as_many(embeddings, len(listed))
+
+
+def _as_many(embeddings: FloatArray, count: int) -> FloatArray:
+    """So many rows: where there is one, it stands for all, so that they are the same to the last bit."""
+    return embeddings if len(embeddings) == count else np.repeat(embeddings, count, axis=0)
+
+
+def control(model: Model, kind: ControlKind) -> ControlledEncoder:
+    """A model under a control.
+
+    Raises:
+        ModelError: the model embeds no sound, or no text where the control is of texts.
+    """
+    name = f"{kind.prefix}{model.card.id}"
+    if not isinstance(model, AudioEncoder):
+        raise ModelError(f"'{name}': '{model.card.id}' is a {type(model).__name__}; controls are of encoders")
+    if isinstance(model, AudioTextEncoder):
+        return ControlledTextEncoder(model, kind)
+    if kind.texts is not None:
+        raise ModelError(f"'{name}': '{model.card.id}' embeds no text, so there is nothing to control")
+    return ControlledEncoder(model, kind)
+
+
+def split_control(name: str) -> tuple[ControlKind | None, str]:
+    """The control that a name asks for, and the name of the model; None of a model as it is."""
+    first, colon, rest = name.partition(":")
+    kind = CONTROLS.get(first) if colon else None
+    return (None, name) if kind is None else (kind, rest)
