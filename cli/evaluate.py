@@ -43,10 +43,13 @@ def run(options: argparse.Namespace) -> None:
 
     processes = arguments.processes_of_run()
     models = model_options.loaded_models(options.models, options, processes)
+    scored = arguments.scored_tasks(data, tasks)
+    if scored:
+        model_options.check_kinds(models, scored, options, data.source)
     how = replace(how, settings={**arguments.protocol_settings(options, data, tasks), **how.settings})
     if processes.is_main:
         import_evaluate()
-    results = evaluate_models(models, data, tasks, how, on_result=print_result)
+    results = evaluate_models(models, data, scored or None, how, on_result=print_result, leave_out=True)
     if processes.is_main:
         print_end(results, options.out, how.store)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from audio_compositionality.encoders.options import EncoderOptions
     from audio_compositionality.encoders.protocols import AudioEncoder, Model
     from audio_compositionality.evaluator.run.processes import Processes
+    from audio_compositionality.tasks.base import Task
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -110,6 +111,29 @@ def loaded_models(names: Sequence[str], options: argparse.Namespace, processes: 
             else:
                 models += load_layers(name, layers, device=device, options=encoder)
     return models
+
+
+def check_kinds(models: Sequence[Model], tasks: Sequence[Task], options: argparse.Namespace, source: str) -> None:
+    """Refuse models that cannot do tasks that are named; of others a warning says what they are left out of.
+
+    Args:
+        models: those that are named.
+        tasks: all that are to be scored.
+        options: with the arguments of `arguments.add_tasks`.
+        source: of the data.
+
+    Raises:
+        TaskError: a model cannot do a task that is named.
+        InputError: a model can do none.
+    """
+    from audio_compositionality.evaluator.run.outputs import check_model_kind, warn_of_left_out
+
+    if options.tasks is None and options.benchmark is None:
+        warn_of_left_out(models, tasks, source)
+        return
+    for model in models:
+        for task in tasks:
+            check_model_kind(task, model)
 
 
 def loaded_encoders(names: Sequence[str], options: argparse.Namespace, processes: Processes) -> list[AudioEncoder]:

@@ -123,7 +123,7 @@ def opened_data(options: argparse.Namespace, tasks: list[Task] | None) -> tuple[
     """
     if not are_given(options):
         opened = arguments.opened_data(options, tasks)
-        return opened, tasks if options.benchmark is None else _scorable(opened, tasks or ())
+        return opened, tasks if options.benchmark is None else scorable(opened, tasks or ())
     # A wrong name is told before recordings are read, which can take minutes.
     possible = _possible_tasks(options, tasks)
     recipes = dict.fromkeys(task.info.recipe for task in possible)
@@ -132,7 +132,7 @@ def opened_data(options: argparse.Namespace, tasks: list[Task] | None) -> tuple[
         names = [task.info.name for task in possible if task.info.recipe == recipe]
         _note(f"{listed(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
     served = [task for task in possible if task.info.recipe in offer.data.recipes]
-    return offer.data, tasks if options.tasks is not None else _scorable(offer.data, served)
+    return offer.data, tasks if options.tasks is not None else scorable(offer.data, served)
 
 
 def recordings_data(options: argparse.Namespace, recipes: Sequence[str] | None) -> RenderedData:
@@ -230,7 +230,7 @@ def _possible_tasks(options: argparse.Namespace, tasks: list[Task] | None) -> li
     return named
 
 
-def _scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
+def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
     """The tasks that can score the data; of the others a note says why they cannot.
 
     Raises:
@@ -238,21 +238,21 @@ def _scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
     """
     from audio_compositionality.tasks.base import TaskError
 
-    scorable, reasons = [], []
+    served, reasons = [], []
     for task in tasks:
         if task.info.recipe not in data.recipes:
             reasons.append(f"{task.info.name} is left out: the data have no {task.info.recipe}")
             continue
         try:
             task.settings(data.configuration(task.info.recipe).rows, {})
-            scorable.append(task)
+            served.append(task)
         except TaskError as error:
             reasons.append(f"{task.info.name} is left out: {error}")
-    if not scorable:
+    if not served:
         raise InputError(f"{data.source} can be scored by no task: {listed(reasons)}")
     for reason in reasons:
         _note(reason)
-    return scorable
+    return served
 
 
 def _note(text: str) -> None:

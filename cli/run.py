@@ -52,24 +52,30 @@ def run(options: argparse.Namespace) -> None:
         data, tasks = recordings.opened_data(options, tasks)
     else:
         data = open_data(arguments.preset_of(PRESET, options))
-    baselines, networks = _names(options.models, tasks)
+        if options.benchmark is not None:
+            tasks = recordings.scorable(data, tasks or ())
+    scored = arguments.scored_tasks(data, tasks)
+    baselines, beside = _names(options.models, tasks, scored)
     processes = arguments.processes_of_run()
     if processes.is_main:
         where = data.source if brought else f"the preset {data.source}"
-        print(_opening(where, baselines, networks, options.out, how.store), flush=True)
+        print(_opening(where, baselines, [*options.models, *beside], options.out, how.store), flush=True)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
     as_they_are = argparse.Namespace(
         device=options.device, layer=None, pooling=None, precision="float32", compile=False
     )
+    given = model_options.loaded_models([name for name in options.models if name not in baselines], options, processes)
+    model_options.check_kinds(given, scored, options, data.source)
     models = [
         *model_options.loaded_models(baselines, as_they_are, processes),
-        *model_options.loaded_models(networks, options, processes),
+        *given,
+        *model_options.loaded_models(beside, options, processes),
     ]
     protocol = arguments.protocol_settings(options, data, tasks)
     how = replace(how, settings={**_quick_settings(data, tasks), **protocol, **how.settings})
     if processes.is_main:
         import_evaluate()
-    results = evaluate_models(models, data, tasks, how, on_result=print_result)
+    results = evaluate_models(models, data, scored or None, how, on_result=print_result, leave_out=True)
     if processes.is_main:
         print_end(results, options.out, how.store)
         _write_report(options.out, options.typed, data if brought and isinstance(data, RenderedData) else None)
@@ -83,22 +89,33 @@ def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
     return {}
 
 
-def _names(given: Sequence[str], tasks: Sequence[Task] | None) -> tuple[list[str], list[str]]:
-    """Names of the baselines, and of the models beside their untrained twins; of both also what tasks that are named
-    want beside them."""
+def _names(given: Sequence[str], tasks: Sequence[Task] | None, scored: Sequence[Task]) -> tuple[list[str], list[str]]:
+    """Names of the baselines, and of what stands beside the models: their untrained twins, and what tasks that are
+    named want.
+
+    Args:
+        given: the models.
+        tasks: that are named; None where none are.
+        scored: all tasks.
+    """
+    from audio_compositionality.encoders.loading.controls import CONTROLS
     from audio_compositionality.encoders.loading.registry import has_twins, list_models
     from audio_compositionality.encoders.loading.twins import UNTRAINED
 
-    controls = [control for task in tasks or () for control in task.info.controls]
-    baselines = [listing.name for listing in list_models() if listing.is_baseline]
-    baselines += [control for control in dict.fromkeys(controls) if not control.endswith(":")]
-    twins = dict.fromkeys([UNTRAINED, *(control for control in controls if control.endswith(":"))])
-    networks = []
-    for name in given:
-        networks.append(name)
-        if has_twins(name):
-            networks += [f"{twin}{name}" for twin in twins]
-    return baselines, [name for name in dict.fromkeys(networks) if name not in baselines]
+    # Where all tasks ask for texts, baselines that have none can do nothing.
+    only_texts = all(hasattr(task.info.model, "embed_text") for task in scored)
+    baselines = [one.name for one in list_models() if one.is_baseline and (one.embeds_text or not only_texts)]
+    wanted = [control for task in tasks or () for control in task.info.controls]
+    baselines += [control for control in dict.fromkeys(wanted) if not control.endswith(":")]
+    prefixes = dict.fromkeys([UNTRAINED, *(control for control in wanted if control.endswith(":"))])
+    of_input = {kind.prefix for kind in CONTROLS.values()}
+    beside = [
+        f"{prefix}{name}"
+        for name in given
+        for prefix in prefixes
+        if (not name.startswith(tuple(of_input)) if prefix in of_input else has_twins(name))
+    ]
+    return baselines, [name for name in dict.fromkeys(beside) if name not in (*baselines, *given)]
 
 
 def _opening(where: str, baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None) -> str:

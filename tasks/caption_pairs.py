@@ -97,8 +97,8 @@ def pair_info(name: str, title: str, question: str, recipe: str, controls: tuple
         warning=(
             "Chance is not the floor of group: a model that takes the two captions, or the two clips, for nearly one "
             "falls below 1/6 without hearing anything the wrong way round. Compare group with its floor and with the "
-            "untrained twin. Match tells no knowledge, 1/2 exactly, from little; it does not say that captions and clips "
-            "are told apart one by one, which group does."
+            "untrained twin. Match tells no knowledge, 1/2 exactly, from little; group alone says that captions and clips "
+            "are told apart one by one."
         ),
         citation=_METRIC.citation,
         on_request=True,

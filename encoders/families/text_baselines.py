@@ -61,6 +61,7 @@ MODELS = (
         "texts: the sum of a random vector for each word, whatever their order; clips: a random projection of the "
         "log-mel statistics; knows nothing of which goes with which",
         is_baseline=False,
+        is_reference=True,
         embeds_text=True,
     ),
 )

@@ -23,16 +23,19 @@ def baseline_listing(result: ComparedResult) -> ModelListing | None:
 
 
 def descriptions_in(comparison: Comparison) -> list[int]:
-    """Places of the baselines that describe a sound plainly, as the listing of models says."""
+    """Places of the baselines that describe plainly what the task scores, as the listing of models says."""
     listings = map(baseline_listing, comparison.results)
-    return [k for k, listing in enumerate(listings) if listing is not None and listing.is_reference]
+    return [k for k, one in enumerate(listings) if one is not None and _describes(one, comparison.info)]
+
+
+def _describes(listing: ModelListing, info: TaskInfo) -> bool:
+    """Whether a baseline describes plainly what a task scores: sound, or sound and texts."""
+    return listing.is_reference and listing.embeds_text == hasattr(info.model, "embed_text")
 
 
 def description_names(info: TaskInfo) -> str:
     """Names of all baselines that describe plainly what a task scores, in words."""
-    with_text = hasattr(info.model, "embed_text")
-    listings = named_models().values()
-    return listed([one.name for one in listings if one.is_reference and one.embeds_text == with_text])
+    return listed([listing.name for listing in named_models().values() if _describes(listing, info)])
 
 
 def fixed_by_construction(result: ComparedResult, measure: Measure) -> str:

@@ -6,7 +6,6 @@ import importlib.metadata
 import json
 import platform
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -40,7 +39,7 @@ from audio_compositionality.tasks.registry import default_tasks, list_tasks, loa
 from .embed import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
-from .outputs import Filled, ModelOutputs, can_do, check_model_kind, compute_outputs
+from .outputs import Filled, ModelOutputs, can_do, check_model_kind, compute_outputs, warn_of_left_out
 from .processes import Processes, join_processes
 from .store import store_root
 
@@ -189,13 +188,7 @@ def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:
         on_request = [task.info.name for task in list_tasks() if task.info.recipe in data.recipes]
         hint = f"{', '.join(on_request)}, which are scored on request only: name tasks or their benchmark"
         raise InputError(f"the data {data.source!r} have {hint if on_request else 'no task'}")
-    names = ", ".join(task.info.name for task in possible)
-    for model in models:
-        lacking = [task.info.name for task in possible if not can_do(task, model)]
-        if len(lacking) == len(possible):
-            raise InputError(f"the data {data.source!r} have {names}, none of which {model.card.id!r} can do")
-        if lacking:
-            warnings.warn(f"{model.card.id!r} is left out of {', '.join(lacking)}, which it cannot do", stacklevel=3)
+    warn_of_left_out(models, possible, data.source)
     return [task for task in possible if any(can_do(task, model) for model in models)]
 
 

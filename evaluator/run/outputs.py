@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,6 +14,7 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder, Model
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 
 from .embed import batch_size_of, fill_stores, open_store, recorded_error, refuse_skipped
@@ -72,7 +74,7 @@ def check_model_kind(task: Task, model: Model) -> None:
         )
     if hasattr(task.info.model, "embed_text") and not has_text_space(model):
         raise TaskError(
-            f"'{model.card.id}' is asked for a layer or a pooling, which {task.info.name} cannot be scored at: texts are "
+            f"'{model.card.id}' is asked for a layer or a pooling, where {task.info.name} cannot be scored: texts are "
             "embedded into the space of the model's own output"
         )
 
@@ -84,6 +86,25 @@ def can_do(task: Task, model: Model) -> bool:
     except TaskError:
         return False
     return True
+
+
+def warn_of_left_out(models: Sequence[Model], tasks: Sequence[Task], source: str) -> None:
+    """Warn of what models cannot do of tasks that nobody has named.
+
+    Args:
+        models: those that somebody has named.
+        tasks: all that could be scored.
+        source: of the data.
+
+    Raises:
+        InputError: a model can do none of them.
+    """
+    for model in models:
+        lacking = [task.info.name for task in tasks if not can_do(task, model)]
+        if lacking and len(lacking) == len(tasks):
+            raise InputError(f"the data {source!r} have {', '.join(lacking)}, none of which {model.card.id!r} can do")
+        if lacking:
+            warnings.warn(f"{model.card.id!r} is left out of {', '.join(lacking)}, which it cannot do", stacklevel=3)
 
 
 def has_text_space(model: Model) -> bool:

@@ -273,16 +273,34 @@ def test_the_first_use_registers_the_metrics(tmp_path):
 
 def test_tasks_that_are_named_bring_their_controls():
     from audio_compositionality.cli.run import _names
+    from audio_compositionality.encoders.loading.controls import CONTROLS
     from audio_compositionality.encoders.loading.registry import list_models
     from audio_compositionality.encoders.loading.twins import TWINS
     from audio_compositionality.tasks.registry import list_tasks, load_task
 
     task = load_task("a_coat_instances")
-    usual, networks = _names(["whisper-tiny.en"], None)
-    assert networks == ["whisper-tiny.en", "untrained:whisper-tiny.en"]
-    baselines, networks = _names(["whisper-tiny.en"], [task, task])
+    usual, beside = _names(["whisper-tiny.en"], None, [load_task("a_coat")])
+    assert beside == ["untrained:whisper-tiny.en"]
+    baselines, beside = _names(["whisper-tiny.en"], [task, task], [task])
     assert baselines == [*usual, "mfcc-statistics", "level-statistics"]
-    assert networks == ["whisper-tiny.en", "untrained:whisper-tiny.en", "shuffled:whisper-tiny.en"]
+    assert beside == ["untrained:whisper-tiny.en", "shuffled:whisper-tiny.en"]
     models = {model.name for model in list_models()}
     for control in (control for task in list_tasks() for control in task.info.controls):
-        assert control in models or control.removesuffix(":") in TWINS, control
+        assert control in models or control.removesuffix(":") in {*TWINS, *CONTROLS}, control
+
+
+def test_beside_tasks_of_captions_stand_models_that_read():
+    from audio_compositionality.cli.run import _names
+    from audio_compositionality.tasks.registry import load_task
+
+    tasks = [load_task("comp_a_order"), load_task("comp_a_attribute")]
+    assert _names([], tasks, tasks) == (["random", "bag-of-words", "tiny-clap"], [])
+    _, beside = _names(["laion-clap", "mine.py:Mine", "sorted-words:laion-clap"], tasks, tasks)
+    assert beside == [
+        "untrained:laion-clap",
+        "reversed-audio:laion-clap",
+        "sorted-words:mine.py:Mine",
+        "reversed-audio:mine.py:Mine",
+    ]
+    both, _ = _names([], tasks, [*tasks, load_task("a_coat")])
+    assert {"log-mel-statistics", "downsample", "random", "bag-of-words", "tiny-clap"} <= set(both)
