@@ -13,7 +13,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -230,10 +230,12 @@ class Form:
         self.limits: Mapping[str, int] = page.get("limits", {})
         self.options: Mapping[str, Mapping[str, Any]] = page.get("options", {})
         kinds: Mapping[str, str] = page.get("kinds", {})
-        self.boxes = [
+        needed: Sequence[str] = page.get("needed", ())
+        boxes = [
             Box.of(name, label, *self.features.get(name, ()), kind=kinds.get(name, "numbers"))
             for name, label in inputs.items()
         ]
+        self.boxes = [replace(box, optional=box.optional and box.name not in needed) for box in boxes]
         self._example: Callable[[], Mapping[str, Any]] | None = getattr(module, "example", None)
 
     @property

@@ -50,12 +50,15 @@ class MetricContract:
         options: given with every call, such as a small number of steps.
         embeddings: arguments that are matrices of embeddings; the scores must not depend on their scale.
         drawn: numbers that depend on the order of samples, since they are means over random draws.
+        needed: arguments that may be left out only where something else stands for them, such as similarities for
+            embeddings.
     """
 
     name: str
     options: ClassVar[Mapping[str, Any]] = {}
     embeddings: ClassVar[Sequence[str]]
     drawn: ClassVar[Sequence[str]] = ()
+    needed: ClassVar[Sequence[str]] = ()
 
     def rows(self, values: Any, place: np.ndarray) -> Any:
         """Rows of an argument; by default of an array, a list, or a dictionary of these."""
@@ -91,8 +94,8 @@ class MetricContract:
         return self.function(**self.example() | dict(self.options) | changes)
 
     def numbers(self, **changes: Any) -> dict[str, Any]:
-        """The numbers of a result, without its lists."""
-        return {name: value for name, value in self.compute(**changes).items() if not isinstance(value, list)}
+        """The numbers of a result, without its lists and tables."""
+        return {name: value for name, value in self.compute(**changes).items() if not isinstance(value, list | dict)}
 
     def metric(self, cache: Path) -> Any:
         """The metric as `evaluate` makes it."""
@@ -153,7 +156,7 @@ class MetricContract:
         assert list(self.numbers()) == list(self.measures)
         features = inspect.signature(self.function).parameters.values()
         optional = {name.name: name.default for name in features if name.default is not inspect.Parameter.empty}
-        without = {name: optional[name] for name in self.example() if name in optional}
+        without = {name: optional[name] for name in self.example() if name in optional and name not in self.needed}
         assert list(self.numbers(**without)) == list(self.measures)
 
     def test_numbers_have_their_types_and_lie_in_their_ranges(self) -> None:

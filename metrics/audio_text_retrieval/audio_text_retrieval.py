@@ -1,0 +1,569 @@
+"""Retrieval: is the clip found by its caption among all clips, and a caption by its clip among all captions?
+
+Each caption is a query for its one clip, and each clip for its captions, by cosine or by similarities that are given.
+R@k is how often what is sought is among the first k; mAP@10 also says how early in the first 10.
+
+Ties count as what they give on average over all their orders, so that a constant model is exactly at chance and not at
+1: it has R@1 = 1/N. Nothing is trained. All in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> audio = rng.normal(size=(50, 16))
+>>> text, clip_of_text = np.repeat(audio, 5, axis=0), np.arange(250) // 5
+>>> result = audio_text_retrieval(audio, text + 0.1 * rng.normal(size=(250, 16)), clip_of_text)
+>>> result["text_to_audio_r1"], result["text_to_audio_median_rank"], result["audio_to_text_map10"]
+(1.0, 1.0, 1.0)
+>>> constant = audio_text_retrieval(audio, np.ones((250, 16)), clip_of_text)
+>>> round(constant["audio_to_text_r1"], 12), constant["text_to_audio_median_rank"]
+(0.02, 25.5)
+"""
+
+import math
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NEAR = 1e-6
+"""Similarities no farther apart than this are tied: float32 rounds cosines by about 1e-7."""
+
+CUTOFFS = (1, 5, 10)
+"""The k of R@k; the last is that of mAP@10 too."""
+
+DIRECTIONS = ("text_to_audio", "audio_to_text")
+
+_NAMES = ("r1", "r5", "r10", "map10", "median_rank")
+_NORMAL = 1.959963984540054  # the .975 quantile of the normal distribution
+_RESOLUTION = 1e-15  # a variance of scores in [0, 1] below this is rounding
+_LARGEST = 1e150  # beyond this a float64 norm overflows
+
+_DESCRIPTION = """\
+Audio-text retrieval measures how early a clip is found by its caption, and a clip's captions by the clip: R@1, R@5,
+R@10, mAP@10 and median rank in both directions, for any number of captions a clip, each beside its exact chance.
+"""
+
+_CITATION = """\
+@inproceedings{compa_2024,
+  author = {Ghosh, Sreyan and Seth, Ashish and Kumar, Sonal and Tyagi, Utkarsh and Evuru, Chandra Kiran and
+            Ramaneswaran, S. and Sakshi, S. and Nieto, Oriol and Duraiswami, Ramani and Manocha, Dinesh},
+  title = {{CompA}: Addressing the Gap in Compositional Reasoning in Audio-Language Models},
+  booktitle = {International Conference on Learning Representations},
+  year = {2024},
+  eprint = {2310.08753},
+  archivePrefix = {arXiv}
+}
+"""
+
+_INPUTS = """
+Args:
+    audio: embeddings [N, dim] of the clips.
+    text: embeddings [M, dim] of the captions, M ≥ N.
+    clip_of_text: M integers: the row of `audio` that each caption is of; every clip has a caption.
+    similarity: instead of the embeddings, [M, N] of captions with clips.
+    return_scores: also return what the means are of, lists of N: scores (of text_to_audio_r1), scores_NAME.
+Returns:
+    a dictionary, described at `audio_text_retrieval` in the module: text_to_audio_r1, text_to_audio_r5,
+    text_to_audio_r10, text_to_audio_map10, text_to_audio_median_rank, the same of audio_to_text_, chance_ of each, n,
+    texts, intervals.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("audio_text_retrieval")
+    >>> audio = [[1.0, 0.0], [0.0, 1.0]]
+    >>> text = [[2.0, 1.0], [1.0, 0.0], [1.0, 0.5]]
+    >>> result = metric.compute(audio=audio, text=text, clip_of_text=[0, 0, 1])
+    >>> round(result["text_to_audio_r1"], 3), result["audio_to_text_r1"], result["text_to_audio_median_rank"]
+    (0.667, 0.75, 1.0)
+"""
+
+
+def audio_text_retrieval(
+    audio: ArrayLike | None = None,
+    text: ArrayLike | None = None,
+    clip_of_text: ArrayLike | None = None,
+    *,
+    similarity: ArrayLike | None = None,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how early N clips are found by their M captions, and captions by their clips.
+
+    - `audio` [N, dim], `text` [M, dim]: embeddings, at any length; `clip_of_text` [M]: the row of audio that a caption
+      is of, every clip having one caption or more;
+    - `similarity` [M, N] in place of audio and text: of captions with clips, by default their cosines.
+
+    Results:
+
+    - `text_to_audio_r1`, `_r5`, `_r10`: share of the captions that have their clip among the first k of all clips;
+      `text_to_audio_map10`: mean of 1/rank, 0 beyond rank 10; `text_to_audio_median_rank`;
+    - `audio_to_text_r1`, `_r5`, `_r10`: share of the clips that have one of their captions among the first k of all
+      captions; `audio_to_text_map10`: mean of Σ_i i/r_i over the ranks r_1 < r_2 < … of a clip's captions that are at
+      most 10, over min(10, number of its captions); `audio_to_text_median_rank`: of the best of a clip's captions;
+    - `chance_NAME` of each: of a model that knows nothing, exactly; k/N where each clip has one caption;
+    - `n` clips, `texts` captions;
+    - `intervals`: 95 % by name, [low, high]: Wilson's, of clips, since captions of one clip are not independent, with
+      the size that has the variance of these means, p(1 − p)/size. Not of median ranks;
+    - with return_scores, lists of N, one value a clip, whose means are the results: `scores` of text_to_audio_r1,
+      `scores_NAME` of the others; not of median ranks. Text to audio these are p + (N/M)·Σ(x − p) over the captions of
+      the clip, x being what a caption scores and p their mean: where all clips have equally many, the mean of x.
+
+    Ties: from the largest similarity down, all within NEAR of the largest that is left are one group. Within it every
+    order is as likely, and results are their expectations; a rank is the mean rank, of several captions of a clip that
+    of the first. A constant model has so the scores of chance, R@1 = 1/N and no 1.
+
+    Raises ValueError when audio or text is not a finite [n, dim] of one dim (the towers do not share a space),
+    clip_of_text is no row of audio for each text, a clip has no text, or similarity is given beside embeddings or is
+    not a finite [M, N].
+
+    >>> audio_text_retrieval([[1, 0], [0, 1]], [[1, 2], [2, 1]], [0, 1])["text_to_audio_r1"]
+    0.0
+    """
+    s, clip = _similarities(audio, text, clip_of_text, similarity)
+    texts, n = s.shape
+    own = clip[:, None] == np.arange(n)
+    scores = {"text_to_audio": _query_scores(s, own), "audio_to_text": _query_scores(s.T, own.T)}
+    chances = {
+        "text_to_audio": _chances(n, np.ones(texts, np.int64)),
+        "audio_to_text": _chances(texts, own.sum(axis=0)),
+    }
+    numbers: dict[str, Any] = {"n": n, "texts": texts}
+    columns: dict[str, Floats] = {}
+    for direction in DIRECTIONS:
+        for name, column, chance in zip(_NAMES, scores[direction], chances[direction], strict=True):
+            mean = np.median if name == "median_rank" else np.mean
+            numbers[f"{direction}_{name}"] = float(mean(column))
+            numbers[f"chance_{direction}_{name}"] = float(mean(chance))
+            if name != "median_rank":
+                of_clips = column if direction == "audio_to_text" else _clip_scores(column, clip, n)
+                columns[f"{direction}_{name}"] = of_clips
+    result = {name: numbers[name] for name in MEASURES}
+    result["intervals"] = {name: _interval(column) for name, column in columns.items()}
+    if return_scores:
+        for name, column in columns.items():
+            result["scores" if name == "text_to_audio_r1" else f"scores_{name}"] = column.tolist()
+    return result
+
+
+class AudioTextRetrieval(evaluate.Metric):  # type: ignore[misc]
+    """Retrieval as a metric of the `evaluate` library; `audio_text_retrieval` in this module does the work."""
+
+    def _info(self) -> Any:
+        vectors = datasets.Sequence(datasets.Value("float64"))
+        # Features have one length, that of the captions; the clips, which are fewer, are given to `compute`.
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=datasets.Features({"text": vectors, "clip_of_text": datasets.Value("float64")}),
+            homepage="https://arxiv.org/abs/2310.08753",
+            reference_urls=["https://arxiv.org/abs/2310.08753"],
+        )
+
+    def compute(self, **inputs: Any) -> dict[str, Any] | None:
+        """Score the arrays given here, with those collected by `add` and `add_batch`."""
+        given = [name for name in ("text", "clip_of_text", "similarity") if inputs.get(name) is not None]
+        if given and self.writer is None and self.num_process == 1:
+            # Nothing was collected before, so the detour through an Arrow file would only cost time.
+            return audio_text_retrieval(**inputs)
+        result: dict[str, Any] | None = super().compute(**inputs)
+        return result
+
+    def _compute(self, **inputs: Any) -> dict[str, Any]:
+        return audio_text_retrieval(**inputs)
+
+
+# ----- what is given
+
+
+def _similarities(audio: Any, text: Any, clip_of_text: Any, similarity: Any) -> tuple[Floats, Ints]:
+    """Similarities [M, N] and the clip of each text [M]."""
+    inputs = {"audio": audio, "text": text, "clip_of_text": clip_of_text}
+    if similarity is not None:
+        beside = [name for name in ("audio", "text") if inputs[name] is not None]
+        if beside:
+            raise ValueError(f"similarity is given beside {', '.join(beside)}; give one or the other.")
+        inputs = {"similarity": similarity, "clip_of_text": clip_of_text}
+    missing = [name for name, x in inputs.items() if x is None]
+    if missing:
+        given = ", ".join(name for name in inputs if name not in missing) or "nothing"
+        raise ValueError(f"audio_text_retrieval got {given} without {', '.join(missing)}.")
+    if similarity is not None:
+        s = _matrix("similarity", similarity)
+        return s, _clips(clip_of_text, *s.shape)
+    a, t = _directions("audio", audio), _directions("text", text)
+    clip = _clips(clip_of_text, len(t), len(a))
+    if a.shape[1] != t.shape[1]:
+        raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
+    products: Floats = t @ a.T
+    return products, clip
+
+
+def _clips(clip_of_text: Any, texts: int, n: int) -> Ints:
+    """The clip of each text, [M]."""
+    keys = _keys("clip_of_text", clip_of_text)
+    if len(keys) != texts:
+        raise ValueError(f"clip_of_text must have one entry for each of the {texts} texts; got {len(keys)}.")
+    wrong = [row for row, key in enumerate(keys) if not isinstance(key, int) or not 0 <= key < n]
+    if wrong:
+        raise ValueError(
+            f"clip_of_text must be rows of the clips, from 0 to {n - 1}, there being {n}; row {wrong[0]} has "
+            f"{keys[wrong[0]]!r}."
+        )
+    without = sorted(set(range(n)) - set(keys))
+    if without:
+        raise ValueError(f"Every clip needs a text; {len(without)} of {n} have none, the first is clip {without[0]}.")
+    return np.array(keys)
+
+
+def _directions(name: str, x: Any) -> Floats:
+    """The rows of an input at length 1; rows of zeros stay zero."""
+    array = _matrix(name, x)
+    # By powers of two, so that nothing is rounded, and no square is too small.
+    exponents = np.frexp(np.abs(array).max(axis=1))[1]
+    return _unit_rows(np.ldexp(array, -exponents[:, None]))
+
+
+def _matrix(name: str, x: Any) -> Floats:
+    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
+        x = x.detach().cpu().double()
+    try:
+        raw = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
+    if raw.dtype.kind not in "fiu" and raw.size:
+        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
+    if raw.ndim != 2 or 0 in raw.shape:
+        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
+    array = raw.astype(np.float64, copy=False)
+    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
+        bad = ~(np.abs(array) <= _LARGEST)
+        rows = np.flatnonzero(bad.any(axis=1))
+        value = array[rows[0]][bad[rows[0]]][0]
+        raise ValueError(
+            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
+            f"the first is row {rows[0]} with {value}."
+        )
+    return array
+
+
+def _norms(x: Floats) -> Floats:
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
+    return norms
+
+
+def _unit_rows(x: Floats) -> Floats:
+    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
+    norm = _norms(x)[:, None]
+    return x / np.where(norm > 0, norm, 1.0)
+
+
+def _keys(name: str, x: Any) -> list[Any]:
+    """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+    entries = x.tolist() if hasattr(x, "tolist") else list(x)
+    for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
+        number = isinstance(entry, int | float | np.integer | np.floating) and not isinstance(entry, bool)
+        if not isinstance(entry, str) and not (number and float(entry).is_integer()):
+            raise ValueError(f"{name} must be strings or integers; row {place} has {entry!r}.")
+    if not isinstance(entries, list):
+        raise ValueError(f"{name} must be a list; got {entries!r}.")
+    return [entry if isinstance(entry, str) else int(entry) for entry in entries]
+
+
+# ----- ranks
+
+
+def _query_scores(s: Floats, own: NDArray[np.bool_]) -> Floats:
+    """Scores of queries with similarities [q, c] to candidates, some of which are sought, [5, q]; see _NAMES."""
+    table = np.empty((len(_NAMES), len(s)))
+    for query, (values, sought) in enumerate(zip(s, own, strict=True)):
+        order = np.argsort(-values, kind="stable")
+        starts = _tie_starts(values[order])
+        table[:, query] = _group_scores(starts, len(values), np.add.reduceat(sought[order].astype(np.int64), starts))
+    return table
+
+
+def _chances(candidates: int, counts: Ints) -> Floats:
+    """Scores of queries for which all candidates are tied and so many are sought, [5, q]."""
+    kinds, place = np.unique(counts, return_inverse=True)
+    scores = [_group_scores(np.zeros(1, np.int64), candidates, np.array([count])) for count in kinds]
+    return np.array(scores).T[:, place]
+
+
+def _group_scores(starts: Ints, candidates: int, counts: Ints) -> list[float]:
+    """What a query scores whose groups of tied candidates begin at these places, with so many sought ones in each."""
+    sizes = np.diff(starts, append=candidates)
+    first = int(np.flatnonzero(counts)[0])
+    before, tied, sought = int(starts[first]), int(sizes[first]), int(counts[first])
+    precisions = _expected_precisions(starts, sizes, counts)[: CUTOFFS[-1]]
+    return [
+        *(_hit_chance(k - before, tied, sought) for k in CUTOFFS),
+        float(precisions.sum()) / min(CUTOFFS[-1], int(counts.sum())),
+        before + (tied + 1) / (sought + 1),
+    ]
+
+
+def _hit_chance(places: int, tied: int, sought: int) -> float:
+    """How likely one of the sought candidates is in the first places, of tied ones in any order."""
+    drawn = min(max(places, 0), tied)
+    draws = math.comb(tied, drawn)
+    return (draws - math.comb(tied - sought, drawn)) / draws
+
+
+def _expected_precisions(starts: Ints, sizes: Ints, counts: Ints) -> Floats:
+    """Precision at each place times whether a sought candidate is there, [c]: its mean over all orders of tied ones."""
+    group = np.repeat(np.arange(len(starts)), sizes)
+    place = np.arange(len(group))
+    # Of the other sought ones of its group, those before it are as many as its place in the group gives.
+    earlier = (np.cumsum(counts) - counts)[group] + (place - starts[group]) * ((counts - 1) / np.maximum(sizes - 1, 1))[
+        group
+    ]
+    precisions: Floats = (counts / sizes)[group] * (earlier + 1) / (place + 1)
+    return precisions
+
+
+def _tie_starts(values: Floats) -> Ints:
+    """Where each group of tied values begins, of values that descend: all within NEAR of its first are in it."""
+    starts = np.flatnonzero(np.diff(values, prepend=np.inf) < -NEAR)
+    ends, risen, more = np.append(starts[1:], len(values)), -values, list[int]()
+    for start, end in np.stack([starts, ends])[:, values[starts] - values[ends - 1] > NEAR].T.tolist():
+        # No gap is wide, but all together are.
+        place = start
+        while (place := place + int(np.searchsorted(risen[place:end], risen[place] + NEAR, side="right"))) < end:
+            more.append(place)
+    return np.sort(np.concatenate([starts, np.array(more, np.int64)]))
+
+
+# ----- means over clips
+
+
+def _clip_scores(scores: Floats, clip: Ints, n: int) -> Floats:
+    """Scores of texts as what each clip contributes to their mean p, [N]: p + (N/M)·Σ(x − p) over its texts."""
+    mean = scores.mean()
+    contributions: Floats = mean + n / len(scores) * np.bincount(clip, scores - mean, minlength=n)
+    return contributions
+
+
+def _interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
+    """Wilson's 95 % interval of the mean p of scores, a share, with the size that has its variance, p(1 − p)/size."""
+    n, p = len(scores), float(scores.mean())
+    sums = scores - p if clusters is None else np.bincount(clusters, scores - p)
+    count = n if clusters is None else len(np.unique(clusters))
+    # Of scores that are 0 or 1, each on its own, the size is n.
+    variance = float(np.square(sums).sum()) / n**2 * (n - 1) / n * count / max(count - 1, 1)
+    size = p * (1 - p) / variance if variance > _RESOLUTION and 0 < p < 1 else count
+    z = _NORMAL
+    if clusters is not None and count > 1:  # Student's quantile: Abramowitz and Stegun, 26.7.5
+        z += (z**3 + z) / (4 * (count - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (count - 1) ** 2)
+    centre = (p + z**2 / (2 * size)) / (1 + z**2 / size)
+    half = z * math.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
+    return [max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))]
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "text_to_audio_r1": {
+        "heading": "text→audio R@1",
+        "meaning": "share of the captions that have their clip first of all clips",
+        "range": (0.0, 1.0),
+        "null": "chance_text_to_audio_r1",
+        "column": "score",
+        "outside": (
+            "Values of single clips are what they contribute to the mean over all captions; where clips have unequally "
+            "many captions, these can lie outside its range."
+        ),
+    },
+    "text_to_audio_r5": {
+        "heading": "text→audio R@5",
+        "meaning": "share of the captions that have their clip among the first 5 of all clips",
+        "range": (0.0, 1.0),
+        "null": "chance_text_to_audio_r5",
+        "column": "score_text_to_audio_r5",
+        "outside": (
+            "Values of single clips are what they contribute to the mean over all captions; where clips have unequally "
+            "many captions, these can lie outside its range."
+        ),
+        "shown": False,
+    },
+    "text_to_audio_r10": {
+        "heading": "text→audio R@10",
+        "meaning": "share of the captions that have their clip among the first 10 of all clips",
+        "range": (0.0, 1.0),
+        "null": "chance_text_to_audio_r10",
+        "column": "score_text_to_audio_r10",
+        "outside": (
+            "Values of single clips are what they contribute to the mean over all captions; where clips have unequally "
+            "many captions, these can lie outside its range."
+        ),
+    },
+    "text_to_audio_map10": {
+        "heading": "text→audio mAP@10",
+        "meaning": "mean over captions of 1 over the rank of the clip, 0 beyond rank 10",
+        "range": (0.0, 1.0),
+        "null": "chance_text_to_audio_map10",
+        "column": "score_text_to_audio_map10",
+        "outside": (
+            "Values of single clips are what they contribute to the mean over all captions; where clips have unequally "
+            "many captions, these can lie outside its range."
+        ),
+    },
+    "text_to_audio_median_rank": {
+        "heading": "text→audio median rank",
+        "meaning": "median over captions of the rank of their clip",
+        "range": (1.0, 1e15),
+        "digits": 1,
+        "null": "chance_text_to_audio_median_rank",
+    },
+    "audio_to_text_r1": {
+        "heading": "audio→text R@1",
+        "meaning": "share of the clips that have one of their captions first of all captions",
+        "range": (0.0, 1.0),
+        "null": "chance_audio_to_text_r1",
+        "column": "score_audio_to_text_r1",
+    },
+    "audio_to_text_r5": {
+        "heading": "audio→text R@5",
+        "meaning": "share of the clips that have one of their captions among the first 5 of all captions",
+        "range": (0.0, 1.0),
+        "null": "chance_audio_to_text_r5",
+        "column": "score_audio_to_text_r5",
+        "shown": False,
+    },
+    "audio_to_text_r10": {
+        "heading": "audio→text R@10",
+        "meaning": "share of the clips that have one of their captions among the first 10 of all captions",
+        "range": (0.0, 1.0),
+        "null": "chance_audio_to_text_r10",
+        "column": "score_audio_to_text_r10",
+    },
+    "audio_to_text_map10": {
+        "heading": "audio→text mAP@10",
+        "meaning": "mean average precision of a clip's captions among the first 10",
+        "range": (0.0, 1.0),
+        "null": "chance_audio_to_text_map10",
+        "column": "score_audio_to_text_map10",
+    },
+    "audio_to_text_median_rank": {
+        "heading": "audio→text median rank",
+        "meaning": "median over clips of the rank of the best of their captions",
+        "range": (1.0, 1e15),
+        "digits": 1,
+        "null": "chance_audio_to_text_median_rank",
+    },
+    "chance_text_to_audio_r1": {
+        "heading": "chance of text→audio R@1",
+        "meaning": "text→audio R@1 of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_text_to_audio_r5": {
+        "heading": "chance of text→audio R@5",
+        "meaning": "text→audio R@5 of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_text_to_audio_r10": {
+        "heading": "chance of text→audio R@10",
+        "meaning": "text→audio R@10 of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_text_to_audio_map10": {
+        "heading": "chance of text→audio mAP@10",
+        "meaning": "text→audio mAP@10 of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_text_to_audio_median_rank": {
+        "heading": "chance of text→audio median rank",
+        "meaning": "text→audio median rank of a model that knows nothing, exactly",
+        "range": (1.0, 1e15),
+        "digits": 1,
+        "shown": False,
+    },
+    "chance_audio_to_text_r1": {
+        "heading": "chance of audio→text R@1",
+        "meaning": "audio→text R@1 of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_audio_to_text_r5": {
+        "heading": "chance of audio→text R@5",
+        "meaning": "audio→text R@5 of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_audio_to_text_r10": {
+        "heading": "chance of audio→text R@10",
+        "meaning": "audio→text R@10 of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_audio_to_text_map10": {
+        "heading": "chance of audio→text mAP@10",
+        "meaning": "audio→text mAP@10 of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_audio_to_text_median_rank": {
+        "heading": "chance of audio→text median rank",
+        "meaning": "audio→text median rank of a model that knows nothing, exactly",
+        "range": (1.0, 1e15),
+        "digits": 1,
+        "shown": False,
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of clips",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+    "texts": {
+        "heading": "captions",
+        "meaning": "number of captions",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+}
+"""What each number of `audio_text_retrieval` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Retrieval: is the clip found by its caption, and a caption by its clip?
+
+Each caption is a query for its clip among all clips, and each clip for its captions among all captions. R@k is how
+often what is sought is among the first k. A model that knows nothing has R@1 = 1 over the number of clips.
+
+Paste embeddings of an audio–text model: a line for each clip, and one for each caption, numbers separated by commas or
+spaces; and for each caption the clip that it is of, 0 being the first.
+""",
+    "warning": """\
+**High retrieval does not say that word order or binding is heard:** sorting the words of each caption costs little of
+it. CompA asks for these.
+""",
+    "inputs": {
+        "audio": "Clips: one embedding a line",
+        "text": "Captions: one embedding a line",
+        "clip_of_text": "The clip of each caption: 0 is the first",
+    },
+    "kinds": {"audio": "vectors"},
+    "needed": ("audio",),
+}
+"""What the metric's page says; an input that is no feature of the metric is of the kind said here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `audio_text_retrieval`: a model that finds many of 30 captions of 12 clips, 6 dimensions."""
+    rng = np.random.default_rng(0)
+    clip = np.concatenate([np.arange(12), np.arange(12), np.arange(6)])
+    audio = rng.normal(size=(12, 6))
+    text = audio[clip] + 0.8 * rng.normal(size=(30, 6))
+    return {"audio": audio.round(3), "text": text.round(3), "clip_of_text": clip}

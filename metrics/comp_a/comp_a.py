@@ -1,0 +1,829 @@
+"""CompA: which caption belongs to which clip, where captions have the same words and clips the same sounds?
+
+An item has two or three captions and as many clips; caption j is true of clip j and false of the others. S[c, a] is the
+cosine of caption c and clip a. `text`: to every clip its own caption is the nearest; `audio`: to every caption its own
+clip; `group`: both. `match`: of all assignments of captions to clips the right one has the largest sum of S.
+
+Chance is not the floor. Where the captions of an item are nearly one to a model, and its clips as well, two opposed
+comparisons cannot both be won, and `text`, `audio` and `group` fall below chance without anything being the wrong way
+round. How far is told by the floor: the same scores of captions with the clips of other items. `match` has no such
+floor: without knowledge it is at chance, whatever the towers. Nothing is trained. All in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> audio, noise = rng.normal(size=(2, 400, 16))
+>>> item = np.arange(400) // 2
+>>> result = comp_a(audio, audio + 0.1 * noise, item)
+>>> result["group"], result["chance_group"], result["match"], result["n"]
+(1.0, 0.16666666666666666, 1.0, 200)
+>>> words = np.repeat(rng.normal(size=(200, 16)), 2, axis=0)
+>>> bag = comp_a(audio, words, item)
+>>> bag["text"], bag["audio"], bag["group"], bag["match"], bag["text_pairwise"]
+(0.0, 0.0, 0.0, 0.5, 0.5)
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NEAR = 1e-6
+"""Similarities no farther apart than this are tied: float32 rounds cosines by about 1e-7."""
+
+CROSSED = 1000
+"""The floor crosses every item with this many others at most, fewer one."""
+
+CHANCE = {
+    2: {"text": 1 / 4, "audio": 1 / 4, "group": 1 / 6, "match": 1 / 2},
+    3: {"text": 1 / 27, "audio": 1 / 27, "group": 1 / 60, "match": 1 / 6},
+}
+"""Scores of independent similarities, by the number of captions: exact."""
+
+_SHARES = ("group", "text", "audio", "match", "text_pairwise", "audio_pairwise")
+_FLOORS = ("group", "text", "audio")
+_NORMAL = 1.959963984540054  # the .975 quantile of the normal distribution
+_RESOLUTION = 1e-15  # a variance of scores in [0, 1] below this is rounding
+_LARGEST = 1e150  # beyond this a float64 norm overflows
+
+_DESCRIPTION = """\
+CompA measures whether an audio-text model tells which of two or three captions with the same words belongs to which of
+as many clips with the same sounds: text, audio and group score after Winoground, and how often the right assignment is
+the best one (match), each with its chance, and with the floor that captions and clips as near as these leave.
+"""
+
+_CITATION = """\
+@inproceedings{compa_2024,
+  author = {Ghosh, Sreyan and Seth, Ashish and Kumar, Sonal and Tyagi, Utkarsh and Evuru, Chandra Kiran and
+            Ramaneswaran, S. and Sakshi, S. and Nieto, Oriol and Duraiswami, Ramani and Manocha, Dinesh},
+  title = {{CompA}: Addressing the Gap in Compositional Reasoning in Audio-Language Models},
+  booktitle = {International Conference on Learning Representations},
+  year = {2024},
+  eprint = {2310.08753},
+  archivePrefix = {arXiv}
+}
+"""
+
+_INPUTS = """
+Args:
+    audio, text: embeddings [m, dim] of clips and captions; caption j is true of clip j.
+    item: m strings or integers: the item of each row. The 2 or 3 rows of an item stand together.
+    similarity: instead of these three, [n, k, k] of n items: of caption c with clip a at [i, c, a]; NaN in the third
+        row and column where an item has no third.
+    tags: optional, n strings, one for each item, or such lists by the name of a grouping: also return `by_tag`.
+    clusters: optional, n strings or integers, equal for items that are not independent of each other.
+    return_scores: also return what the means are of, lists of n: scores (of group), scores_text and so on.
+Returns:
+    a dictionary, described at `comp_a` in the module: group, text, audio, match, text_pairwise, audio_pairwise, margin,
+    ties, match_ties, n, their chance_ and floor_, the same of triplets_ and mixed_, intervals, by_tag.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("comp_a")
+    >>> audio = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
+    >>> text = [[2.0, 1.0], [1.0, 2.0], [2.0, 1.0], [9.0, 1.0]]
+    >>> result = metric.compute(audio=audio, text=text, item=["a", "a", "b", "b"])
+    >>> result["group"], result["text"], result["audio"], result["match"]
+    (0.5, 0.5, 0.5, 0.5)
+"""
+
+
+def comp_a(
+    audio: ArrayLike | None = None,
+    text: ArrayLike | None = None,
+    item: Any = None,
+    *,
+    similarity: ArrayLike | None = None,
+    tags: Any = None,
+    clusters: Any = None,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how often captions and clips of n items are told apart, with chance and floor.
+
+    - `audio`, `text` [m, dim]: embeddings of clips and captions, at any length; caption j is true of clip j. `item`
+      [m]: the item of each row, a string or integer; an item has 2 or 3 rows in sequence;
+    - `similarity` [n, k, k], k = 2 or 3, in place of these: S[i, c, a] of caption c and clip a of item i, by default
+      their cosine; where k = 3 and an item has no third, its third row and column are NaN;
+    - `tags` [n]: a text for each item in the order of the items, or a mapping of such lists by the name of a grouping;
+      `clusters` [n], strings or integers: items that share one, such as the same two sources, are not independent.
+
+    "Greater" is greater by more than NEAR. Results are means over the items:
+
+    - `text`: S[a, a] is greater than all S[c, a], for every clip a; `audio`: S[c, c] is greater than all S[c, a], for
+      every caption c; `group`: both. A tie is wrong. Source: equations 1 to 3 of arXiv 2310.08753;
+    - `match`: of all k! assignments π of clips to captions the right one has the largest Σ_c S[c, π(c)]; of t that are
+      tied for the largest each counts 1/t, one half where two are. Two captions that are one are so at chance;
+    - `text_pairwise`, `audio_pairwise`: share of the k(k − 1) single comparisons that are right, ties half;
+    - `margin`: the right sum minus the largest other one;
+    - `ties`: share of the single comparisons that are tied; `match_ties`: share of the items where the right
+      assignment is tied for the best; `n` items.
+
+    These are of pairs: of an item with a third the first two captions and clips. `triplets_*` are of the items that
+    have a third, with all three; `mixed_*` of all items, with all captions that each has. Both are None where no item
+    has a third.
+
+    - `chance_*`, also `triplets_chance_*` and `mixed_chance_*`: with independent similarities, exactly. For k = 2 text
+      and audio 1/4, group 1/6, match 1/2; for k = 3 1/27, 1/60 and 1/6; pairwise 1/2;
+    - `floor_text`, `floor_audio`, `floor_group`, also `triplets_floor_*`: what is left of chance where captions, and
+      clips, are as near to each other as here: mean score of the captions of item i with the clips of item j, over all
+      i ≠ j of different clusters and all k! orders of the clips of j. Among more than CROSSED items, every item is
+      crossed with its share of them, one in so many, alone. None with `similarity`, or where no two items can be
+      crossed. The floor of match is its chance, exactly: of the k! orders one is the best, or t are by 1/t;
+    - `intervals`: 95 % by the name of each share, [low, high]: Wilson's, with n items. With clusters, and for shares
+      that are no yes or no, n is replaced by the number of items that would give the same variance (n·p(1 − p) over
+      that variance, which is taken between clusters), and the normal quantile by Student's;
+    - `by_tag`: for each tag n and the six shares, of pairs; of a mapping by the name of a grouping. Empty without tags;
+    - with return_scores, lists of n whose means are the results: `scores` of group, `scores_NAME` of text, audio,
+      match, text_pairwise, audio_pairwise, margin, ties, match_ties, and of mixed_group and so on, None without
+      triplets.
+
+    Raises ValueError when audio and text are not finite [m, dim] of one shape (the towers do not share a space), item
+    is missing, an item has not 2 or 3 rows, or its rows stand apart; when similarity is given beside them, is not
+    [n, 2, 2] or [n, 3, 3], or not finite; when tags or clusters are not n.
+
+    >>> comp_a(similarity=[[[0.3, 0.2], [0.1, 0.25]]])["group"]
+    1.0
+    """
+    items = _items(audio, text, item, similarity)
+    n = len(items.pairs)
+    codes = None if clusters is None else _numbered("clusters", clusters, n)
+    columns, whole = _item_scores(items.pairs), _item_scores(items.triplets)
+    mixed = {name: columns[name].copy() for name in _SHARES}
+    for name in mixed:
+        mixed[name][items.third] = whole[name]
+    has_triplets = bool(items.third.any())
+    share = float(items.third.mean())
+
+    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()} | {"n": n}
+    numbers |= {f"chance_{name}": value for name, value in CHANCE[2].items()} | {"chance_pairwise": 0.5}
+    numbers |= _floors(items, codes, 2)
+    samples = {name: (columns[name], codes) for name in _SHARES}
+    if has_triplets:
+        of_triplets = None if codes is None else codes[items.third]
+        numbers |= {f"triplets_{name}": float(whole[name].mean()) for name in _SHARES}
+        numbers |= {f"triplets_chance_{name}": value for name, value in CHANCE[3].items()}
+        numbers |= _floors(items, of_triplets, 3) | {"triplets_n": int(items.third.sum())}
+        numbers |= {f"mixed_{name}": float(mixed[name].mean()) for name in _SHARES}
+        for name in CHANCE[2]:
+            numbers[f"mixed_chance_{name}"] = (1 - share) * CHANCE[2][name] + share * CHANCE[3][name]
+        samples |= {f"triplets_{name}": (whole[name], of_triplets) for name in _SHARES}
+        samples |= {f"mixed_{name}": (mixed[name], codes) for name in _SHARES}
+    result = {name: numbers.get(name) for name in MEASURES}
+    result["intervals"] = {name: _interval(*sample) for name, sample in samples.items()}
+    result["by_tag"] = _by_tag(tags, columns, n)
+    if return_scores:
+        for name, column in columns.items():
+            result["scores" if name == "group" else f"scores_{name}"] = column.tolist()
+        for name, column in mixed.items():
+            result[f"scores_mixed_{name}"] = column.tolist() if has_triplets else None
+    return result
+
+
+class CompA(evaluate.Metric):  # type: ignore[misc]
+    """CompA as a metric of the `evaluate` library; `comp_a` in this module does the work."""
+
+    def _info(self) -> Any:
+        vectors = datasets.Sequence(datasets.Value("float64"))
+        # `evaluate` takes the first that fits: strings stay strings, also where they look like numbers.
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=[
+                datasets.Features({"audio": vectors, "text": vectors, "item": datasets.Value(kind)})
+                for kind in ("string", "float64")
+            ],
+            homepage="https://arxiv.org/abs/2310.08753",
+            reference_urls=["https://arxiv.org/abs/2310.08753"],
+        )
+
+    def compute(self, **inputs: Any) -> dict[str, Any] | None:
+        """Score the arrays given here, or those collected by `add` and `add_batch`."""
+        given = [name for name in ("audio", "text", "item", "similarity") if inputs.get(name) is not None]
+        if given and self.writer is None and self.num_process == 1:
+            # Nothing was collected before, so the detour through an Arrow file would only cost time.
+            return comp_a(**inputs)
+        result: dict[str, Any] | None = super().compute(**inputs)
+        return result
+
+    def _compute(self, **inputs: Any) -> dict[str, Any]:
+        return comp_a(**inputs)
+
+
+# ----- what is given
+
+
+@dataclass(frozen=True)
+class _Items:
+    """The items, without their names.
+
+    Attributes:
+        pairs: S of the first two captions and clips of each, [n, 2, 2].
+        third: whether each has a third, [n].
+        triplets: S of those that have, [t, 3, 3].
+        text, audio: embeddings of length 1, [m, dim]; None where similarities are given.
+        starts: the first row of each item, [n].
+    """
+
+    pairs: Floats
+    third: NDArray[np.bool_]
+    triplets: Floats
+    text: Floats | None
+    audio: Floats | None
+    starts: Ints
+
+
+def _items(audio: Any, text: Any, item: Any, similarity: Any) -> _Items:
+    inputs = {"audio": audio, "text": text, "item": item}
+    given = [name for name, x in inputs.items() if x is not None]
+    if similarity is not None:
+        if given:
+            raise ValueError(f"similarity is given beside {', '.join(given)}; give one or the other.")
+        return _items_of_similarity(similarity)
+    if len(given) < len(inputs):
+        missing = ", ".join(name for name in inputs if name not in given)
+        got = f"{', '.join(given)} without {missing}" if given else "nothing"
+        raise ValueError(f"comp_a got {got}; it needs audio, text and item, or similarity.")
+    names = _keys("item", item)
+    a, t = _embeddings("audio", audio, names), _embeddings("text", text, names)
+    if not len(a) == len(t) == len(names):
+        raise ValueError(f"audio has {len(a)} rows, text {len(t)} and item {len(names)}; they must be equally many.")
+    if a.shape[1] != t.shape[1]:
+        raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
+    starts, third = _places(names)
+    s = [_own_products(t, a, starts[place], k) for k, place in ((2, slice(None)), (3, third))]
+    return _Items(s[0], third, s[1], t, a, starts)
+
+
+def _embeddings(name: str, x: Any, items: list[Any]) -> Floats:
+    """Rows of length 1; what is not finite is told with its item."""
+    try:
+        return _directions(name, x)
+    except ValueError as error:
+        row = re.search(r"the first is row (\d+) ", str(error))
+        if row is None or int(row[1]) >= len(items):
+            raise
+        raise ValueError(f"{str(error).removesuffix('.')}, of item {items[int(row[1])]!r}.") from None
+
+
+def _directions(name: str, x: Any) -> Floats:
+    """The rows of an input at length 1; rows of zeros stay zero."""
+    array = _matrix(name, x)
+    # By powers of two, so that nothing is rounded, and no square is too small.
+    exponents = np.frexp(np.abs(array).max(axis=1))[1]
+    return _unit_rows(np.ldexp(array, -exponents[:, None]))
+
+
+def _matrix(name: str, x: Any) -> Floats:
+    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
+        x = x.detach().cpu().double()
+    try:
+        raw = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
+    if raw.dtype.kind not in "fiu" and raw.size:
+        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
+    if raw.ndim != 2 or 0 in raw.shape:
+        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
+    array = raw.astype(np.float64, copy=False)
+    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
+        bad = ~(np.abs(array) <= _LARGEST)
+        rows = np.flatnonzero(bad.any(axis=1))
+        value = array[rows[0]][bad[rows[0]]][0]
+        raise ValueError(
+            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
+            f"the first is row {rows[0]} with {value}."
+        )
+    return array
+
+
+def _norms(x: Floats) -> Floats:
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
+    return norms
+
+
+def _unit_rows(x: Floats) -> Floats:
+    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
+    norm = _norms(x)[:, None]
+    return x / np.where(norm > 0, norm, 1.0)
+
+
+def _keys(name: str, x: Any) -> list[Any]:
+    """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+    entries = x.tolist() if hasattr(x, "tolist") else list(x)
+    for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
+        number = isinstance(entry, int | float | np.integer | np.floating) and not isinstance(entry, bool)
+        if not isinstance(entry, str) and not (number and float(entry).is_integer()):
+            raise ValueError(f"{name} must be strings or integers; row {place} has {entry!r}.")
+    if not isinstance(entries, list):
+        raise ValueError(f"{name} must be a list; got {entries!r}.")
+    return [entry if isinstance(entry, str) else int(entry) for entry in entries]
+
+
+def _numbered(name: str, x: Any, n: int) -> Ints:
+    """Numbers of strings or integers, one for each of n items."""
+    keys = _keys(name, x)
+    if len(keys) != n:
+        raise ValueError(f"{name} must have one entry for each of the {n} items; got {len(keys)}.")
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[key] for key in keys])
+
+
+def _places(names: list[Any]) -> tuple[Ints, NDArray[np.bool_]]:
+    """The first row of each item, and whether it has three rows."""
+    starts, sizes, firsts = [], [], dict[Any, int]()
+    for name, rows in itertools.groupby(names):
+        start, size = sum(sizes), len(list(rows))
+        if name in firsts:
+            raise ValueError(f"The rows of an item stand together; those of item {name!r} begin at {firsts[name]} and "
+                             f"again at {start}.")  # fmt: skip
+        if size not in CHANCE:
+            raise ValueError(f"An item has 2 or 3 captions and clips; item {name!r} has {size} at row {start}.")
+        firsts[name] = start
+        starts.append(start)
+        sizes.append(size)
+    return np.array(starts), np.array(sizes) == 3
+
+
+def _own_products(text: Floats, audio: Floats, starts: Ints, k: int) -> Floats:
+    """S of the first k captions and clips of items that begin at these rows, [n, k, k]."""
+    rows = starts[:, None] + np.arange(k)
+    products: Floats = text[rows] @ audio[rows].transpose(0, 2, 1)
+    return products
+
+
+def _items_of_similarity(similarity: Any) -> _Items:
+    if hasattr(similarity, "detach"):
+        similarity = similarity.detach().cpu().double()
+    try:
+        raw = np.asarray(similarity)
+    except ValueError as error:
+        raise ValueError(f"similarity must be an array [n, k, k]: {error}") from None
+    if raw.dtype.kind not in "fiu" or raw.ndim != 3 or raw.shape[1:] not in ((2, 2), (3, 3)) or not len(raw):
+        raise ValueError(
+            f"similarity must be numbers [n, 2, 2] or [n, 3, 3] with n ≥ 1; got {raw.dtype}, shape {raw.shape}."
+        )
+    s = raw.astype(np.float64)
+    k = s.shape[1]
+    bad = ~(np.abs(s) <= _LARGEST)
+    missing = np.isnan(s[:, 2:]).all(axis=(1, 2)) & np.isnan(s[:, :, 2:]).all(axis=(1, 2)) & (k == 3)
+    bad[missing, 2:] = bad[missing, :, 2:] = False
+    if bad.any():
+        item, caption, clip = np.argwhere(bad)[0]
+        raise ValueError(
+            f"similarity must be finite; item {item} has {s[item, caption, clip]} at caption {caption}, clip {clip}. "
+            "A third that is not there is a whole row and column of NaN."
+        )
+    third = ~missing & (k == 3)
+    return _Items(s[:, :2, :2], third, s[third] if k == 3 else np.zeros((0, 3, 3)), None, None, np.arange(len(s)))
+
+
+# ----- scores of items
+
+
+def _item_scores(s: Floats) -> dict[str, Floats]:
+    """Every score of items with similarities [n, k, k] by its name, [n] each."""
+    k = s.shape[1]
+    right = np.einsum("ikk->ik", s)
+    elsewhere = ~np.eye(k, dtype=bool)
+    # By how much the right one is above another caption of the same clip, and above another clip of the same caption.
+    steps = {"text": (right[:, None] - s)[:, elsewhere], "audio": (right[:, :, None] - s)[:, elsewhere]}
+    columns = {name: (step > NEAR).all(axis=1).astype(np.float64) for name, step in steps.items()}
+    for name, step in steps.items():
+        columns[f"{name}_pairwise"] = np.where(step > NEAR, 1.0, np.where(step >= -NEAR, 0.5, 0.0)).mean(axis=1)
+    sums = np.stack([s[:, range(k), order].sum(axis=1) for order in itertools.permutations(range(k))], axis=1)
+    best = sums >= sums.max(axis=1, keepdims=True) - NEAR
+    tied = best.sum(axis=1)
+    return {
+        "group": columns["text"] * columns["audio"],
+        **columns,
+        "match": best[:, 0] / tied,
+        "margin": sums[:, 0] - sums[:, 1:].max(axis=1),
+        "ties": (np.abs(np.concatenate(list(steps.values()), axis=1)) <= NEAR).mean(axis=1),
+        "match_ties": (best[:, 0] & (tied > 1)).astype(np.float64),
+    }
+
+
+def _by_tag(tags: Any, columns: Mapping[str, Floats], n: int) -> dict[str, Any]:
+    """Of each tag the number of its items and their shares."""
+    if tags is None:
+        return {}
+    if isinstance(tags, Mapping):
+        return {name: _by_tag(values, columns, n) for name, values in tags.items()}
+    keys = _keys("tags", tags)
+    if len(keys) != n:
+        raise ValueError(f"tags must have one entry for each of the {n} items; got {len(keys)}.")
+    table: dict[str, Any] = {}
+    for key in dict.fromkeys(keys):
+        rows = np.array([entry == key for entry in keys])
+        table[key] = {"n": int(rows.sum())} | {name: float(columns[name][rows].mean()) for name in _SHARES}
+    return table
+
+
+def _interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
+    """Wilson's 95 % interval of the mean p of scores, a share, with the size that has its variance, p(1 − p)/size."""
+    n, p = len(scores), float(scores.mean())
+    sums = scores - p if clusters is None else np.bincount(clusters, scores - p)
+    count = n if clusters is None else len(np.unique(clusters))
+    # Of scores that are 0 or 1, each on its own, the size is n.
+    variance = float(np.square(sums).sum()) / n**2 * (n - 1) / n * count / max(count - 1, 1)
+    size = p * (1 - p) / variance if variance > _RESOLUTION and 0 < p < 1 else count
+    z = _NORMAL
+    if clusters is not None and count > 1:  # Student's quantile: Abramowitz and Stegun, 26.7.5
+        z += (z**3 + z) / (4 * (count - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (count - 1) ** 2)
+    centre = (p + z**2 / (2 * size)) / (1 + z**2 / size)
+    half = z * math.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
+    return [max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))]
+
+
+# ----- the floor
+
+
+def _floors(items: _Items, clusters: Ints | None, k: int) -> dict[str, float]:
+    """Mean scores of captions with k clips of other items, in every order of these; empty where there are none."""
+    starts = items.starts if k == 2 else items.starts[items.third]
+    if items.text is None or items.audio is None:
+        return {}
+    sums, count = np.zeros(len(_FLOORS)), 0
+    for rows, columns in _crossings(len(starts)):
+        captions, clips = (starts[place][:, None] + np.arange(k) for place in (rows, columns))
+        products = items.text[captions.ravel()] @ items.audio[clips.ravel()].T
+        s = products.reshape(len(rows), k, len(columns), k).transpose(0, 2, 1, 3)
+        usable = rows[:, None] != columns
+        if clusters is not None:
+            usable &= clusters[rows][:, None] != clusters[columns]
+        sums += _orders_right(s[usable]).sum(axis=1)
+        count += int(usable.sum())
+    means = sums / (max(count, 1) * math.factorial(k))
+    prefix = "" if k == 2 else "triplets_"
+    return {f"{prefix}floor_{name}": float(x) for name, x in zip(_FLOORS, means, strict=True)} if count else {}
+
+
+def _crossings(n: int) -> Iterator[tuple[Ints, Ints]]:
+    """Places of items, and of those that they are crossed with: all with all, or each with one in so many."""
+    parts = -(-n // CROSSED)
+    for part in range(parts):
+        places = np.arange(part, n, parts)
+        for start in range(0, len(places), 100):
+            yield places[start : start + 100], places
+
+
+def _orders_right(s: Floats) -> Floats:
+    """In how many orders of the clips group, text and audio are right (at most one), of S [m, k, k], [3, m]."""
+    k = s.shape[1]
+    text, audio = np.ones(s.shape, bool), np.ones(s.shape, bool)
+    for shift in range(1, k):
+        text &= s > np.roll(s, shift, axis=1) + NEAR
+        audio &= s > np.roll(s, shift, axis=2) + NEAR
+    # A clip has at most one caption that is nearer than all others: it is right in the order where that is its own.
+    one_each = [(text.sum(axis=2) == 1).all(axis=1), (audio.sum(axis=1) == 1).all(axis=1)]
+    both = one_each[0] & one_each[1] & (text == audio).all(axis=(1, 2))
+    return np.array([both, *one_each], np.float64)
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "group": {
+        "heading": "CompA group",
+        "meaning": "share of items where every clip has its own caption nearest and every caption its own clip",
+        "range": (0.0, 1.0),
+        "null": "chance_group",
+        "column": "score",
+    },
+    "text": {
+        "heading": "text",
+        "meaning": "share of items where every clip has its own caption nearest",
+        "range": (0.0, 1.0),
+        "null": "chance_text",
+        "column": "score_text",
+    },
+    "audio": {
+        "heading": "audio",
+        "meaning": "share of items where every caption has its own clip nearest",
+        "range": (0.0, 1.0),
+        "null": "chance_audio",
+        "column": "score_audio",
+    },
+    "match": {
+        "heading": "match",
+        "meaning": "share of items where the right assignment of captions to clips is the best; those tied for it "
+        "share",
+        "range": (0.0, 1.0),
+        "null": "chance_match",
+        "column": "score_match",
+    },
+    "text_pairwise": {
+        "heading": "text pairwise",
+        "meaning": "share of single comparisons of two captions with a clip that are right, ties half",
+        "range": (0.0, 1.0),
+        "null": "chance_pairwise",
+        "column": "score_text_pairwise",
+        "shown": False,
+    },
+    "audio_pairwise": {
+        "heading": "audio pairwise",
+        "meaning": "share of single comparisons of two clips with a caption that are right, ties half",
+        "range": (0.0, 1.0),
+        "null": "chance_pairwise",
+        "column": "score_audio_pairwise",
+        "shown": False,
+    },
+    "margin": {
+        "heading": "margin",
+        "meaning": "mean of the sum of the right similarities minus that of the best other assignment",
+        "range": (-1e15, 1e15),
+        "column": "score_margin",
+        "shown": False,
+    },
+    "ties": {
+        "heading": "ties",
+        "meaning": "share of the single comparisons that are tied, which count as wrong in group, text and audio",
+        "range": (0.0, 1.0),
+        "column": "score_ties",
+    },
+    "match_ties": {
+        "heading": "match ties",
+        "meaning": "share of items where the right assignment is tied for the best",
+        "range": (0.0, 1.0),
+        "column": "score_match_ties",
+        "shown": False,
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of items",
+        "range": (1.0, 1e15),
+        "digits": 0,
+        "shown": False,
+    },
+    "chance_group": {
+        "heading": "chance of group",
+        "meaning": "group of independent similarities: 1/6, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_text": {
+        "heading": "chance of text",
+        "meaning": "text of independent similarities: 1/4, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_audio": {
+        "heading": "chance of audio",
+        "meaning": "audio of independent similarities: 1/4, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_match": {
+        "heading": "chance of match",
+        "meaning": "match of independent similarities, and of any model that does not know what belongs together: "
+        "1/2, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_pairwise": {
+        "heading": "chance of pairwise",
+        "meaning": "pairwise scores of independent similarities: 1/2, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "floor_group": {
+        "heading": "floor of group",
+        "meaning": "group of captions with the clips of other items, in every order: what captions and clips as near "
+        "to each other leave of chance, without knowledge",
+        "range": (0.0, 1.0),
+    },
+    "floor_text": {
+        "heading": "floor of text",
+        "meaning": "text of captions with the clips of other items, in every order: what captions and clips as near "
+        "to each other leave of chance, without knowledge",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "floor_audio": {
+        "heading": "floor of audio",
+        "meaning": "audio of captions with the clips of other items, in every order: what captions and clips as near "
+        "to each other leave of chance, without knowledge",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "triplets_group": {
+        "heading": "triplets group",
+        "meaning": "share of items where every clip has its own caption nearest and every caption its own clip, of "
+        "items with a third, all three",
+        "range": (0.0, 1.0),
+        "null": "triplets_chance_group",
+        "shown": False,
+    },
+    "triplets_text": {
+        "heading": "triplets text",
+        "meaning": "share of items where every clip has its own caption nearest, of items with a third, all three",
+        "range": (0.0, 1.0),
+        "null": "triplets_chance_text",
+        "shown": False,
+    },
+    "triplets_audio": {
+        "heading": "triplets audio",
+        "meaning": "share of items where every caption has its own clip nearest, of items with a third, all three",
+        "range": (0.0, 1.0),
+        "null": "triplets_chance_audio",
+        "shown": False,
+    },
+    "triplets_match": {
+        "heading": "triplets match",
+        "meaning": "share of items where the right assignment of captions to clips is the best; those tied for it "
+        "share, of items with a third, all three",
+        "range": (0.0, 1.0),
+        "null": "triplets_chance_match",
+        "shown": False,
+    },
+    "triplets_text_pairwise": {
+        "heading": "triplets text pairwise",
+        "meaning": "share of single comparisons of two captions with a clip that are right, ties half, of items with "
+        "a third, all three",
+        "range": (0.0, 1.0),
+        "null": "chance_pairwise",
+        "shown": False,
+    },
+    "triplets_audio_pairwise": {
+        "heading": "triplets audio pairwise",
+        "meaning": "share of single comparisons of two clips with a caption that are right, ties half, of items with "
+        "a third, all three",
+        "range": (0.0, 1.0),
+        "null": "chance_pairwise",
+        "shown": False,
+    },
+    "triplets_chance_group": {
+        "heading": "chance of triplets group",
+        "meaning": "group of triplets with independent similarities: 1/60, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "triplets_chance_text": {
+        "heading": "chance of triplets text",
+        "meaning": "text of triplets with independent similarities: 1/27, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "triplets_chance_audio": {
+        "heading": "chance of triplets audio",
+        "meaning": "audio of triplets with independent similarities: 1/27, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "triplets_chance_match": {
+        "heading": "chance of triplets match",
+        "meaning": "match of triplets with independent similarities: 1/6, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "triplets_floor_group": {
+        "heading": "floor of triplets group",
+        "meaning": "group of captions with the clips of other triplets, in every order: what captions and clips as "
+        "near to each other leave of chance, without knowledge",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "triplets_floor_text": {
+        "heading": "floor of triplets text",
+        "meaning": "text of captions with the clips of other triplets, in every order: what captions and clips as "
+        "near to each other leave of chance, without knowledge",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "triplets_floor_audio": {
+        "heading": "floor of triplets audio",
+        "meaning": "audio of captions with the clips of other triplets, in every order: what captions and clips as "
+        "near to each other leave of chance, without knowledge",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "triplets_n": {
+        "heading": "triplets",
+        "meaning": "number of items with a third",
+        "range": (1.0, 1e15),
+        "digits": 0,
+        "shown": False,
+    },
+    "mixed_group": {
+        "heading": "mixed group",
+        "meaning": "share of items where every clip has its own caption nearest and every caption its own clip, two "
+        "or three as the item has",
+        "range": (0.0, 1.0),
+        "null": "mixed_chance_group",
+        "column": "score_mixed_group",
+        "shown": False,
+    },
+    "mixed_text": {
+        "heading": "mixed text",
+        "meaning": "share of items where every clip has its own caption nearest, two or three as the item has",
+        "range": (0.0, 1.0),
+        "null": "mixed_chance_text",
+        "column": "score_mixed_text",
+        "shown": False,
+    },
+    "mixed_audio": {
+        "heading": "mixed audio",
+        "meaning": "share of items where every caption has its own clip nearest, two or three as the item has",
+        "range": (0.0, 1.0),
+        "null": "mixed_chance_audio",
+        "column": "score_mixed_audio",
+        "shown": False,
+    },
+    "mixed_match": {
+        "heading": "mixed match",
+        "meaning": "share of items where the right assignment of captions to clips is the best; those tied for it "
+        "share, two or three as the item has",
+        "range": (0.0, 1.0),
+        "null": "mixed_chance_match",
+        "column": "score_mixed_match",
+        "shown": False,
+    },
+    "mixed_text_pairwise": {
+        "heading": "mixed text pairwise",
+        "meaning": "share of single comparisons of two captions with a clip that are right, ties half, two or three "
+        "as the item has",
+        "range": (0.0, 1.0),
+        "null": "chance_pairwise",
+        "column": "score_mixed_text_pairwise",
+        "shown": False,
+    },
+    "mixed_audio_pairwise": {
+        "heading": "mixed audio pairwise",
+        "meaning": "share of single comparisons of two clips with a caption that are right, ties half, two or three "
+        "as the item has",
+        "range": (0.0, 1.0),
+        "null": "chance_pairwise",
+        "column": "score_mixed_audio_pairwise",
+        "shown": False,
+    },
+    "mixed_chance_group": {
+        "heading": "chance of mixed group",
+        "meaning": "group of independent similarities, pairs and triplets as there are",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "mixed_chance_text": {
+        "heading": "chance of mixed text",
+        "meaning": "text of independent similarities, pairs and triplets as there are",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "mixed_chance_audio": {
+        "heading": "chance of mixed audio",
+        "meaning": "audio of independent similarities, pairs and triplets as there are",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "mixed_chance_match": {
+        "heading": "chance of mixed match",
+        "meaning": "match of independent similarities, pairs and triplets as there are",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+}
+"""What each number of `comp_a` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# CompA: which caption belongs to which clip?
+
+An item has two captions with the same words, such as "a bell, then a dog" and "a dog, then a bell", and two clips with
+the same sounds; some have a third pair, both at once. The score is how often every clip has its own caption nearest and
+every caption its own clip. Chance is 1/6; *match*, whether the right assignment is the better one, has a chance of 1/2.
+
+Paste embeddings of an audio–text model: a line for each clip and each caption, numbers separated by commas or spaces,
+line j of the captions belonging to line j of the clips; and the item of each line.
+""",
+    "warning": """\
+**Chance is not the floor.** A model to which both captions, or both clips, are nearly one falls below chance in group,
+text and audio without hearing anything wrong: compare with *floor*. *match* is at 1/2 without knowledge, always.
+""",
+    "inputs": {
+        "audio": "Clips: one embedding a line",
+        "text": "Captions: one embedding a line, true of the clip in the same line",
+        "item": "Item of each line: a word or a number; 2 or 3 lines each, together",
+    },
+}
+"""What the metric's page says; an input that is no feature of the metric is optional, of the kind said here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `comp_a`: a model that tells most items, 16 pairs and 8 triplets in 6 dimensions."""
+    rng = np.random.default_rng(0)
+    item = np.repeat(np.arange(24), [3 if number % 3 == 0 else 2 for number in range(24)])
+    scene, twin, unheard = rng.normal(size=(24, 6))[item], rng.normal(size=(len(item), 6)), rng.normal(size=(24, 6))
+    audio = scene + 0.7 * twin
+    text = scene + 0.7 * twin + 0.5 * unheard[item] + 0.7 * rng.normal(size=audio.shape)
+    return {"audio": audio.round(3), "text": text.round(3), "item": [f"item {number}" for number in item]}

@@ -1,0 +1,524 @@
+"""Zero-shot classification: is the text of the right class the nearest to a clip?
+
+A class has one text or several, such as prompts around its label, of which the direction is the mean of theirs. With
+one label a clip: top-1, top-5 and macro recall; with several: macro mAP, how far up the clips of a class stand in the
+order of similarity to it.
+
+Ties count as what they give on average over all their orders, so that a constant model is exactly at chance. Nothing is
+trained. All in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> text, classes = rng.normal(size=(10, 32)), np.arange(200) % 10
+>>> audio = text[classes] + 0.3 * rng.normal(size=(200, 32))
+>>> result = zero_shot_audio(audio, text, classes)
+>>> result["top1"], result["chance_top1"], result["macro_recall"], result["map"]
+(1.0, 0.1, 1.0, 1.0)
+>>> constant = zero_shot_audio(np.ones((200, 32)), text, classes)
+>>> constant["map"] == constant["chance_map"]
+True
+"""
+
+import difflib
+import math
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NEAR = 1e-6
+"""Similarities no farther apart than this are tied: float32 rounds cosines by about 1e-7."""
+
+_SCORES = ("top1", "top5", "macro_recall", "map")
+_NORMAL = 1.959963984540054  # the .975 quantile of the normal distribution
+_RESOLUTION = 1e-15  # a variance of scores in [0, 1] below this is rounding
+_LARGEST = 1e150  # beyond this a float64 norm overflows
+
+_DESCRIPTION = """\
+Zero-shot audio classification measures whether the text of the right class is the nearest to a clip: top-1, top-5 and
+macro recall of one label a clip, macro mAP of several, each beside its exact chance.
+"""
+
+_CITATION = """\
+@inproceedings{compa_2024,
+  author = {Ghosh, Sreyan and Seth, Ashish and Kumar, Sonal and Tyagi, Utkarsh and Evuru, Chandra Kiran and
+            Ramaneswaran, S. and Sakshi, S. and Nieto, Oriol and Duraiswami, Ramani and Manocha, Dinesh},
+  title = {{CompA}: Addressing the Gap in Compositional Reasoning in Audio-Language Models},
+  booktitle = {International Conference on Learning Representations},
+  year = {2024},
+  eprint = {2310.08753},
+  archivePrefix = {arXiv}
+}
+"""
+
+_INPUTS = """
+Args:
+    audio: embeddings [n, dim] of the clips.
+    text: embeddings [t, dim] of the texts of the classes, one class or more.
+    labels: n strings or integers, the class of each clip; or n lists of these, where clips have several.
+    class_of_text: t strings or integers, the class of each text; by default text j is that of class j.
+    similarity: instead of audio and text, [n, t].
+    return_scores: also return what the means are of, lists of n: scores (of top1), scores_NAME.
+Returns:
+    a dictionary, described at `zero_shot_audio` in the module: top1, top5, macro_recall, map, chance_ of each, n,
+    classes, intervals.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("zero_shot_audio")
+    >>> audio = [[2.0, 1.0], [1.0, 3.0], [3.0, 1.0]]
+    >>> text, class_of_text = [[1.0, 0.0], [0.0, 1.0]], ["bell", "dog"]
+    >>> result = metric.compute(audio=audio, text=text, labels=["bell", "dog", "dog"], class_of_text=class_of_text)
+    >>> round(result["top1"], 3), result["macro_recall"], result["chance_top1"]
+    (0.667, 0.75, 0.5)
+"""
+
+
+def zero_shot_audio(
+    audio: ArrayLike | None = None,
+    text: ArrayLike | None = None,
+    labels: Any = None,
+    *,
+    class_of_text: Any = None,
+    similarity: ArrayLike | None = None,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how often the right class is the nearest to a clip, of n clips and C classes.
+
+    - `audio` [n, dim], `text` [t, dim]: embeddings, at any length; `class_of_text` [t]: the class of each text, by
+      default its row. A class with several texts has the direction of the mean of theirs, each at length 1;
+    - `similarity` [n, t] in place of audio and text; then the mean over the texts of a class is its similarity;
+    - `labels` [n]: the class of each clip; or a list of one class or more for each.
+
+    Results:
+
+    - `top1`: share of the clips to which the class is the nearest; of several labels one of them;
+    - `top5`: likewise among the five nearest;
+    - `macro_recall`: mean of top1 over the clips of a class, then over the classes that have clips. None where labels
+      are lists;
+    - `map`: mean over the classes that have clips of their average precision: the mean, over the clips of a class, of
+      the share of its clips among those that are as near to it as this one or nearer;
+    - `chance_NAME` of each: of a model that knows nothing, exactly. That of map lies above the share of the class's
+      clips, since the first places weigh most;
+    - `n` clips, `classes` C;
+    - `intervals`: 95 % by name, [low, high]: Wilson's, with the size that has the variance of these means of clips,
+      p(1 − p)/size;
+    - with return_scores, lists of n whose means are the results: `scores` of top1, `scores_NAME` of the others, None
+      where these are. Of macro_recall and map they are linearised contributions: the result plus n times its
+      derivative by the weight of the clip, exactly their mean; so an interval from these takes into account that a
+      clip also moves the precision of others.
+
+    Ties: from the largest similarity down, all within NEAR of the largest that is left are one group. Within it every
+    order is as likely, and results are their expectations: a constant model has the scores of chance.
+
+    Raises ValueError when audio or text is not a finite [n, dim] of one dim (the towers do not share a space), labels
+    are not n, are no classes, or one has a class twice, class_of_text is not t, or similarity is given beside
+    embeddings or is not a finite [n, t].
+
+    >>> zero_shot_audio([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[0], [0, 1]])["map"]
+    1.0
+    """
+    s, classes = _class_similarities(audio, text, labels, class_of_text, similarity)
+    own, has_lists = _labels(labels, classes, len(s))
+    columns, chances = _class_scores(s, own, has_lists)
+    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
+    numbers |= {f"chance_{name}": chance for name, chance in chances.items()} | {"n": len(s), "classes": len(classes)}
+    result = {name: numbers.get(name) for name in MEASURES}
+    result["intervals"] = {name: _interval(column) for name, column in columns.items()}
+    if return_scores:
+        for name in _SCORES:
+            key = "scores" if name == "top1" else f"scores_{name}"
+            result[key] = columns[name].tolist() if name in columns else None
+    return result
+
+
+class ZeroShotAudio(evaluate.Metric):  # type: ignore[misc]
+    """Zero-shot classification as a metric of the `evaluate` library; `zero_shot_audio` here does the work."""
+
+    def _info(self) -> Any:
+        vectors = datasets.Sequence(datasets.Value("float64"))
+        # `evaluate` takes the first that fits: strings stay strings, also where they look like numbers. Features have
+        # one length, that of the clips; the texts of the classes are given to `compute`.
+        entries = [datasets.Value("string"), datasets.Value("float64")]
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=[
+                datasets.Features({"audio": vectors, "labels": kind})
+                for kind in (*entries, *map(datasets.Sequence, entries))
+            ],
+            homepage="https://arxiv.org/abs/2310.08753",
+            reference_urls=["https://arxiv.org/abs/2310.08753"],
+        )
+
+    def compute(self, **inputs: Any) -> dict[str, Any] | None:
+        """Score the arrays given here, with those collected by `add` and `add_batch`."""
+        given = [name for name in ("audio", "labels", "similarity") if inputs.get(name) is not None]
+        if given and self.writer is None and self.num_process == 1:
+            # Nothing was collected before, so the detour through an Arrow file would only cost time.
+            return zero_shot_audio(**inputs)
+        result: dict[str, Any] | None = super().compute(**inputs)
+        return result
+
+    def _compute(self, **inputs: Any) -> dict[str, Any]:
+        return zero_shot_audio(**inputs)
+
+
+# ----- what is given
+
+
+def _class_similarities(
+    audio: Any, text: Any, labels: Any, class_of_text: Any, similarity: Any
+) -> tuple[Floats, dict[Any, int]]:
+    """Similarities of clips with classes [n, C], and the classes with their columns."""
+    inputs = {"audio": audio, "text": text, "labels": labels}
+    if similarity is not None:
+        beside = [name for name in ("audio", "text") if inputs[name] is not None]
+        if beside:
+            raise ValueError(f"similarity is given beside {', '.join(beside)}; give one or the other.")
+        inputs = {"similarity": similarity, "labels": labels}
+    missing = [name for name, x in inputs.items() if x is None]
+    if missing:
+        given = ", ".join(name for name in inputs if name not in missing) or "nothing"
+        raise ValueError(f"zero_shot_audio got {given} without {', '.join(missing)}.")
+    if similarity is not None:
+        s = _matrix("similarity", similarity)
+        classes, weights = _classes(class_of_text, s.shape[1])
+        return s @ (weights / weights.sum(axis=0)), classes
+    a, t = _directions("audio", audio), _directions("text", text)
+    if a.shape[1] != t.shape[1]:
+        raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
+    classes, weights = _classes(class_of_text, len(t))
+    products: Floats = a @ _unit_rows(weights.T @ t).T
+    return products, classes
+
+
+def _classes(class_of_text: Any, texts: int) -> tuple[dict[Any, int], Floats]:
+    """The classes with their columns, and which text belongs to which, 0 or 1 [t, C]."""
+    keys = list(range(texts)) if class_of_text is None else _keys("class_of_text", class_of_text)
+    if len(keys) != texts:
+        raise ValueError(f"class_of_text must have one entry for each of the {texts} texts; got {len(keys)}.")
+    classes = {key: column for column, key in enumerate(dict.fromkeys(keys))}
+    return classes, np.eye(len(classes))[[classes[key] for key in keys]]
+
+
+def _labels(labels: Any, classes: dict[Any, int], n: int) -> tuple[NDArray[np.bool_], bool]:
+    """Which classes each clip has [n, C], and whether its labels are a list."""
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu()
+    rows = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if not isinstance(rows, list) or len(rows) != n:
+        raise ValueError(f"labels must have one entry for each of the {n} clips; got {np.size(rows)}.")
+    lists = [isinstance(row, list | tuple | np.ndarray) for row in rows]
+    if any(lists) and not all(lists):
+        raise ValueError(
+            f"labels must be one class for each clip, or a list for each; row {lists.index(False)} is none."
+        )
+    if not any(lists):
+        rows = [[key] for key in _keys("labels", rows)]
+    own = np.zeros((n, len(classes)), dtype=bool)
+    for row, entries in enumerate(rows):
+        keys = _keys(f"labels[{row}]", entries) if lists[row] else entries
+        for key in keys:
+            if key not in classes:
+                nearest = difflib.get_close_matches(str(key), [str(name) for name in classes], 1)
+                hint = f"the nearest is {nearest[0]!r}" if nearest else f"there are {len(classes)}"
+                raise ValueError(f"labels must be classes of the texts; row {row} has {key!r}, {hint}.")
+            if own[row, classes[key]]:
+                raise ValueError(f"labels of a clip must be different classes; row {row} has {key!r} twice.")
+            own[row, classes[key]] = True
+        if not keys:
+            raise ValueError(f"Every clip needs a class; row {row} has none.")
+    return own, any(lists)
+
+
+def _directions(name: str, x: Any) -> Floats:
+    """The rows of an input at length 1; rows of zeros stay zero."""
+    array = _matrix(name, x)
+    # By powers of two, so that nothing is rounded, and no square is too small.
+    exponents = np.frexp(np.abs(array).max(axis=1))[1]
+    return _unit_rows(np.ldexp(array, -exponents[:, None]))
+
+
+def _matrix(name: str, x: Any) -> Floats:
+    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
+        x = x.detach().cpu().double()
+    try:
+        raw = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
+    if raw.dtype.kind not in "fiu" and raw.size:
+        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
+    if raw.ndim != 2 or 0 in raw.shape:
+        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
+    array = raw.astype(np.float64, copy=False)
+    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
+        bad = ~(np.abs(array) <= _LARGEST)
+        rows = np.flatnonzero(bad.any(axis=1))
+        value = array[rows[0]][bad[rows[0]]][0]
+        raise ValueError(
+            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
+            f"the first is row {rows[0]} with {value}."
+        )
+    return array
+
+
+def _norms(x: Floats) -> Floats:
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
+    return norms
+
+
+def _unit_rows(x: Floats) -> Floats:
+    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
+    norm = _norms(x)[:, None]
+    return x / np.where(norm > 0, norm, 1.0)
+
+
+def _keys(name: str, x: Any) -> list[Any]:
+    """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+    entries = x.tolist() if hasattr(x, "tolist") else list(x)
+    for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
+        number = isinstance(entry, int | float | np.integer | np.floating) and not isinstance(entry, bool)
+        if not isinstance(entry, str) and not (number and float(entry).is_integer()):
+            raise ValueError(f"{name} must be strings or integers; row {place} has {entry!r}.")
+    if not isinstance(entries, list):
+        raise ValueError(f"{name} must be a list; got {entries!r}.")
+    return [entry if isinstance(entry, str) else int(entry) for entry in entries]
+
+
+# ----- scores
+
+
+def _class_scores(s: Floats, own: NDArray[np.bool_], has_lists: bool) -> tuple[dict[str, Floats], dict[str, float]]:
+    """What each clip contributes to each score, [n], and the chances."""
+    n, count = s.shape
+    hits = np.array([_hits(values, right) for values, right in zip(s, own, strict=True)])
+    columns = {"top1": hits[:, 0], "top5": hits[:, 1]}
+    kinds, clips = np.unique(own.sum(axis=1), return_counts=True)
+    chances = {
+        name: sum(_hit_chance(k, count, int(kind)) * int(few) for kind, few in zip(kinds, clips, strict=True)) / n
+        for name, k in (("top1", 1), ("top5", 5))
+    }
+    sizes = own.sum(axis=0)
+    used = np.flatnonzero(sizes)
+    if not has_lists:
+        label = np.searchsorted(used, own.argmax(axis=1))
+        recalls = np.bincount(label, hits[:, 0]) / sizes[used]
+        columns["macro_recall"] = recalls.mean() + n / len(used) * (hits[:, 0] - recalls[label]) / sizes[used][label]
+        chances["macro_recall"] = 1 / count
+    precisions = [_average_precision(s[:, column], own[:, column]) for column in used]
+    mean = float(np.mean([precision for precision, _ in precisions]))
+    columns["map"] = mean + n * np.mean([influence for _, influence in precisions], axis=0)
+    chances["map"] = float(np.mean([_expected_precision(n, int(sizes[column])) for column in used]))
+    return columns, chances
+
+
+def _hits(values: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
+    """How likely a right class is the first, and one of the first five, of values [C]."""
+    order = np.argsort(-values, kind="stable")
+    starts = _tie_starts(values[order])
+    counts = np.add.reduceat(right[order].astype(np.int64), starts)
+    first = int(np.flatnonzero(counts)[0])
+    tied = int(np.append(starts, len(values))[first + 1] - starts[first])
+    top1, top5 = (_hit_chance(k - int(starts[first]), tied, int(counts[first])) for k in (1, 5))
+    return top1, top5
+
+
+def _expected_precision(n: int, size: int) -> float:
+    """Average precision of n tied clips, of which so many are right, on average over their orders."""
+    start = np.zeros(1, np.int64)
+    return float(_expected_precisions(start, np.array([n]), np.array([size])).sum()) / size
+
+
+def _average_precision(values: Floats, right: NDArray[np.bool_]) -> tuple[float, Floats]:
+    """Average precision of clips [n] for a class, and its derivative by the weight of each clip, [n].
+
+    With y_r whether the clip at place r is right, Y_r how many are up to there, and P in all, it is Σ_r y_r·(Y_r/r)/P.
+    A clip at place k adds to Y and to r from there on, and to P: y_k·(Y_k/k − AP) + Σ_{r ≥ k} y_r·(y_k − Y_r/r)/r, over
+    P. These add up to 0. In a group of tied ones y is its mean, and so is what stands at each place.
+    """
+    order = np.argsort(-values, kind="stable")
+    starts = _tie_starts(values[order])
+    sizes = np.diff(starts, append=len(values))
+    counts = np.add.reduceat(right[order].astype(np.int64), starts)
+    total = int(counts.sum())
+    precision = float(_expected_precisions(starts, sizes, counts).sum()) / total
+
+    group = np.repeat(np.arange(len(starts)), sizes)
+    place = np.arange(1, len(values) + 1)
+    share = (counts / sizes)[group]
+    share_before = np.cumsum(share) / place
+    weights = np.cumsum((share / place)[::-1])[::-1]
+    losses = np.cumsum((share * share_before / place)[::-1])[::-1]
+    means = [(np.add.reduceat(x, starts) / sizes)[group] for x in (share_before + weights, losses)]
+    influence = np.empty(len(values))
+    influence[order] = (right[order] * (means[0] - precision) - means[1]) / total
+    return precision, influence - influence.mean()
+
+
+def _hit_chance(places: int, tied: int, sought: int) -> float:
+    """How likely one of the sought candidates is in the first places, of tied ones in any order."""
+    drawn = min(max(places, 0), tied)
+    draws = math.comb(tied, drawn)
+    return (draws - math.comb(tied - sought, drawn)) / draws
+
+
+def _expected_precisions(starts: Ints, sizes: Ints, counts: Ints) -> Floats:
+    """Precision at each place times whether a sought candidate is there, [c]: its mean over all orders of tied ones."""
+    group = np.repeat(np.arange(len(starts)), sizes)
+    place = np.arange(len(group))
+    # Of the other sought ones of its group, those before it are as many as its place in the group gives.
+    earlier = (np.cumsum(counts) - counts)[group] + (place - starts[group]) * ((counts - 1) / np.maximum(sizes - 1, 1))[
+        group
+    ]
+    precisions: Floats = (counts / sizes)[group] * (earlier + 1) / (place + 1)
+    return precisions
+
+
+def _tie_starts(values: Floats) -> Ints:
+    """Where each group of tied values begins, of values that descend: all within NEAR of its first are in it."""
+    starts = np.flatnonzero(np.diff(values, prepend=np.inf) < -NEAR)
+    ends, risen, more = np.append(starts[1:], len(values)), -values, list[int]()
+    for start, end in np.stack([starts, ends])[:, values[starts] - values[ends - 1] > NEAR].T.tolist():
+        # No gap is wide, but all together are.
+        place = start
+        while (place := place + int(np.searchsorted(risen[place:end], risen[place] + NEAR, side="right"))) < end:
+            more.append(place)
+    return np.sort(np.concatenate([starts, np.array(more, np.int64)]))
+
+
+def _interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
+    """Wilson's 95 % interval of the mean p of scores, a share, with the size that has its variance, p(1 − p)/size."""
+    n, p = len(scores), float(scores.mean())
+    sums = scores - p if clusters is None else np.bincount(clusters, scores - p)
+    count = n if clusters is None else len(np.unique(clusters))
+    # Of scores that are 0 or 1, each on its own, the size is n.
+    variance = float(np.square(sums).sum()) / n**2 * (n - 1) / n * count / max(count - 1, 1)
+    size = p * (1 - p) / variance if variance > _RESOLUTION and 0 < p < 1 else count
+    z = _NORMAL
+    if clusters is not None and count > 1:  # Student's quantile: Abramowitz and Stegun, 26.7.5
+        z += (z**3 + z) / (4 * (count - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (count - 1) ** 2)
+    centre = (p + z**2 / (2 * size)) / (1 + z**2 / size)
+    half = z * math.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
+    return [max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))]
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "top1": {
+        "heading": "zero-shot top-1",
+        "meaning": "share of clips to which the right class is the nearest; of several labels one of them",
+        "range": (0.0, 1.0),
+        "null": "chance_top1",
+        "column": "score",
+    },
+    "top5": {
+        "heading": "top-5",
+        "meaning": "share of clips to which the right class is among the five nearest; of several labels one of them",
+        "range": (0.0, 1.0),
+        "null": "chance_top5",
+        "column": "score_top5",
+    },
+    "macro_recall": {
+        "heading": "macro recall",
+        "meaning": "top-1 of the clips of a class, mean over classes; none where clips have several labels",
+        "range": (0.0, 1.0),
+        "null": "chance_macro_recall",
+        "column": "score_macro_recall",
+        "outside": (
+            "Values of single clips are their linearised contributions to the mean over classes, and these can lie "
+            "outside its range."
+        ),
+    },
+    "map": {
+        "heading": "mAP",
+        "meaning": "average precision of the clips of a class by their similarity to it, mean over classes",
+        "range": (0.0, 1.0),
+        "null": "chance_map",
+        "column": "score_map",
+        "outside": (
+            "Values of single clips are their linearised contributions to the mean over classes, and these can lie "
+            "outside its range."
+        ),
+    },
+    "chance_top1": {
+        "heading": "chance of top-1",
+        "meaning": "top-1 of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_top5": {
+        "heading": "chance of top-5",
+        "meaning": "top-5 of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_macro_recall": {
+        "heading": "chance of macro recall",
+        "meaning": "macro recall of a model that knows nothing: 1 over the number of classes, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_map": {
+        "heading": "chance of mAP",
+        "meaning": "mAP of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of clips",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+    "classes": {
+        "heading": "classes",
+        "meaning": "number of classes to choose from",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+}
+"""What each number of `zero_shot_audio` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Zero-shot audio: is the text of the right class the nearest?
+
+Each class has a text, such as "This is a sound of a bell". Top-1 is how often that of the right class is the nearest to
+a clip, mAP how far up the clips of a class stand in the order of similarity to its text.
+
+Paste embeddings of an audio–text model: a line for each clip, and one for each class, numbers separated by commas or
+spaces; and for each clip its class, 0 being the first.
+""",
+    "warning": """\
+**Zero-shot it is only if the model was not trained on these clips.** Several published models were trained on ESC-50,
+UrbanSound8K or FSD50K.
+""",
+    "inputs": {
+        "audio": "Clips: one embedding a line",
+        "labels": "The class of each clip: 0 is the first",
+        "text": "Classes: one embedding a line",
+    },
+    "kinds": {"text": "vectors"},
+    "needed": ("text",),
+}
+"""What the metric's page says; an input that is no feature of the metric is of the kind said here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `zero_shot_audio`: a model that knows 6 classes, 40 clips in 8 dimensions."""
+    rng = np.random.default_rng(0)
+    text, labels = rng.normal(size=(6, 8)), np.arange(40) % 6
+    audio = text[labels] + 1.2 * rng.normal(size=(40, 8))
+    return {"audio": audio.round(3), "labels": labels, "text": text.round(3)}
