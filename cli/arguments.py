@@ -21,7 +21,8 @@ MODEL_HELP = (
     "a name that `models` lists (NAME=PATH takes its weights from a local file or folder), the Hub id or folder of a "
     "transformers audio model, path/to/file.py:ClassName, the name of an installed entry point, hear:MODULE, "
     "xares:FILE.py:CLASS, mteb:NAME, or a twin of a model as control: untrained:MODEL, its architecture with fresh "
-    "weights, or shuffled:MODEL, with the entries of each weight matrix permuted"
+    "weights, or shuffled:MODEL, with the entries of each weight matrix permuted; or any of these that is given "
+    "something else: sorted-words:, reversed-audio:, without-audio: or without-text:MODEL"
 )
 
 

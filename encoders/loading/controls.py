@@ -1,8 +1,8 @@
 """Controls: a model that is given something else than the task means it to have, so that what it needs shows.
 
-A kind of control is a line of `CONTROLS`. Its name, with a colon, stands in front of the name of any model, the user's
-own and twins among them: it changes what goes in, not the weights. A score that a control reaches as well says nothing of
-what the control takes away.
+A kind of control is a line of `CONTROLS`. Its name, with a colon, stands in front of the name of any model, a user's
+class and twins among them: it changes what goes in, not the weights. A score that a control reaches as well says
+nothing of what the control takes away.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ CONTROLS = {
     for kind in (
         ControlKind(
             "sorted-words",
-            "the words of every text sorted, in lower case and without punctuation, so that texts of the same words are one",
+            "the words of every text sorted, without case and punctuation, so that texts of the same words are one",
             texts=_sorted_words,
         ),
         ControlKind("reversed-audio", "every clip played backwards", clips=_reversed),

@@ -18,7 +18,8 @@ import soxr
 
 from audio_compositionality.encoders.base import StagedEncoder
 from audio_compositionality.encoders.loading.registry import has_twins, load_encoder
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.protocols import AudioEncoder, AudioTextEncoder
+from audio_compositionality.support.errors import InputError
 
 BATCHED = 1e-4
 """Relative difference that kernels for another size of batch may make."""
@@ -143,3 +144,56 @@ class ModelContract:
         clips = different_clips(about.sample_rate, about.seconds)
         embeddings = (encoder.embed(clips, about.sample_rate) for encoder in (twin, trained))
         assert relative_error(*embeddings) > 1e-3
+
+
+TEXTS = [
+    "a dog barks",
+    "a bell rings and then a dog barks while a bell rings",
+    "bell",
+    "a dog rings before a bell barks",
+    "a bell rings",
+]
+"""Texts of different lengths, of words that tiny tokenizers know."""
+
+
+class TextContract:
+    """Tests of an encoder that embeds text; a subclass has a fixture `name`, of what `load_model` takes."""
+
+    @pytest.fixture
+    def name(self) -> str:
+        """What is loaded."""
+        pytest.fail("a subclass of TextContract has a fixture `name`")
+
+    def embed_text(self, name: str, texts: list[str]) -> np.ndarray:
+        """Embeddings by the encoder."""
+        encoder = loaded(name)
+        assert isinstance(encoder, AudioTextEncoder)
+        return encoder.embed_text(texts)
+
+    def test_a_text_is_one_finite_row_in_the_space_of_clips(self, name: str) -> None:
+        embeddings = self.embed_text(name, TEXTS)
+        assert embeddings.shape == (len(TEXTS), loaded(name).card.output_dim)
+        assert embeddings.dtype == np.float32
+        assert np.isfinite(embeddings).all()
+
+    def test_a_text_embeds_the_same_alone_in_a_batch_and_again(self, name: str) -> None:
+        together = self.embed_text(name, TEXTS)
+        alone = np.concatenate([self.embed_text(name, [text]) for text in TEXTS])
+        assert relative_error(together, alone) < 1e-6
+        np.testing.assert_array_equal(self.embed_text(name, TEXTS), together)
+        assert relative_error(self.embed_text(name, TEXTS[::-1])[::-1], together) < 1e-6
+        pairs = ((i, j) for i in range(len(TEXTS)) for j in range(i))
+        assert min(relative_error(together[i], together[j]) for i, j in pairs) > 1e-4
+
+    @pytest.mark.parametrize(
+        ("texts", "message"),
+        [
+            ("a dog", "texts are the one text 'a dog'; pass a list of texts"),
+            ([], "there are no texts"),
+            (["a dog", 3], "text 1 is 3; it must be a str"),
+            (["a dog", " "], "text 1 is empty"),
+        ],
+    )
+    def test_what_is_no_list_of_texts_is_refused(self, name: str, texts: Any, message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            self.embed_text(name, texts)
