@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from itertools import groupby, product
 
 from audio_compositionality.support.errors import InputError
@@ -148,13 +148,17 @@ def wordings(expression: Expression, *, held_out: bool | None = None) -> tuple[W
     Raises:
         InputError: the expression nests too deep to be said in one way.
     """
-    joints = tuple(_joints(_plan(expression)))
+    joints = _joints(_plan(expression))
+    return _wordings(frozenset((joint.kind, joint.chains) for joint in joints), held_out)
+
+
+@cache
+def _wordings(joints: frozenset[tuple[str, bool]], held_out: bool | None) -> tuple[Wording, ...]:
+    """The wordings of expressions that have joints of these kinds, which have to chain or not."""
     options: list[tuple[Template | None, ...]] = []
     for meaning, of_meaning in templates().items():
-        of_kind = [joint for joint in joints if joint.kind == meaning]
-        chains = any(joint.chains for joint in of_kind)
-        suiting = tuple(template for template in of_meaning if template.chains or not chains)
-        options.append(suiting if of_kind else (None,))
+        suiting = tuple(template for template in of_meaning if template.chains or (meaning, True) not in joints)
+        options.append(suiting if {(meaning, True), (meaning, False)} & joints else (None,))
     every = (Wording(**dict(zip(templates(), one, strict=True))) for one in product(*options))
     return tuple(wording for wording in every if held_out is None or wording.held_out == held_out)
 

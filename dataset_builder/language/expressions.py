@@ -6,9 +6,9 @@ what a scene is made from and what a caption says; whether it is true of a clip 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from audio_compositionality.support.errors import InputError
 
@@ -96,6 +96,18 @@ def canonical(expression: Expression) -> Expression:
     return Then(tuple(operands)) if isinstance(expression, Then) else Together(tuple(sorted(operands, key=repr)))
 
 
+def formula(expression: Expression) -> str:
+    """An expression with ``+``, ``*`` and parentheses, equal for two that say the same."""
+    return _formula(canonical(expression))
+
+
+def _formula(expression: Expression) -> str:
+    if isinstance(expression, Leaf):
+        return " ".join((*expression.attributes, expression.label))
+    texts = [_formula(part) if isinstance(part, Leaf) else f"({_formula(part)})" for part in expression.operands]
+    return (" + " if isinstance(expression, Then) else " * ").join(texts)
+
+
 def kept(expression: Expression, places: Collection[int]) -> Expression | None:
     """What is left of an expression if only some leaves are kept.
 
@@ -115,6 +127,35 @@ def _kept(expression: Expression, numbers: Iterator[int], places: Collection[int
     operands = [_kept(operand, numbers, places) for operand in expression.operands]
     remaining = [operand for operand in operands if operand is not None]
     return joined(type(expression), remaining) if remaining else None
+
+
+def time_line(
+    expression: Expression, span: tuple[int, int], gap: int, shares: Callable[[int], Sequence[float]]
+) -> list[tuple[int, int]]:
+    """When each leaf sounds if an expression fills a span of time: start and stop, in the order of `leaves`.
+
+    A `Then` divides its span among its parts, a `Together` gives it to each.
+
+    Args:
+        expression: any.
+        span: start and stop, in samples.
+        gap: samples of silence between two parts of a `Then`.
+        shares: how a number of parts divide what is left of their span, by positive numbers.
+    """
+    if isinstance(expression, Leaf):
+        return [span]
+    start, stop = span
+    spans = [span] * len(expression.operands)
+    if isinstance(expression, Then):
+        sizes = list(shares(len(spans)))
+        sounding = stop - start - gap * (len(spans) - 1)
+        cuts = [round(sounding * sum(sizes[:place]) / sum(sizes)) for place in range(len(spans) + 1)]
+        spans = [
+            (start + first + gap * place, start + last + gap * place)
+            for place, (first, last) in enumerate(pairwise(cuts))
+        ]
+    of_parts = zip(expression.operands, spans, strict=True)
+    return [leaf for part, its_span in of_parts for leaf in time_line(part, its_span, gap, shares)]
 
 
 def parts(expression: Expression) -> tuple[Expression, ...]:

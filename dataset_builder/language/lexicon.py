@@ -56,6 +56,11 @@ def words_of_classes(attribute: str, num_classes: int) -> Mapping[str, tuple[int
     return words
 
 
+def attributes() -> tuple[str, ...]:
+    """The attributes that have words."""
+    return tuple(_places())
+
+
 @cache
 def dimension_of(word: str) -> str:
     """The attribute that a word is of; empty where the lexicon does not have it, as for words of recordings.

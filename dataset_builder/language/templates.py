@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +14,8 @@ import yaml
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
+
+_FILES = ("lexicon.yaml", "templates.yaml")
 
 Meaning = Literal["sequence", "together", "throughout"]
 Mention = Literal["forward", "reverse", ""]
@@ -40,6 +44,13 @@ class Template:
     def join(self, first: str, second: str) -> str:
         """Two parts as one text."""
         return self.text.format(first=first, second=second)
+
+
+@cache
+def language_digest() -> str:
+    """SHA-256 of what the lexicon and the templates say: texts are part of the data, and so of their fingerprint."""
+    contents = [yaml.safe_load(files(__package__).joinpath(name).read_text("utf-8")) for name in _FILES]
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 
 @cache

@@ -174,15 +174,17 @@ def wholes(
     most: int,
     held_out: bool | None = None,
     phrase: Phrase = phrase,
-) -> list[tuple[Wording, str]]:
+) -> list[tuple[Expression, Wording, str]]:
     """Equivalent captions of an expression in different wordings, of a sequence half of them in reverse.
 
-    What is heard together is named in any order.
+    Returns:
+        of each what it says, in which what is heard together stands in an order that is drawn; its wording; its text.
     """
-    return [
-        (wording, caption(_shuffled(expression, rng), wording, phrase=phrase))
-        for wording in _in_drawn_order(expression, rng, held_out)[:most]
-    ]
+    texts = []
+    for wording in _in_drawn_order(expression, rng, held_out)[:most]:
+        said = _shuffled(expression, rng)
+        texts.append((said, wording, caption(said, wording, phrase=phrase)))
+    return texts
 
 
 def _shuffled(expression: Expression, rng: np.random.Generator) -> Expression:

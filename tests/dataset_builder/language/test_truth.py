@@ -122,8 +122,8 @@ def test_captions_and_positives_are_true_and_negatives_false_of_random_trees(cou
         wording = draw_wording(tree, rng)
         text = caption(tree, wording)
         said = {text: tree}
-        for _, other in wholes(tree, rng, most=3):
-            assert bag_of_words(other)
+        for said_so, _, _ in wholes(tree, rng, most=3):
+            assert is_true_by_frames(said_so, events)
         for part, _ in true_parts(tree, events, rng):
             assert is_true_by_frames(part, events)
         absent = [label for label in LABELS if label not in {event.label for event in events}]

@@ -1,0 +1,161 @@
+"""Items of two or three clips with a caption each: as they are drawn, as rows, as sound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+from ..data import Pcm16, Row
+from ..language.captions import Wording, caption
+from ..language.expressions import Expression
+from ..language.lexicon import attributes
+from .captioned import CaptionedSettings, Speaker
+from .description import describe_sources
+from .rendering import SceneRendering
+from .rows import LABELS
+from .timeline import SourceEvent, event_clips
+
+if TYPE_CHECKING:
+    from datasets import Features
+
+Settings = TypeVar("Settings", bound=CaptionedSettings)
+
+SUBSETS = ("seen", "novel")
+"""By turns those of the items: pairs of timbres that meet in training, and others."""
+
+CITATION = """\
+```bibtex
+@inproceedings{compa_2024,
+  author        = {Ghosh, Sreyan and Seth, Ashish and Kumar, Sonal and Tyagi, Utkarsh and Evuru, Chandra Kiran and
+                   Ramaneswaran, S. and Sakshi, S. and Nieto, Oriol and Duraiswami, Ramani and Manocha, Dinesh},
+  title         = {CompA: Addressing the Gap in Compositional Reasoning in Audio-Language Models},
+  booktitle     = {Proc. ICLR},
+  year          = {2024},
+  eprint        = {2310.08753},
+  archivePrefix = {arXiv}
+}
+```
+"""
+"""Of the paper that the items are after."""
+
+
+@dataclass(frozen=True)
+class CaptionedItem:
+    """An item as it is drawn.
+
+    Attributes:
+        number: of the item.
+        expressions: what each caption says.
+        wordings: of each caption.
+        clips: the events of each clip, of which the caption in its place is true, and of no other.
+        swapped: what the first two clips differ in: ``order``, or attributes with a plus sign between them.
+        gap: seconds between two events of the first two clips.
+        overlap: seconds in which both are heard in these.
+        distance: classes between the values that are exchanged, the largest of several attributes.
+    """
+
+    number: int
+    expressions: tuple[Expression, ...]
+    wordings: tuple[Wording, ...]
+    clips: tuple[tuple[SourceEvent, ...], ...]
+    swapped: str
+    gap: float = 0.0
+    overlap: float = 0.0
+    distance: float = 0.0
+
+    @property
+    def captions(self) -> list[str]:
+        """A caption of each clip."""
+        return [caption(*said) for said in zip(self.expressions, self.wordings, strict=True)]
+
+
+class RenderedItems(SceneRendering[Settings]):
+    """Items and their sound, see `Rendering`; a subclass has a name and draws them."""
+
+    name = ""
+
+    @cached_property
+    def speaker(self) -> Speaker:
+        """Says what the sources are."""
+        return Speaker(self.settings)
+
+    @cached_property
+    def items(self) -> tuple[CaptionedItem, ...]:
+        """The items, in the order of `rows`."""
+        raise NotImplementedError
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows without their audio."""
+        return tuple(self._row(item) for item in self.items)
+
+    def _row(self, item: CaptionedItem) -> Row:
+        return {
+            "id": f"{self.name}-{item.number:05d}",
+            "split": "test",
+            "captions": item.captions,
+            "events": [[self.speaker.event(event) for event in events] for events in item.clips],
+            "swapped": item.swapped,
+            "mention": item.wordings[0].mention,
+            "template": item.wordings[0].name,
+            "subset": SUBSETS[item.number % 2],
+            "pair": self.speaker.pair([event.source.timbre for event in item.clips[0]]),
+            "origin": "synthetic",
+            "writer": "template",
+            "domain": "tones",
+            "gap": item.gap,
+            "overlap": item.overlap,
+            "distance": item.distance,
+        }
+
+    def clips(self, index: int) -> Sequence[Pcm16]:
+        """The clips of an item, each int16 [samples], under one gain."""
+        return event_clips(self.tone_bank, self.items[index].clips)
+
+
+def scene_item_features(sample_rate: int) -> Features:
+    """The columns of items of scenes: events have the labels of their classes beside their words."""
+    from ..language.rows import item_features
+
+    return item_features(sample_rate, LABELS)
+
+
+def describe_words(settings: CaptionedSettings) -> str:
+    """Markdown of the card: which sources the words of captions name."""
+    from ..language.lexicon import words_of_classes
+
+    speaker = Speaker(settings)
+    words = "\n".join(
+        f"| {attribute} | {word} | {', '.join(map(str, classes))} |"
+        for attribute in attributes()
+        for word, classes in words_of_classes(attribute, settings.num_classes).items()
+    )
+    return f"""\
+Captions call the classes of timbre, in the order of the table below: {", ".join(speaker.nouns)}. Words name classes
+with a gap between them; a class in a gap is never mentioned:
+
+| attribute | word | classes |
+|---|---|---|
+{words}
+
+{describe_sources(settings)} An event begins with a tone, and where it ends a tone is cut with a half-cosine fade of
+10 ms; each is heard at least twice."""
+
+
+ITEM_COLUMNS = """\
+| column | content |
+|---|---|
+| `id` | name of the row |
+| `audio` | the clips |
+| `captions` | as many; each is true of the clip in its place and false of the others |
+| `events` | of each clip: `label`, `attributes` (all words that are true of it), `start`, `stop` (seconds), classes |
+| `swapped` | what the first two clips differ in |
+| `mention` | of order, whether the first heard is named first (`forward`) or last (`reverse`); else empty |
+| `template` | name of the template of the first two captions |
+| `subset` | `seen`: the two timbres meet in the training rows; `novel`: they never do |
+| `pair` | the two timbres, whichever is first: items of one pair are no independent samples |
+| `origin`, `writer`, `domain` | `synthetic`, `template`, `tones` |
+| `gap`, `overlap` | seconds of silence between the two events, and of both at once, in the first two clips |
+| `distance` | classes between the exchanged values; 0 where none are |"""
