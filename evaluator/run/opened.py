@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -47,6 +48,11 @@ class OpenedTask:
         return list(dict.fromkeys(self.texts))
 
     @property
+    def embedded_ids(self) -> list[str]:
+        """What names everything that a model embeds: ids of the clips, then digests of `unique_texts`."""
+        return [*self.clip_ids, *(f"text {digest_of_texts([text])}" for text in self.unique_texts)]
+
+    @property
     def prompts(self) -> list[str]:
         """The prompts that models are given, row by row."""
         return [prompt for one in self.inputs for prompt in one.prompts]
@@ -70,6 +76,11 @@ class OpenedTask:
         places = {text: place for place, text in enumerate(self.unique_texts)}
         return embeddings[[places[text] for text in self.texts]]
 
+    def outputs(self, embeddings: NDArray[np.floating]) -> Outputs:
+        """What a model made of all rows, of the embeddings of `embedded_ids`."""
+        clips = len(self.clip_ids)
+        return Outputs(clips=embeddings[:clips], texts=self.text_outputs(embeddings[clips:]))
+
     def without(self, clips: Sequence[str]) -> OpenedTask:
         """The task without the rows that have one of some clips.
 
@@ -92,6 +103,11 @@ class OpenedTask:
     def score(self, outputs: Outputs, device: str = "cpu", progress: bool = False) -> Scores:
         """Score what a model made of the inputs of all rows; see `Task.score`."""
         return self.task.score(self.rows, outputs, self.settings, device, progress)
+
+
+def digest_of_texts(texts: Sequence[str]) -> str:
+    """SHA-256 of texts in their order."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
 def open_task(task: Task, data: Data, requested: Mapping[str, Any] | None = None) -> OpenedTask:

@@ -18,11 +18,11 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 
 from .embed import batch_size_of, fill_stores, open_store, recorded_error, refuse_skipped
-from .opened import OpenedTask
+from .opened import OpenedTask, digest_of_texts
 from .options import RunOptions
 from .processes import Processes
 from .store import AnswerShard, AnswerStore, EmbeddingShard, EmbeddingStore, StoreKey
-from .texts import digest_of_texts, fill_texts, text_store
+from .texts import fill_texts, text_store
 
 NEAR = 8
 """Clips between two that are wanted, up to which they are read in one go: opening stored rows takes longer."""

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.encoders.base import ClipError, ModelError, check_embeddings
 from audio_compositionality.encoders.protocols import AudioTextEncoder, ModelCard
-from audio_compositionality.support.text import shortened
+from audio_compositionality.encoders.texts import check_text_embeddings
 
 from .embed import within_memory
-from .opened import OpenedTask
+from .opened import OpenedTask, digest_of_texts
 from .options import RunOptions
 from .store import ITEMS_PER_SHARD, EmbeddingShard, EmbeddingStore, StoreKey
-
-LONGEST = 80
-"""Characters of a text in a message."""
-
-
-def digest_of_texts(texts: Sequence[str]) -> str:
-    """SHA-256 of texts in their order."""
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
 def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> EmbeddingStore:
@@ -66,14 +56,10 @@ def _embedded(model: AudioTextEncoder, texts: Sequence[str]) -> NDArray[np.float
 
     def embed(size: int) -> NDArray[np.float32]:
         starts = range(0, len(texts), size)
-        return np.concatenate([_checked(model, list(texts[start : start + size])) for start in starts])
+        return np.concatenate([_embed(model, list(texts[start : start + size])) for start in starts])
 
     return within_memory(embed, ITEMS_PER_SHARD, model)
 
 
-def _checked(model: AudioTextEncoder, texts: list[str]) -> NDArray[np.float32]:
-    try:
-        return check_embeddings(np.asarray(model.embed_text(texts)), model, len(texts))
-    except ClipError as error:
-        text = shortened(repr(texts[error.row]), LONGEST)
-        raise ModelError(f"of the text {text}: {error.reason}") from error
+def _embed(model: AudioTextEncoder, texts: list[str]) -> NDArray[np.float32]:
+    return check_text_embeddings(np.asarray(model.embed_text(texts)), model, texts)

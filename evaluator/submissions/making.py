@@ -12,7 +12,6 @@ from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.evaluator.results.result import Model, Result, ResultError, SampleTable, load_result
 from audio_compositionality.support.text import shortened
-from audio_compositionality.tasks.base import Outputs
 from audio_compositionality.tasks.registry import load_task
 
 from .rounded import RoundedEmbeddings
@@ -21,6 +20,7 @@ from .submission_files import EMBEDDINGS, EMBEDDINGS_LIMIT, RESULT, SAMPLES, fol
 
 if TYPE_CHECKING:
     from audio_compositionality.evaluator.run.opened import OpenedTask
+    from audio_compositionality.evaluator.run.store import EmbeddingStore
 
 
 def make_submission(
@@ -67,8 +67,9 @@ def make_submission(
     files: dict[str, bytes] = {}
     rounded: RoundedEmbeddings | None = None
     if with_embeddings:
-        _check_size(path, len(opened.clip_ids) * (local.model.output_dim or 0) * 2)
-        rounded = RoundedEmbeddings.of(opened.clip_ids, stored_embeddings(local, opened, store))
+        ids = opened.embedded_ids
+        _check_size(path, len(ids) * (local.model.output_dim or 0) * 2)
+        rounded = RoundedEmbeddings.of(ids, stored_embeddings(local, opened, store), len(opened.unique_texts))
         files[EMBEDDINGS] = rounded.dumps()
         _check_size(path, len(files[EMBEDDINGS]))
         computed, samples = rescored(result, opened, rounded.restored(), str(resolve_device(device)), progress)
@@ -121,7 +122,8 @@ def _shown_source(opened: OpenedTask) -> str:
 
 
 def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | None = None) -> NDArray[np.floating]:
-    """The embeddings that a local result was computed from, [clips of the task, dim].
+    """The embeddings that a local result was computed from, [clips and different texts of the task, dim]; see
+    `OpenedTask.embedded_ids`.
 
     Args:
         result: the result.
@@ -132,35 +134,48 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
         ResultError: they are not there, or some clips could not be embedded.
         StoreError: they are damaged, or of other clips.
     """
+    from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreKey, store_root
+    from audio_compositionality.evaluator.run.texts import text_store
 
-    configuration = opened.configuration
-    key = StoreKey.of(result.model.card(), configuration.recipe, configuration.fingerprint)
-    store = EmbeddingStore(store_root() if root is None else root, key, configuration.clip_ids)
+    configuration, card = opened.configuration, result.model.card()
+    folder = store_root() if root is None else Path(root)
+    parts: list[NDArray[np.floating]] = []
+    if opened.clip_ids:
+        key = StoreKey.of(card, configuration.recipe, configuration.fingerprint)
+        store = EmbeddingStore(folder, key, configuration.clip_ids)
+        parts.append(opened.clip_outputs(_loaded(store, result.model.id)))
+    if opened.texts:
+        parts.append(_loaded(text_store(card, opened, RunOptions(store=folder)), result.model.id))
+    return np.concatenate(parts)
+
+
+def _loaded(store: EmbeddingStore, model: str) -> NDArray[np.floating]:
+    """All embeddings of a store; raises ResultError where some are missing."""
     absent = sum(not store.has(shard) for shard in range(store.num_shards))
     if absent:
         raise ResultError(
-            f"{store.folder} lacks {absent} of {store.num_shards} files of the embeddings of {result.model.id}: "
+            f"{store.folder} lacks {absent} of {store.num_shards} files of the embeddings of {model}: "
             "--store says in which folder they are; where they are gone, `audio-compositionality evaluate --force` "
             "with the model and options of the result makes them again"
         )
     content = store.load()
     if content.errors:
         raise ResultError(f"{len(content.errors)} clips have no embedding, such as {store.ids[min(content.errors)]}")
-    return opened.clip_outputs(content.embeddings)
+    return content.embeddings
 
 
 def rescored(
     result: Result, opened: OpenedTask, embeddings: NDArray[np.floating], device: str, progress: bool
 ) -> tuple[Result, SampleTable]:
-    """A result computed again from embeddings [clips of the task, dim], and its samples.
+    """A result computed again from embeddings [clips and different texts of the task, dim], and its samples.
 
     What it says of model, data and date is taken from `result`.
 
     Args:
         result: that is computed again.
         opened: its task with the data.
-        embeddings: of the clips of the task.
+        embeddings: of the clips and texts of the task, see `OpenedTask.embedded_ids`.
         device: torch device of fits.
         progress: show bars of fits.
 
@@ -170,7 +185,7 @@ def rescored(
     from audio_compositionality.evaluator.run.evaluate import score_outputs
 
     ran_on = result.device.split(", fit on ")[0]
-    outputs, card = Outputs(clips=embeddings), result.model.card()
+    outputs, card = opened.outputs(embeddings), result.model.card()
     computed, samples = score_outputs(
         opened, outputs, card, ran_on=ran_on, fit_device=device, progress=progress, seconds={}
     )

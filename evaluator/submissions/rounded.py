@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ MAX_DIM = 8_192
 """Longest embedding that can be submitted."""
 
 MAX_HEADER = 2_000
-"""Bytes of the header of the file, which is JSON: names, types and shapes of three tensors, and one digest."""
+"""Bytes of the header of the file, which is JSON: names, types and shapes of a few tensors, and one digest."""
 
 LARGEST_EXPONENT = 15
 """Values are scaled to less than 2^15: half of what float16 holds, so that none is rounded to infinity, and as far as
@@ -30,11 +31,13 @@ EXPONENTS = range(-170, 120)
 """Of the scale: those that embeddings in float32 can have, from 2^-149 to 2^128, and a few more."""
 
 _TYPES = {"values": "F16", "offset": "F32", "scale": "F64"}
+_TEXT_TYPES = {**_TYPES, "text_offset": "F32"}
 _BYTES = {"F16": 2, "F32": 4, "F64": 8}
+_STATED = re.compile("([0-9a-f]{64})(?: ([1-9][0-9]{0,8}))?", re.ASCII)
 
 
 def clips_digest(ids: Sequence[str]) -> str:
-    """SHA-256 of the ids of clips in their order, each with a line end."""
+    """SHA-256 of the ids of clips, and what stands for texts, in their order, each with a line end."""
     return hashlib.sha256("".join(f"{id}\n" for id in ids).encode()).hexdigest()
 
 
@@ -46,42 +49,68 @@ class RoundedEmbeddings:
     an encoder has a long mean in common, or overflow.
 
     Attributes:
-        clips: `clips_digest` of the clips; their order is that of the data.
-        values: float16 [clips, dim].
-        offset: float32 [dim], the mean embedding.
+        clips: `clips_digest` of the clips, and of the different texts behind them where a task scores texts; their
+            order is that of the data.
+        values: float16 [clips and texts, dim].
+        offset: float32 [dim], the mean embedding of the clips.
         scale: a power of two.
+        texts: how many of the last rows are of texts.
+        text_offset: float32 [dim], the mean embedding of the texts, which lie apart from clips; None without texts.
     """
 
     clips: str
     values: NDArray[np.float16]
     offset: NDArray[np.float32]
     scale: float
+    texts: int = 0
+    text_offset: NDArray[np.float32] | None = None
 
     @classmethod
-    def of(cls, ids: Sequence[str], embeddings: NDArray[np.floating]) -> RoundedEmbeddings:
-        """Round finite embeddings [clips, dim]; each number is off by at most 2^-11 of itself, or 2^-39 of the largest,
-        both measured from the mean."""
+    def of(cls, ids: Sequence[str], embeddings: NDArray[np.floating], texts: int = 0) -> RoundedEmbeddings:
+        """Round finite embeddings [clips and texts, dim]; each number is off by at most 2^-11 of itself, or 2^-39 of
+        the largest, both measured from the mean of the clips or of the texts.
+
+        Args:
+            ids: what stands for each, for the digest.
+            embeddings: of the clips, then of the texts.
+            texts: how many of these there are; fewer than rows.
+        """
         exact = embeddings.astype(np.float64)
-        offset = exact.mean(axis=0).astype(np.float32)
-        exact -= offset
+        clips = len(exact) - texts
+        offset = exact[:clips].mean(axis=0).astype(np.float32)
+        text_offset = exact[clips:].mean(axis=0).astype(np.float32) if texts else None
+        exact[:clips] -= offset
+        if text_offset is not None:
+            exact[clips:] -= text_offset
         largest = float(np.abs(exact).max(initial=0.0))
         scale = math.ldexp(1.0, math.frexp(largest)[1] - LARGEST_EXPONENT) if largest else 1.0
-        return cls(clips_digest(ids), (exact / scale).astype(np.float16), offset, scale)
+        return cls(clips_digest(ids), (exact / scale).astype(np.float16), offset, scale, texts, text_offset)
 
     def restored(self) -> NDArray[np.float64]:
-        """The embeddings, [clips, dim]."""
-        restored: NDArray[np.float64] = self.values.astype(np.float64) * self.scale + self.offset
+        """The embeddings, [clips and texts, dim]."""
+        restored: NDArray[np.float64] = self.values.astype(np.float64) * self.scale
+        clips = len(restored) - self.texts
+        restored[:clips] += self.offset
+        if self.text_offset is not None:
+            restored[clips:] += self.text_offset
         return restored
 
     def dumps(self) -> bytes:
         """As a file of safetensors: tensors ``values``, ``offset`` and ``scale`` (float64 []), and the digest of the
-        clips as ``clips`` in its metadata. Its bytes depend on its content alone (and the version of safetensors)."""
+        clips as ``clips`` in its metadata; with texts also ``text_offset``, and their number as ``texts``. Its bytes
+        depend on its content alone (and the version of safetensors)."""
         tensors = {
             "values": np.ascontiguousarray(self.values, "<f2"),
             "offset": np.ascontiguousarray(self.offset, "<f4"),
             "scale": np.array(self.scale, "<f8"),
         }
-        return save(tensors, {"clips": self.clips})
+        if self.text_offset is None:
+            return save(tensors, {"clips": self.clips})
+        # A single entry: safetensors writes several in any order.
+        return save(
+            tensors | {"text_offset": np.ascontiguousarray(self.text_offset, "<f4")},
+            {"clips": f"{self.clips} {self.texts}"},
+        )
 
     @classmethod
     def loads(cls, content: bytes) -> RoundedEmbeddings:
@@ -91,21 +120,24 @@ class RoundedEmbeddings:
             ResultError: it is no such file: damaged, other names, types or shapes, values that are not finite, or a
                 scale that is no power of two.
         """
-        digest = _check_header(content)
+        digest, texts = _check_header(content)
         try:
             tensors = load(content)
         except SafetensorError as error:
             raise ResultError(f"it is no file of safetensors: {shortened(str(error), 200)}") from None
         values, offset, scale = tensors["values"], tensors["offset"], float(tensors["scale"])
-        if not (np.isfinite(values).all() and np.isfinite(offset).all()):
+        text_offset = tensors.get("text_offset")
+        offsets = [offset] if text_offset is None else [offset, text_offset]
+        if not all(np.isfinite(tensor).all() for tensor in (values, *offsets)):
             raise ResultError("its embeddings are not finite")
         if not (0 < scale < math.inf) or math.frexp(scale)[0] != 0.5 or math.frexp(scale)[1] - 1 not in EXPONENTS:
             raise ResultError(f"its scale is {scale!r}, not 2^{EXPONENTS.start} to 2^{EXPONENTS.stop - 1}")
-        return cls(digest, values, offset, scale)
+        return cls(digest, values, offset, scale, texts, text_offset)
 
 
-def _check_header(content: bytes) -> str:
-    """The digest of the clips that a file states; ResultError if it could be anything else than `dumps` writes.
+def _check_header(content: bytes) -> tuple[str, int]:
+    """The digest of the clips and the number of texts that a file states; ResultError if it could be anything else than
+    `dumps` writes.
 
     A file is the length of its header in 8 bytes, the header in JSON, and the tensors (safetensors, "Format").
     """
@@ -113,22 +145,31 @@ def _check_header(content: bytes) -> str:
     if len(content) < 8 or length > min(MAX_HEADER, len(content) - 8):
         raise ResultError(f"its header has {length:,} bytes; at most {MAX_HEADER:,} can be, in a file of as many")
     header = read_json(content[8 : 8 + length])
-    if not isinstance(header, dict) or set(header) != {"__metadata__", *_TYPES}:
-        raise ResultError(f"its header does not name {', '.join(_TYPES)} and nothing else")
-    shapes = {name: _shape_of(name, header[name]) for name in _TYPES}
+    types = _TEXT_TYPES if isinstance(header, dict) and "text_offset" in header else _TYPES
+    if not isinstance(header, dict) or set(header) != {"__metadata__", *types}:
+        raise ResultError(f"its header does not name {', '.join(_TYPES)} and nothing else, or text_offset beside them")
+    shapes = {name: _shape_of(name, header[name]) for name in types}
     clips, dim = shapes["values"] if len(shapes["values"]) == 2 else (0, 0)
     if not (clips >= 1 and 1 <= dim <= MAX_DIM):
         raise ResultError(f"it has {clips:,} embeddings of {dim:,} numbers each; 1 to {MAX_DIM:,} can be")
     if shapes["offset"] != (dim,) or shapes["scale"] != ():
         raise ResultError(f"its offset has the shape {shapes['offset']}, its scale {shapes['scale']}, not ({dim},), ()")
-    size = sum(math.prod(shape) * _BYTES[_TYPES[name]] for name, shape in shapes.items())
+    if shapes.get("text_offset", (dim,)) != (dim,):
+        raise ResultError(f"its text_offset has the shape {shapes['text_offset']}, not ({dim},)")
+    size = sum(math.prod(shape) * _BYTES[types[name]] for name, shape in shapes.items())
     if len(content) != 8 + length + size:
         raise ResultError(f"it has {len(content):,} bytes, where its header speaks of {8 + length + size:,}")
     metadata = header["__metadata__"]
-    digest = metadata.get("clips") if isinstance(metadata, dict) and len(metadata) == 1 else None
-    if not (isinstance(digest, str) and len(digest) == 64 and set(digest) <= set("0123456789abcdef")):
-        raise ResultError("its metadata are not the SHA-256 of its clips and nothing else")
-    return digest
+    stated = metadata.get("clips") if isinstance(metadata, dict) and len(metadata) == 1 else None
+    match = _STATED.fullmatch(stated) if isinstance(stated, str) else None
+    if match is None or (match[2] is None) == ("text_offset" in types):
+        raise ResultError(
+            "its metadata are not the SHA-256 of its clips, with the number of its texts, and nothing else"
+        )
+    texts = int(match[2] or 0)
+    if texts >= clips:
+        raise ResultError(f"it has {clips:,} embeddings, of which {texts:,} cannot be of texts")
+    return match[1], texts
 
 
 def _shape_of(name: str, described: Any) -> tuple[int, ...]:
@@ -136,8 +177,8 @@ def _shape_of(name: str, described: Any) -> tuple[int, ...]:
     if not isinstance(described, Mapping) or set(described) != {"dtype", "shape", "data_offsets"}:
         raise ResultError(f"its header does not describe {name} as safetensors does")
     shape = described["shape"]
-    if described["dtype"] != _TYPES[name]:
-        raise ResultError(f"{name} is of type {shortened(str(described['dtype']), 20)}, not {_TYPES[name]}")
+    if described["dtype"] != _TEXT_TYPES[name]:
+        raise ResultError(f"{name} is of type {shortened(str(described['dtype']), 20)}, not {_TEXT_TYPES[name]}")
     if not isinstance(shape, list) or len(shape) > 2 or not all(type(n) is int and 0 <= n < 2**31 for n in shape):
         raise ResultError(f"{name} has the shape {shortened(repr(shape), 60)}, which it cannot have")
     return tuple(shape)

@@ -216,12 +216,10 @@ def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
 def outputs_problem(opened: OpenedTask) -> str | None:
     """Why the outputs that a task scores cannot stand in a submission; None where they can.
 
-    Embeddings of clips can. Embeddings of texts and answers would be files of their own beside them.
+    Embeddings of clips and of texts can. Answers would be a file of their own beside them.
     """
-    kinds = {"embeddings of texts": opened.texts, "answers": opened.prompts}
-    needed = " and ".join(name for name, values in kinds.items() if values)
-    if needed:
-        return f"{opened.task.info.name} scores {needed}: it is not verifiable from the embeddings of clips"
+    if opened.prompts:
+        return f"{opened.task.info.name} scores answers: it is not verifiable from embeddings"
     return None
 
 

@@ -131,15 +131,17 @@ def verify_local(
 
 
 def _problem_of_embeddings(submission: Submission, opened: OpenedTask) -> str | None:
-    """Why embeddings are not those of the clips of a task; None where they are, or there are none."""
+    """Why embeddings are not those of the clips and texts of a task; None where they are, or there are none."""
     problem = outputs_problem(opened)
     if problem is not None or submission.embeddings is None:
         return problem
-    count, ids = len(submission.embeddings.values), opened.clip_ids
+    count, ids = len(submission.embeddings.values), opened.embedded_ids
+    of_what = "clips and texts" if opened.texts else "clips"
     if count != len(ids):
-        return f"it has embeddings of {count:,} clips, the data have {len(ids):,}"
-    if submission.embeddings.clips != clips_digest(ids):
-        return "its embeddings are of other clips than those of the data, or in another order"
+        return f"it has embeddings of {count:,} {of_what}, the data have {len(ids):,}"
+    texts = len(opened.unique_texts)
+    if (submission.embeddings.clips, submission.embeddings.texts) != (clips_digest(ids), texts):
+        return f"its embeddings are of other {of_what} than those of the data, or in another order"
     return None
 
 
@@ -151,7 +153,8 @@ def _compared(
     device: str | None,
     progress: bool,
 ) -> Verification:
-    """A claim with what was computed from embeddings [clips of the task, dim], and how far the two are apart."""
+    """A claim with what was computed from embeddings [clips and texts of the task, dim], and how far the two are
+    apart."""
     result, info = claim.result, opened.task.info
     fit_device = str(resolve_device(device))
     try:

@@ -149,9 +149,9 @@ def test_a_result_of_other_settings_or_another_version_cannot_be_submitted(made,
     assert policy_problem(result, opened) == "it is of version 1 of guess, this is version 2: evaluate it again"
 
 
-def test_embeddings_of_texts_and_answers_have_no_place_yet(make, guess, monkeypatch):
+def test_answers_have_no_place_yet(make, guess, monkeypatch):
     monkeypatch.setattr(guess, "needs", Inputs(clips=("A", "C"), texts=("a tone",), prompts=("what?",)))
-    with pytest.raises(ResultError, match="scores embeddings of texts and answers: it is not verifiable from"):
+    with pytest.raises(ResultError, match="scores answers: it is not verifiable from"):
         make("guess")
     assert make("guess", with_embeddings=False).embeddings is None
 
