@@ -36,7 +36,10 @@ _SIZES = ("mini", "full")
 _SETTINGS = ("classes", "context_sources", "part_sources")
 """Whole numbers that are settings of recipes, by their names."""
 
-_DETAILS = ("label", "group", "condition", "split", "config", "transforms", *_SETTINGS, "size")
+_DETAILS = (
+    *("label", "group", "condition", "captions", "separator", "split", "config", "prompts", "transforms"),
+    *(*_SETTINGS, "size"),
+)
 
 
 def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsContainer) -> None:
@@ -51,8 +54,8 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
         type=Path,
         metavar="DIR|NAME",
         help="recordings of your own: a folder with LABEL[/CONDITION]/file.wav, or with metadata.csv "
-        "(file_name,label,group,condition); or sounds that are made here, once, of what is installed, such as words: a "
-        "wrong name lists them",
+        "(file_name,label,group,condition,caption); or sounds that are made here, once, of what is installed, such as "
+        "words: a wrong name lists them",
     )
     data.add_argument(
         "--dataset",
@@ -65,6 +68,20 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
     details.add_argument("--label", metavar="COLUMN", help="column of --dataset, or of metadata.csv, with labels")
     details.add_argument("--group", metavar="COLUMN", help="column that says which recordings belong together")
     details.add_argument("--condition", metavar="COLUMN", help="column with conditions")
+    details.add_argument(
+        "--captions",
+        metavar="COLUMN,COLUMN",
+        help="columns with captions; default those that are called captions, caption or caption_1, caption_2, ...",
+    )
+    details.add_argument(
+        "--separator", metavar="TEXT", help="what stands between several labels of a recording; lists need none"
+    )
+    details.add_argument(
+        "--prompts",
+        metavar="NAME|FILE",
+        help="what labels are called in texts that clips are compared with: a set (default, plain, several), or a YAML "
+        "file that lists templates such as 'This is a sound of {label}'",
+    )
     details.add_argument("--split", metavar="NAME", help="split of --dataset, also a part of it: train[:1000]")
     details.add_argument("--config", metavar="NAME", help="configuration of --dataset, where it has several")
     details.add_argument(
@@ -172,6 +189,10 @@ def _changes(options: argparse.Namespace) -> dict[str, Any]:
     # Only `build` has another seed.
     if getattr(options, "seed", 0):
         changes["seed"] = options.seed
+    if options.prompts is not None:
+        from audio_compositionality.dataset_builder.language.prompts import load_templates
+
+        changes["templates"] = load_templates(options.prompts)
     transforms = arguments.names_of(options, "transforms")
     if transforms is not None:
         changes["transforms"] = transforms
@@ -201,6 +222,8 @@ def _opened(options: argparse.Namespace) -> ReadRecordings:
         label=options.label,
         group=options.group,
         condition=options.condition,
+        captions=arguments.names_of(options, "captions"),
+        separator=options.separator,
         split=options.split,
         config=options.config,
         skip_invalid=options.skip_invalid,

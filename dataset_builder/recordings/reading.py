@@ -20,7 +20,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 
-from .protocol import LONGEST_RECORDING, Recording, fingerprint_of_entries
+from .protocol import LONGEST_RECORDING, Recording, Recordings, fingerprint_of_entries
 from .sound_files import RecordingError, SoundFile, read_header, read_samples
 
 SHORTEST_RECORDING = 0.25
@@ -160,6 +160,11 @@ class ReadRecordings:
         first = "; ".join(f"{id!r} {reason}" for id, reason in self.skipped[:_SHOWN])
         more = f"; and {len(self.skipped) - _SHOWN:,} more" if len(self.skipped) > _SHOWN else ""
         return f"{first}{more}"
+
+
+def with_all_labels(recordings: Recordings) -> Recordings:
+    """The same recordings with those that have several labels of which none is taken."""
+    return recordings.complete if isinstance(recordings, ReadRecordings) else recordings
 
 
 def numbers_of(labels: Sequence[str]) -> list[float] | None:

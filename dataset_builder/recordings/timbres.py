@@ -59,7 +59,9 @@ class TimbreRecordings:
         Args:
             voices: of different names, which are the labels; by default the eight that the project ships.
         """
-        keys = [(voice, *_condition(number)) for voice in voices or default_voices() for number in range(CONDITIONS)]
+        keys = [
+            (voice, *note_and_period(number)) for voice in voices or default_voices() for number in range(CONDITIONS)
+        ]
         self._keys = keys
         self._tones: dict[int, Waveform] = {}
         self.entries = tuple(_entry(*key) for key in keys)
@@ -80,7 +82,7 @@ class TimbreRecordings:
         return np.resize(self._tones[index], length).astype(np.float64) * _PEAK, SAMPLE_RATE
 
 
-def _condition(number: int) -> tuple[int, int]:
+def note_and_period(number: int) -> tuple[int, int]:
     """Note and period in samples of a condition."""
     place = number * _RATE_STEP % CONDITIONS
     rate = _RATES[0] * (_RATES[1] / _RATES[0]) ** (place / (CONDITIONS - 1))

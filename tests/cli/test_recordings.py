@@ -54,6 +54,25 @@ def test_a_data_set_is_the_same_as_its_folder(sounds, run, tmp_path, without_tor
     assert results[0].measures == results[1].measures
 
 
+def test_captions_labels_and_prompts_are_built(tmp_path, run, capsys):
+    lines = ["file_name,kind,said_1,said_2"]
+    for number, kind in enumerate(("dog;rain", "rain", "wind", "dog")):
+        write(tmp_path / "sounds" / f"{number}.wav", seed=number)
+        lines.append(f"{number}.wav,{kind},a {number},b {number}")
+    (tmp_path / "sounds" / "metadata.csv").write_text("\n".join(lines) + "\n")
+    words = ("--recordings", tmp_path / "sounds", "--out", tmp_path / "built", "--label", "kind", "--separator", ";")
+    assert run("build", *words, "--captions", "said_1,said_2", "--prompts", "plain") == 0
+    data = open_data(tmp_path / "built")
+    captions = {frozenset(row["captions"]) for row in data.configuration("audio_text_retrieval").rows}
+    assert captions == {frozenset((f"a {number}", f"b {number}")) for number in range(4)}
+    rows = data.configuration("zero_shot_audio").rows
+    assert sorted(tuple(row["labels"]) for row in rows) == [("dog",), ("dog", "rain"), ("rain",), ("wind",)]
+    assert {text for row in rows for of_label in row["prompts"] for text in of_label} == {"dog", "rain", "wind"}
+    capsys.readouterr()
+    assert run("build", *words, "--prompts", "plane") == 2
+    assert "unknown prompts 'plane'" in capsys.readouterr().err
+
+
 def test_what_is_built_of_recordings_opens_their_results_again(sounds, run, tmp_path, capsys):
     words = ("--recordings", sounds, "--transforms", "gain")
     evaluated(run, tmp_path, *words, "--tasks", "invariance")
@@ -141,7 +160,7 @@ def test_data_are_named_once(run, words, message, capsys):
         (("--recordings", ".", "--split", "x"), "--split is of a data set (--dataset)"),
         (
             ("--recordings", ".", "--label", "x"),
-            "has no metadata.csv, whose columns --label, --group and --condition name",
+            "has no metadata.csv, whose columns --label, --group, --condition and --captions name",
         ),
         (("--recordings", "nowhere"), "'nowhere' is not a folder"),
         (("--recordings", "."), "'.' holds no sound file"),

@@ -6,7 +6,7 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import soundfile
-from datasets import Audio, ClassLabel, List, Value
+from datasets import Audio, ClassLabel, List, Value, Video
 
 from .sounds import RATE, noise
 
@@ -15,6 +15,10 @@ TEXT, WHOLE = Value("string"), Value("int64")
 WORDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go", "zero", "one", "two", "_unknown_")
 FAMILIES = ("bass", "brass", "flute", "guitar", "keyboard", "mallet", "organ", "reed", "string", "vocal")
 VOCAL = ("Laughter", "Sniff", "Throat clearing", "Cough", "Sigh", "Sneeze")
+URBAN = ("air_conditioner", "car_horn", "children_playing", "dog_bark", "drilling", "engine_idling", "gun_shot")
+URBAN += ("jackhammer", "siren", "street_music")
+VIDEOS = tuple(f"playing {n}" for n in range(12))
+CAPTIONS = tuple(tuple(f"sound {clip} in words {number}" for number in range(5 - clip % 2)) for clip in range(6))
 LEAVES = tuple(f"Leaf_{n}" for n in range(13))
 
 
@@ -158,12 +162,102 @@ def audiomnist():
     return "data/test-00000-of-00001.parquet", rows, features
 
 
+def urbansound8k():
+    rows = [
+        {
+            "slice_file_name": f"{number}-{label}-0-{piece}.wav",
+            "fsID": number,
+            "start": 0.5 * piece,
+            "end": 0.5 * piece + 0.3,
+            "salience": 1,
+            "fold": 1 + source,
+            "classID": label,
+            "class": name,
+        }
+        for label, name in enumerate(URBAN)
+        for source in range(2)
+        for number in [100 * label + source]
+        for piece in range(2)
+    ]
+    features = {
+        "audio": Audio(),
+        "slice_file_name": TEXT,
+        "fsID": WHOLE,
+        "start": Value("float64"),
+        "end": Value("float64"),
+        "salience": WHOLE,
+        "fold": WHOLE,
+        "classID": WHOLE,
+        "class": TEXT,
+    }
+    return "data/train-00000-of-00001.parquet", rows, features
+
+
+def vggsound():
+    rows = [{"video": None, "label": name} for name in VIDEOS for _ in range(3)]
+    features = {"video": Video(), "audio": Audio(sampling_rate=16_000), "label": ClassLabel(names=list(VIDEOS))}
+    return "data/test-00000-of-00001.parquet", rows, features
+
+
+def clotho():
+    """The five captions of a clip in one text, and none in the list that is meant for them."""
+    rows = [
+        {
+            "index": f"Clotho/{number}",
+            "datasetname": "Clotho",
+            "audio_len": 0.3,
+            "text": ". ".join(CAPTIONS[number]) + (" " if number % 2 else ""),
+            "raw_text": [],
+        }
+        for number in range(len(CAPTIONS))
+    ]
+    features = {
+        "index": TEXT,
+        "datasetname": TEXT,
+        "audio": Audio(),
+        "audio_len": Value("float32"),
+        "text": TEXT,
+        "raw_text": List(TEXT),
+    }
+    return "data/test-00000-of-00001.parquet", rows, features
+
+
+def audiocaps():
+    """A row a caption: the same sound as often as it has captions."""
+    rows = [
+        {
+            "audiocap_id": 10 * clip + number,
+            "youtube_id": f"video{clip}",
+            "start_time": 30,
+            "audio_length": 2_400,
+            "caption": caption,
+            "sound": clip,
+        }
+        for number in range(5)
+        for clip, captions in enumerate(CAPTIONS)
+        for caption in captions[number : number + 1]
+    ]
+    features = {
+        "audiocap_id": WHOLE,
+        "youtube_id": TEXT,
+        "start_time": WHOLE,
+        "audio_length": WHOLE,
+        "caption": TEXT,
+        "audio": Audio(),
+    }
+    return "data/test-00000-of-00001.parquet", rows, features
+
+
 MINIATURES = {
+    "audiocaps": audiocaps,
     "audiomnist": audiomnist,
+    "clotho": clotho,
     "esc50": esc50,
     "fsd50k": fsd50k,
     "nsynth": nsynth,
     "speech-commands": speech_commands,
+    "urbansound8k": urbansound8k,
+    "vggsound": vggsound,
     "vocalsound": vocalsound,
 }
 
@@ -180,7 +274,7 @@ def write_miniature(name, folder, *, declared=True):
     for column, feature in features.items():
         if isinstance(feature, ClassLabel):
             values[column] = [feature.str2int(value) for value in values[column]]
-    values["audio"] = [sound(number) for number in range(len(rows))]
+    values["audio"] = [sound(row.get("sound", number)) for number, row in enumerate(rows)]
     table = pa.Table.from_pydict(values, schema=features.arrow_schema)
     path = folder / path
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -124,30 +124,32 @@ def test_columns_are_those_that_are_called_so():
     assert caption_columns("x", ["text"], None) == ()
 
 
+NAMES = ("dog", "rain", "cat", "snow", "animal", "weather")
+ABOVE = {"dog": "animal", "cat": "animal", "rain": "weather", "snow": "weather"}
+ROWS = [[label, upper] for label, upper in ABOVE.items() for _ in range(10)] + [
+    ["dog", "animal", "rain", "weather"]
+] * 5
+
+
 class TestSeveralLabels:
     """Ten recordings of each of four things, the label above them beside, and five of two at once."""
-
-    NAMES = ("dog", "rain", "cat", "snow", "animal", "weather")
-    ABOVE = {"dog": "animal", "cat": "animal", "rain": "weather", "snow": "weather"}
-    ROWS = [[label, upper] for label, upper in ABOVE.items() for _ in range(10)]
-    ROWS += [["dog", "animal", "rain", "weather"]] * 5
 
     @pytest.fixture(params=["text", "list", "classes"])
     def recordings(self, request, tmp_path, without_torchcodec):
         columns = {
-            "text": (TEXT, [",".join(labels) for labels in self.ROWS]),
-            "list": (List(TEXT), self.ROWS),
-            "classes": (List(ClassLabel(names=self.NAMES)), [[self.NAMES.index(n) for n in row] for row in self.ROWS]),
+            "text": (TEXT, [",".join(labels) for labels in ROWS]),
+            "list": (List(TEXT), ROWS),
+            "classes": (List(ClassLabel(names=NAMES)), [[NAMES.index(n) for n in row] for row in ROWS]),
         }
-        folder = save(tmp_path, columns, len(self.ROWS))
+        folder = save(tmp_path, columns, len(ROWS))
         return of_data_set(folder, label=request.param, separator="," if request.param == "text" else None)
 
     def test_are_left_out_by_those_who_need_one_and_kept_for_others(self, recordings):
-        assert Counter(entry.label for entry in recordings.entries) == dict.fromkeys(self.ABOVE, 10)
+        assert Counter(entry.label for entry in recordings.entries) == dict.fromkeys(ABOVE, 10)
         complete = recordings.complete
         assert len(complete.entries) == 45
         labels = {int(entry.id.partition("/")[2]): list(entry.all_labels) for entry in complete.entries}
-        assert labels == dict(enumerate(self.ROWS))
+        assert labels == dict(enumerate(ROWS))
         assert complete.fingerprint != recordings.fingerprint
 
     def test_have_the_sound_of_their_own_rows(self, recordings):

@@ -1,7 +1,6 @@
 """Data sets by their names: read from miniatures that have the columns of the real ones."""
 
 from collections import Counter, defaultdict
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from audio_compositionality.dataset_builder.recordings.opening import open_recor
 from audio_compositionality.dataset_builder.recordings.sound_files import RecordingError
 
 from . import miniatures
-from .miniatures import FAMILIES, LEAVES, MINIATURES, VOCAL, WORDS, write_miniature
+from .miniatures import CAPTIONS, FAMILIES, LEAVES, MINIATURES, URBAN, VIDEOS, VOCAL, WORDS, write_miniature
 from .sounds import noise
 
 LABELS = {
@@ -25,15 +24,19 @@ LABELS = {
     "fsd50k": LEAVES,
     "nsynth": FAMILIES,
     "speech-commands": WORDS[:-1],
+    "urbansound8k": URBAN,
+    "vggsound": VIDEOS,
     "vocalsound": VOCAL,
 }
 
+CAPTIONED = ("audiocaps", "clotho")
+
 CONDITIONS = {"audiomnist": "speaker_id", "nsynth": "pitch", "speech-commands": "speaker_id", "vocalsound": "spk_id"}
 
-GROUPS = {**CONDITIONS, "esc50": "src_file", "nsynth": "instrument_str"}
+GROUPS = {**CONDITIONS, "esc50": "src_file", "nsynth": "instrument_str", "urbansound8k": "fsID"}
 
 
-@pytest.fixture(params=sorted(MINIATURES))
+@pytest.fixture(params=sorted(LABELS))
 def named(request, tmp_path, without_torchcodec):
     """The name of a data set, its rows and what is read of it."""
     rows = write_miniature(request.param, tmp_path)
@@ -45,7 +48,7 @@ def row_of(entry, rows):
 
 
 def test_each_has_a_miniature():
-    assert sorted(MINIATURES) == list(list_named_sets())
+    assert sorted(MINIATURES) == sorted((*LABELS, *CAPTIONED)) == list(list_named_sets())
 
 
 class TestMiniatures:
@@ -81,13 +84,34 @@ class TestMiniatures:
         if name in ("audiomnist", "speech-commands"):
             # Four speakers in the miniature, and five folds.
             without.add("transforms")
-        everything = {"transforms", "a_coat_instances", "a_coat_recordings", "binding"}
-        with pytest.warns(UserWarning, match="is left out") if without else nullcontext():
-            assert set(recorded(recordings).recipes) == everything - without
+        everything = {"transforms", "a_coat_instances", "a_coat_recordings", "binding", "zero_shot_audio"}
+        # None has captions, which another recipe needs.
+        with pytest.warns(UserWarning, match="audio_text_retrieval is left out"):
+            assert set(recorded(recordings).recipes) & everything == everything - without
 
     def test_are_read_where_files_do_not_say_what_is_sound(self, tmp_path, without_torchcodec):
         write_miniature("nsynth", tmp_path, declared=False)
         assert len(open_recordings(dataset=f"nsynth={tmp_path}", progress=False).entries) == 60
+
+
+class TestCaptions:
+    @pytest.mark.parametrize("name", CAPTIONED)
+    def test_are_those_of_a_clip(self, name, tmp_path, without_torchcodec):
+        write_miniature(name, tmp_path)
+        recordings = open_recordings(dataset=f"{name}={tmp_path}", progress=False)
+        assert {frozenset(entry.captions) for entry in recordings.entries} == set(map(frozenset, CAPTIONS))
+        assert recordings.skipped == ()
+        rows = recorded(recordings, recipes=["audio_text_retrieval"]).configuration("audio_text_retrieval").rows
+        assert sorted(caption for row in rows for caption in row["captions"]) == sorted(
+            caption for captions in CAPTIONS for caption in captions
+        )
+        assert {row["group"] for row in rows} == ({f"video{n}" for n in range(6)} if name == "audiocaps" else {""})
+        assert {row["domain"] for row in rows} == {load_named_set(name).domain}
+
+    def test_are_whole_where_others_are_asked_for(self, tmp_path, without_torchcodec):
+        write_miniature("clotho", tmp_path)
+        recordings = open_recordings(dataset=f"clotho={tmp_path}", captions="text", progress=False)
+        assert {entry.captions for entry in recordings.entries} == {(". ".join(c),) for c in CAPTIONS}
 
 
 class TestWhatIsLeftOut:
@@ -101,6 +125,9 @@ class TestWhatIsLeftOut:
         recordings = open_recordings(dataset=f"fsd50k={tmp_path}", progress=False)
         assert Counter(entry.label for entry in recordings.entries) == dict.fromkeys(LEAVES, 10)
         assert recordings.skipped == ()
+        rows = recorded(recordings, recipes=["zero_shot_audio"]).configuration("zero_shot_audio").rows
+        assert len(rows) > len(recordings.entries)
+        assert max(len(row["labels"]) for row in rows) > 2
 
     def test_recordings_that_cannot_be_used(self, tmp_path, without_torchcodec, monkeypatch):
         monkeypatch.setattr(miniatures, "noise", lambda seconds, seed: noise(seconds, seed=max(seed, 1)))

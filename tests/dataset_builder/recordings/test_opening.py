@@ -8,13 +8,13 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.recordings.captioned_timbres import captioned_timbres
 from audio_compositionality.dataset_builder.recordings.opening import (
     offered,
     open_recordings,
     recorded,
     recorded_recipes,
 )
-from audio_compositionality.dataset_builder.recordings.timbres import default_timbres
 from audio_compositionality.support.errors import InputError
 
 from .made import made_recordings
@@ -131,7 +131,7 @@ class TestRecipes:
         assert {each.recordings for each in data.settings.values()} == {suited}
 
     def test_serve_timbres(self):
-        assert set(recorded(default_timbres(), blocks=1, trials=1, quadruples=1, bases=5).recipes) == set(
+        assert set(recorded(captioned_timbres(), blocks=1, trials=1, quadruples=1, bases=5).recipes) == set(
             recorded_recipes()
         )
 
