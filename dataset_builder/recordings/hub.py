@@ -100,12 +100,7 @@ def hub_recordings(
     for column in (label, group, condition):
         if column is not None and column not in rows.features:
             raise RecordingError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
-    count = len(rows)
-    if count > MOST_RECORDINGS:
-        raise RecordingError(
-            f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
-            "them, such as --split train[:10000]"
-        )
+    count = _count(source, rows)
     labels = Labels([""] * count) if label is None else labels_in(source, rows, label, separator, without)
     groups, conditions = (
         [""] * count if column is None else texts_in(source, rows, column) for column in (group, condition)
@@ -130,6 +125,17 @@ def hub_recordings(
     return ReadRecordings(
         printable(source), candidates, suggested=suggested, skip_invalid=skip_invalid, progress=progress
     )
+
+
+def _count(source: str, rows: datasets.Dataset) -> int:
+    """How many rows there are; refuses more than are read."""
+    count = len(rows)
+    if count > MOST_RECORDINGS:
+        raise RecordingError(
+            f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
+            "them, such as --split train[:10000]"
+        )
+    return count
 
 
 def _rows(place: Place, config: str | None, split: str | None, files: str | None) -> datasets.Dataset:
