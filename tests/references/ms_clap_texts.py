@@ -34,7 +34,15 @@ from msclap.CLAPWrapper import CLAPWrapper
 from msclap.models.clap import TextEncoder
 from safetensors.numpy import save_file
 from seeded import FOLDER, seeded_state
-from transformers import AutoTokenizer, BertConfig, BertModel, BertTokenizerFast, GPT2Config, GPT2Model, GPT2TokenizerFast
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    BertModel,
+    BertTokenizerFast,
+    GPT2Config,
+    GPT2Model,
+    GPT2TokenizerFast,
+)
 
 TEXTS = (
     "a dog barks",
@@ -77,7 +85,9 @@ def embed(encoder: str) -> None:
     network = TextEncoder(config["d_proj"], name, width).eval()
     shapes = {f"caption_encoder.{key}": list(tensor.shape) for key, tensor in network.state_dict().items()
               if tensor.is_floating_point()}  # fmt: skip
-    seeded = {key.removeprefix("caption_encoder."): torch.from_numpy(array) for key, array in seeded_state(shapes).items()}
+    seeded = {
+        key.removeprefix("caption_encoder."): torch.from_numpy(array) for key, array in seeded_state(shapes).items()
+    }
     network.load_state_dict({**network.state_dict(), **seeded})
 
     wrapper = CLAPWrapper.__new__(CLAPWrapper)

@@ -1,0 +1,282 @@
+"""Text towers of transformers' models: equal to transformers' own, loaded late, and refused where they cannot be.
+
+MS-CLAP's are in `families/test_ms_clap_texts.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.loading import partial
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.encoders.protocols import AudioEncoder, AudioTextEncoder
+from audio_compositionality.encoders.text_towers import TextedEncoder
+from audio_compositionality.support.files import sha256_of_file
+
+from .contract import TEXTS, TextContract, relative_error
+
+Saved = Callable[[str], Path]
+Save = Callable[[str, Path], Path]
+
+WORDS = sorted({word for text in TEXTS for word in text.split()})
+SPECIAL = {
+    "clap": {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"},
+    "pe-audio": {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]"},
+}
+"""In the order of their numbers in the tiny models of conftest.py."""
+
+
+def add_tokenizer(folder: Path, family: str, longest: int = 40, words: list[str] = WORDS) -> Path:
+    """Put a tokenizer of words beside a tiny model."""
+    special = SPECIAL[family]
+    first, last = ("<s>", "</s>") if family == "clap" else ("[CLS]", "[SEP]")
+    vocabulary = {token: number for number, token in enumerate([*special.values(), *words])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=special["unk_token"]))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{first} $A {last}", special_tokens=[(token, vocabulary[token]) for token in (first, last)]
+    )
+    wrapped = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=longest, **special)
+    wrapped.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def worded(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> Saved:
+    """Folder of a tiny model of a family with a tokenizer; tests must not write to it."""
+    root = tmp_path_factory.mktemp("worded")
+
+    def folder(family: str) -> Path:
+        path = root / family
+        if not path.exists():
+            shutil.copytree(saved(family), path)
+            add_tokenizer(path, "clap" if family.startswith("clap") else "pe-audio")
+        return path
+
+    return folder
+
+
+def load(name: Path | str, seed: int = 0, **options: object) -> TextedEncoder:
+    encoder = load_model(str(name), device="cpu", options=EncoderOptions(**options), seed=seed)
+    assert isinstance(encoder, TextedEncoder)
+    return encoder
+
+
+def padded(folder: Path) -> dict[str, torch.Tensor]:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    inputs = tokenizer(TEXTS, padding=True, return_tensors="pt")
+    assert inputs["attention_mask"].sum(1).tolist() == [5, 14, 3, 9, 5]
+    return {name: inputs[name] for name in ("input_ids", "attention_mask")}
+
+
+class TestTexts(TextContract):
+    @pytest.fixture(
+        params=["clap", "clap-fusion", "pe-audio", "pe-audio-frames", "tiny-clap", "random", "bag-of-words"]
+    )
+    def name(self, request: pytest.FixtureRequest, worded: Saved) -> str:
+        name: str = request.param
+        return str(worded(name)) if name.startswith(("clap", "pe-")) else name
+
+
+@pytest.mark.parametrize("family", ["clap", "clap-fusion"])
+def test_texts_of_clap_are_transformers_text_features(family: str, worded: Saved) -> None:
+    model = transformers.ClapModel.from_pretrained(worded(family)).eval()
+    with torch.no_grad():
+        expected = model.get_text_features(**padded(worded(family))).pooler_output.numpy()
+    actual = load(worded(family)).embed_text(TEXTS)
+    assert relative_error(actual, expected) < 1e-6
+    np.testing.assert_allclose(np.linalg.norm(actual, axis=1), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["pe-audio", "pe-audio-frames"])
+def test_texts_of_perception_encoders_are_those_that_transformers_compares_with_sound(
+    family: str, worded: Saved
+) -> None:
+    """By the model's `forward`: its `get_text_audio_embeds` raises an error in transformers 5.23."""
+    model = getattr(transformers, "PeAudioFrameLevelModel" if "frames" in family else "PeAudioModel")
+    with torch.no_grad():
+        output = model.from_pretrained(worded(family)).eval()(
+            **padded(worded(family)), input_values=torch.zeros(len(TEXTS), 1, 1920)
+        )
+    assert relative_error(load(worded(family)).embed_text(TEXTS), output.text_audio_embeds.numpy()) < 1e-6
+
+
+@pytest.mark.parametrize("prefix", ["", "audio_model.", "video_model."])
+def test_the_text_tower_of_an_audio_visual_model(prefix: str, worded: Saved, tmp_path: Path) -> None:
+    """The network of words is stored under one of three names, the projection under that of the audio model."""
+    folder = tmp_path / "av"
+    shutil.copytree(worded("pe-audio"), folder)
+    config = json.loads((folder / "config.json").read_text())
+    config = {"model_type": "pe_audio_video", "text_config": config["text_config"],
+              "audio_video_config": {"audio_config": config["audio_config"]}}  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config))
+    weights = load_file(folder / "model.safetensors")
+    renamed = {(prefix if k.startswith("text_model.") else "audio_model.") + k: v for k, v in weights.items()}
+    renamed["text_audio_video_head.proj.weight"] = torch.zeros(3)
+    save_file(renamed, folder / "model.safetensors", {"format": "pt"})
+    np.testing.assert_array_equal(load(folder).embed_text(TEXTS), load(worded("pe-audio")).embed_text(TEXTS))
+
+
+def test_an_encoder_without_a_text_tower_embeds_no_text(saved: Saved) -> None:
+    for family in ("pe-audio-encoder", "whisper"):
+        model = load_model(str(saved(family)), device="cpu")
+        assert isinstance(model, AudioEncoder)
+        assert not isinstance(model, AudioTextEncoder)
+
+
+def test_the_tower_is_loaded_with_the_first_text(worded: Saved, tmp_path: Path) -> None:
+    folder = tmp_path / "clap"
+    shutil.copytree(worded("clap"), folder)
+    weights = load_file(folder / "model.safetensors")
+    audio = {k: v for k, v in weights.items() if k.startswith("audio_")}
+    save_file(audio, folder / "model.safetensors", {"format": "pt"})
+    encoder = load(folder)
+    assert encoder.card.parameters == load(worded("clap")).card.parameters
+    with pytest.raises(ModelError, match=r"not those of a ClapTextModelWithProjection: \d+ missing: text_model"):
+        encoder.embed_text(TEXTS)
+    extra = {**weights, "text_projection.linear3.weight": torch.zeros(2)}
+    save_file(extra, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelError, match=r"1 unexpected: text_projection\.linear3\.weight"):
+        load(folder).embed_text(TEXTS)
+
+
+def test_constants_of_the_text_tower_need_not_be_stored(worded: Saved, tmp_path: Path) -> None:
+    shutil.copytree(worded("clap"), tmp_path / "clap")
+    weights = load_file(tmp_path / "clap" / "model.safetensors")
+    kept = {k: v for k, v in weights.items() if not k.endswith(("position_ids", "token_type_ids"))}
+    assert len(kept) == len(weights) - 2
+    save_file(kept, tmp_path / "clap" / "model.safetensors", {"format": "pt"})
+    np.testing.assert_array_equal(load(tmp_path / "clap").embed_text(TEXTS), load(worded("clap")).embed_text(TEXTS))
+
+
+@pytest.mark.parametrize("family", ["clap", "pe-audio"])
+def test_twins_have_their_own_text_towers(family: str, worded: Saved, tmp_path: Path) -> None:
+    trained = load(worded(family)).embed_text(TEXTS)
+    for kind in ("untrained", "shuffled"):
+        first, again, other = (load(f"{kind}:{worded(family)}", seed).embed_text(TEXTS) for seed in (1, 1, 2))
+        np.testing.assert_array_equal(first, again)
+        assert relative_error(first, other) > 1e-3
+        assert relative_error(first, trained) > 1e-3
+    for file in worded(family).glob("*.json"):
+        shutil.copy(file, tmp_path)
+    without_weights = load(f"untrained:{tmp_path}", 1).embed_text(TEXTS)
+    np.testing.assert_array_equal(without_weights, load(f"untrained:{worded(family)}", 1).embed_text(TEXTS))
+
+
+def test_texts_are_in_the_space_of_the_output_alone(worded: Saved) -> None:
+    for options in ({"layer": 1}, {"pooling": "mean"}):
+        with pytest.raises(ModelError, match="embeds no text: texts are in the space of the model's own output"):
+            load(worded("clap"), **options).embed_text(TEXTS)
+    with pytest.raises(ModelError, match="'clap@layer=1' embeds no text"):
+        load(worded("clap")).at_layers([1])[0].embed_text(TEXTS)
+
+
+def test_a_text_that_is_too_long_is_refused_by_its_tokens(saved: Saved, tmp_path: Path) -> None:
+    folder = tmp_path / "clap"
+    shutil.copytree(saved("clap"), folder)
+    encoder = load(add_tokenizer(folder, "clap", longest=12))
+    assert encoder.embed_text(["dog " * 10]).shape == (1, 24)
+    with pytest.raises(ModelError, match=r"^the text '(dog ){11}' has 13 tokens, but 'clap' takes 1 to 12$"):
+        encoder.embed_text(["dog", "dog " * 11])
+    # However many a tokenizer would make, the network has 514 positions, two of which are never used.
+    long = load(add_tokenizer(folder, "clap", longest=10**9))
+    assert long.embed_text(["dog " * 510]).shape == (1, 24)
+    with pytest.raises(ModelError, match="has 513 tokens, but 'clap' takes 1 to 512"):
+        long.embed_text(["dog " * 511])
+
+
+def test_a_checkpoint_without_its_tokenizer_is_refused(saved: Saved, tmp_path: Path) -> None:
+    with pytest.raises(
+        ModelError, match=r"'clap' has no tokenizer, so it embeds no text: there must be tokenizer\.json"
+    ):
+        load(saved("clap")).embed_text(TEXTS)
+    folder = tmp_path / "clap"
+    shutil.copytree(saved("clap"), folder)
+    many = [f"word{number}" for number in range(30)]
+    with pytest.raises(ModelError, match="has 34 tokens, but the text model knows 20; they do not belong together"):
+        load(add_tokenizer(folder, "clap", words=many)).embed_text(TEXTS)
+
+
+def test_the_revision_of_a_folder_names_its_tokenizer(worded: Saved, saved: Saved, tmp_path: Path) -> None:
+    plain, with_words = (load_model(str(folder("clap"))).card for folder in (saved, worded))
+    assert plain.revision != with_words.revision
+    assert plain.weights_sha256 == with_words.weights_sha256
+    shutil.copytree(saved("whisper"), tmp_path / "whisper")
+    (tmp_path / "whisper" / "tokenizer.json").write_text("{}")
+    assert load_model(str(tmp_path / "whisper")).card.revision == load_model(str(saved("whisper"))).card.revision
+
+
+def split_into_two_files(folder: Path) -> None:
+    """Put the text tower into a file of its own, with an index, as large checkpoints have it."""
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    places = {k: f"model-0000{1 + k.startswith('text_')}-of-00002.safetensors" for k in weights}
+    for name in set(places.values()):
+        save_file({k: v for k, v in weights.items() if places[k] == name}, folder / name, {"format": "pt"})
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+
+
+def test_a_tower_in_a_file_of_its_own(worded: Saved, tmp_path: Path) -> None:
+    """Of a folder it is in the revision; embeddings of other texts are not taken for stored ones."""
+    folder = tmp_path / "clap"
+    shutil.copytree(worded("clap"), folder)
+    split_into_two_files(folder)
+    encoder = load(folder)
+    np.testing.assert_array_equal(encoder.embed_text(TEXTS), load(worded("clap")).embed_text(TEXTS))
+    texts = folder / "model-00002-of-00002.safetensors"
+    save_file({k: v + 1 for k, v in load_file(texts).items()}, texts, {"format": "pt"})
+    assert load(folder).card.revision != encoder.card.revision
+
+
+def test_of_the_hub_the_tower_is_fetched_with_the_first_text(
+    worded: Saved, tmp_path: Path, hub_cache: Callable[[str, Path, list[str]], Path]
+) -> None:
+    """The cache here has the audio tower alone, and tests have no network."""
+    folder = tmp_path / "clap"
+    shutil.copytree(worded("clap"), folder)
+    split_into_two_files(folder)
+    (folder / "model-00002-of-00002.safetensors").unlink()
+    hub_cache("some/clap", folder, ["model.safetensors", "processor_config.json"])
+    encoder = load("some/clap")
+    clips = np.random.default_rng(0).normal(0, 0.1, (1, 48_000)).astype(np.float32)
+    assert encoder.embed(clips, 48_000).shape == (1, 24)
+    with pytest.raises(ModelError, match=r"cannot get model-00002-of-00002\.safetensors of 'some/clap'"):
+        encoder.embed_text(TEXTS)
+
+
+def test_texts_of_the_published_pytorch_file(worded: Saved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(worded("clap"), tmp_path / "old")
+    path = tmp_path / "old" / "pytorch_model.bin"
+    torch.save(load_file(tmp_path / "old" / "model.safetensors"), path)
+    (tmp_path / "old" / "model.safetensors").unlink()
+    repository = "laion/clap-htsat-unfused"
+    file = replace(partial.PUBLISHED_PICKLES[repository], digest=f"sha256:{sha256_of_file(path)}")
+    monkeypatch.setitem(partial.PUBLISHED_PICKLES, repository, file)
+    embeddings = load(f"laion-clap={tmp_path / 'old'}").embed_text(TEXTS)
+    np.testing.assert_array_equal(embeddings, load(worded("clap")).embed_text(TEXTS))
+
+
+def test_clip_and_text_are_in_one_space(worded: Saved) -> None:
+    """The similarities that transformers gives for clips and texts."""
+    folder = worded("clap")
+    clips = np.random.default_rng(0).normal(0, 0.1, (3, 96_000)).astype(np.float32)
+    extractor = transformers.ClapFeatureExtractor.from_pretrained(folder)
+    features = extractor(list(clips), sampling_rate=48_000, return_tensors="pt")["input_features"]
+    model = transformers.ClapModel.from_pretrained(folder).eval()
+    with torch.no_grad():
+        logits = model(**padded(folder), input_features=features).logits_per_audio / model.logit_scale_a.exp()
+    encoder = load(folder)
+    np.testing.assert_allclose(encoder.embed(clips, 48_000) @ encoder.embed_text(TEXTS).T, logits.numpy(), atol=1e-6)
