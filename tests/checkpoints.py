@@ -9,8 +9,8 @@ Without DIR they go to the folder that `AUDIO_COMPOSITIONALITY_CHECKPOINTS` name
 project's cache. A folder that is there is left as it is.
 
 The weights are OpenAI's (MIT). Two packages carry copies in CTranslate2's format, as float16: the file's SHA-256 is
-checked, and its tensors get the names that transformers has for them. The vocabularies (MIT, Apache-2.0) are in packages
-as their publishers wrote them.
+checked, and its tensors get the names that transformers has for them. The vocabularies (MIT, Apache-2.0) are in
+packages as their publishers wrote them.
 """
 
 from __future__ import annotations

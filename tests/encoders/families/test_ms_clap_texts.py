@@ -24,7 +24,8 @@ from audio_compositionality.encoders.families import ms_clap, ms_clap_2022
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.tokenizers import PublishedTokenizer
 from audio_compositionality.encoders.loading.weights import Weights
-from audio_compositionality.encoders.networks import htsat, ms_clap_2022 as cnn, ms_clap_text, panns
+from audio_compositionality.encoders.networks import htsat, ms_clap_text, panns
+from audio_compositionality.encoders.networks import ms_clap_2022 as cnn
 from audio_compositionality.encoders.text_towers import TextedEncoder
 
 from ..contract import relative_error
@@ -148,8 +149,8 @@ def test_the_networks_are_gpt2_and_bert_base_with_the_projections_of_the_publish
 def test_a_tokenizer_that_cannot_be_had_is_named(load: Load, tmp_path: Path) -> None:
     with pytest.raises(
         ModelError,
-        match=r"'ms-clap-2023' embeds text with the tokenizer of openai-community/gpt2, which cannot be had: .* put its "
-        r"tokenizer\.json beside the file of weights and pass ms-clap-2023=/path/to/the file",
+        match=r"'ms-clap-2023' embeds text with the tokenizer of openai-community/gpt2, which cannot be had: .* put "
+        r"its tokenizer\.json beside the file of weights and pass ms-clap-2023=/path/to/the file",
     ):
         load("ms-clap-2023").embed_text(["a dog"])
     (tmp_path / "vocab.json").write_text('{"a": 0, "<|endoftext|>": 1}')
