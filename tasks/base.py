@@ -95,6 +95,7 @@ class TaskInfo:
             how much sounds is at the chance of `trusted`, and not at that of telling numbers of sources apart.
         judged_by: name of the measure that decides whether a model is above another; empty means that which it ranks
             by.
+        shows_training: whether tables say beside each model how it was trained, without which a score says little.
         heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.
         floor: what reaches the numbers of `trusted`, in words: ``energy alone``, or ``chance`` where nothing is known.
     """
@@ -123,6 +124,7 @@ class TaskInfo:
     judged_by: str = ""
     floor: str = "energy alone"
     heard_by: str = ""
+    shows_training: bool = False
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""

@@ -32,9 +32,9 @@ _COLOUR, _CHANCE, _FLOOR = "#0072B2", "#555555", "#D55E00"
 """Of Okabe and Ito 2008, "Color universal design", and grey."""
 
 CAPTIONS = {
-    "audio/0": "what the first caption says",
-    "audio/1": "what the second caption says",
-    "audio/2": "what the third caption says: both at once",
+    "audio/0": "the first clip and its caption",
+    "audio/1": "the second clip and its caption",
+    "audio/2": "the third clip and its caption",
 }
 
 
@@ -97,8 +97,8 @@ def pair_info(name: str, title: str, question: str, recipe: str, controls: tuple
         warning=(
             "Chance is not the floor of group: a model that takes the two captions, or the two clips, for nearly one "
             "falls below 1/6 without hearing anything the wrong way round. Compare group with its floor and with the "
-            "untrained twin. Match tells no knowledge, 1/2 exactly, from little; group alone says that captions and clips "
-            "are told apart one by one."
+            "untrained twin. Match tells no knowledge, 1/2 exactly, from little; group alone says that captions and "
+            "clips are told apart one by one."
         ),
         citation=_METRIC.citation,
         on_request=True,
@@ -199,4 +199,6 @@ def _contents(row: Row) -> dict[str, list[dict[str, str]]]:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
     return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)

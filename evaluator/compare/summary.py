@@ -19,6 +19,7 @@ from .tables import (
     null_note,
     nulls_legend,
     outside_legend,
+    training_note,
     versioned_title,
 )
 
@@ -42,7 +43,8 @@ def short_table(comparison: Comparison) -> Table:
             columns.append(Column("groups", _GROUPS, numeric=False))
     rows = []
     for place, result in enumerate(comparison.results):
-        cells = [Cell(result.label, note="" if result.kind.value == "model" else result.kind.value)]
+        kind = "" if result.kind.value == "model" else result.kind.value
+        cells = [Cell(result.label, note="\n".join(filter(None, (kind, training_note(result.result, info)))))]
         for measure in measures:
             cells.append(_cell(comparison, place, result, measure))
             if view is not None and has_groups and measure.name == info.ranks_by:

@@ -53,7 +53,7 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
             interval = result.intervals.get(measure.name)
             notes = filter(None, (interval_text(interval, measure.digits), null_note(measure, result.measures, info)))
             cells.append(measure_cell(result.measures.get(measure.name), measure, "\n".join(notes)))
-        rows.append(Row((Cell(result.model.id), *cells)))
+        rows.append(Row((Cell(result.model.id, note=training_note(result, info)), *cells)))
     legend = [measure_legend(measures)]
     if any(result.intervals.get(measure.name) for result in results for measure in measures):
         legend.append("Below a number: its 95 % interval, BCa bootstrap over samples.")
@@ -70,6 +70,11 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
         (*legend, info.warning),
         info.name,
     )
+
+
+def training_note(result: Result, info: TaskInfo) -> str:
+    """How the model of a result was trained, where the task wants that beside a score."""
+    return f"trained by: {result.model.paradigm or 'not stated'}" if info.shows_training else ""
 
 
 def stated_measures(measures: Sequence[Measure], stated: Sequence[Mapping[str, Number]]) -> list[Measure]:

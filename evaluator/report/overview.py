@@ -78,6 +78,7 @@ class Overview:
         meaning: of the measure.
         lines: one a model.
         ticks: of the axis: percent and number.
+        chance: percent, where all results have the same null; None where they have none, or each its own.
         left_out: models that have no line.
         notes: on scores that are fixed by construction, one a baseline.
         alternative: all of it in words.
@@ -87,6 +88,7 @@ class Overview:
     meaning: str
     lines: tuple[Line, ...]
     ticks: tuple[tuple[float, str], ...]
+    chance: float | None
     left_out: int
     notes: tuple[str, ...]
     alternative: str
@@ -133,7 +135,9 @@ def _overview(comparison: Comparison, view: View) -> Overview:
     trained = [k for k, result in enumerate(comparison.results) if result.kind is ModelKind.TRAINED]
     places = sorted(trained or range(len(comparison.results)), key=lambda k: -float(view.means[k]))
     ends = [end for k, interval in enumerate(view.intervals) for end in interval or (float(view.means[k]),)]
-    low, high = min(0.0, *ends, *view.means.tolist()), max(0.0, *ends, *view.means.tolist())
+    chance = _chance(comparison, view)
+    shown = [0.0, *ends, *view.means.tolist(), *(() if chance is None else (chance,))]
+    low, high = min(shown), max(shown)
     scale = _Scale(low, high if high > low else low + 1.0)
     lines = tuple(_line(comparison, view, place, scale) for place in places[:MOST_LINES])
     steps = np.asarray(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(scale.low, scale.high))
@@ -143,7 +147,16 @@ def _overview(comparison: Comparison, view: View) -> Overview:
     words = "; ".join(_words(line) for line in lines)
     fixed = dict.fromkeys((mark.name, mark.fixed) for line in lines for mark in line.marks if mark.fixed)
     notes = tuple(f"Outside of the grey: {name} ({why})." for name, why in fixed)
-    return Overview(title, view.measure.meaning, lines, ticks, len(places) - len(lines), notes, f"{title}. {words}.")
+    at_chance = None if chance is None else scale.at(chance)
+    alternative = f"{title}. {words}.{'' if chance is None else f' Chance: {number_text(chance)}.'}"
+    return Overview(title, view.measure.meaning, lines, ticks, at_chance, len(places) - len(lines), notes, alternative)
+
+
+def _chance(comparison: Comparison, view: View) -> float | None:
+    """The null of a measure, where all results have the same."""
+    nulls = {result.result.measures.get(view.measure.null or "") for result in comparison.results}
+    null = next(iter(nulls))
+    return None if len(nulls) > 1 or null is None else float(null)
 
 
 @dataclass(frozen=True)

@@ -84,3 +84,13 @@ def test_a_linear_encoder_that_misses_its_fixed_score_is_a_baseline_like_any(com
     (mark,) = [mark for mark in line.marks if mark.name == "downsample"]
     assert mark.fixed == ""
     assert line.zone >= mark.high
+
+
+def test_a_chance_that_is_the_same_for_all_is_marked_and_another_is_not(compared, write_results, tmp_path):
+    adjusted, top1 = overviews(compared(MEANS))
+    assert adjusted.chance is None
+    assert top1.chance is not None
+    assert "Chance: 0.0" in top1.alternative
+    write_results(tmp_path, ["one"], tasks=["a_coat"], scores=np.full(64, 0.3), measures={"top1_chance": 0.5})
+    (comparison,) = compare_results([tmp_path])
+    assert overviews(comparison)[1].chance is None
