@@ -189,7 +189,9 @@ that never do.
 
 {ITEM_COLUMNS}
 
-A clip lasts {settings.duration:g} s, mono, {settings.sample_rate} Hz, 16-bit. {describe_words(settings)}
+A clip lasts {settings.duration:g} s, mono, {settings.sample_rate} Hz, 16-bit.
+
+{describe_words(settings)}
 
 {CITATION}"""
 

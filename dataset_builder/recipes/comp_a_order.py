@@ -172,7 +172,9 @@ pairs that never do. Templates that training rows lack: {", ".join(kept)}.
 {ITEM_COLUMNS}
 
 A clip lasts {settings.duration:g} s, mono, {settings.sample_rate} Hz, 16-bit. The events are cut at 40 to 60 % of it,
-with {gaps} s of silence between them. {describe_words(settings)}
+with {gaps} s of silence between them.
+
+{describe_words(settings)}
 
 {CITATION}"""
 

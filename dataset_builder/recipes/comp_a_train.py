@@ -51,6 +51,7 @@ class TrainingSettings(SequenceSettings):
         validation_rows: rows of the split ``validation``.
         single: share of rows of one event.
         three: share of rows of three events; the others have two.
+        max_sources: N, 3.
 
     Raises:
         InputError: see `SequenceSettings`.
@@ -60,6 +61,7 @@ class TrainingSettings(SequenceSettings):
     validation_rows: int = 1_000
     single: float = 0.1
     three: float = 0.2
+    max_sources: int = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -247,6 +249,7 @@ not heard.
 
 No scene is in two splits or in the test items, and {len(novel_pairs(settings.num_classes))} pairs of timbres never meet
 here: the `novel` ones of the test items. Neither do the templates {", ".join(kept)} occur.
+
 {describe_words(settings)}
 
 {CITATION}"""

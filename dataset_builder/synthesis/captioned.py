@@ -52,9 +52,14 @@ Words = Mapping[str, str]
 class CaptionedSettings(SceneSettings):
     """What decides scenes that have captions: that of all scenes, the lexicon, the templates and the nouns.
 
+    Attributes:
+        max_sources: N, most sources of a clip.
+
     Raises:
         InputError: see `SceneSettings`; too few classes, or too narrow a range of pitch, to be told by words.
     """
+
+    max_sources: int = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,7 +151,7 @@ def draw_shares(count: int, rng: np.random.Generator) -> list[float]:
 def draw_mentioned(rng: np.random.Generator) -> tuple[str, ...]:
     """Which attributes of its sources a caption mentions: one or two."""
     every = attributes()
-    options = [chosen for count in (1, 2) for chosen in combinations(every, count)]
+    options = [some for count in (1, 2) for some in combinations(every, count)]
     return options[int(rng.integers(len(options)))]
 
 

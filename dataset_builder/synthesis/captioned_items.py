@@ -12,7 +12,7 @@ from ..language.captions import Wording, caption
 from ..language.expressions import Expression
 from ..language.lexicon import attributes
 from .captioned import CaptionedSettings, Speaker
-from .description import describe_sources
+from .description import describe_classes
 from .rendering import SceneRendering
 from .rows import LABELS
 from .timeline import SourceEvent, event_clips
@@ -39,6 +39,9 @@ CITATION = """\
 ```
 """
 """Of the paper that the items are after."""
+
+
+_STARTS = {"random": "at different times within half a second", "locked": "at once"}
 
 
 @dataclass(frozen=True)
@@ -133,15 +136,20 @@ def describe_words(settings: CaptionedSettings) -> str:
         for word, classes in words_of_classes(attribute, settings.num_classes).items()
     )
     return f"""\
-Captions call the classes of timbre, in the order of the table below: {", ".join(speaker.nouns)}. Words name classes
-with a gap between them; a class in a gap is never mentioned:
+Captions call the classes of timbre, in the order of the table below:
+{", ".join(speaker.nouns)}.
+Words name classes with a gap between them; a class in a gap is never mentioned:
 
 | attribute | word | classes |
 |---|---|---|
 {words}
 
-{describe_sources(settings)} An event begins with a tone, and where it ends a tone is cut with a half-cosine fade of
-10 ms; each is heard at least twice."""
+{describe_classes(settings)}
+
+Its tone is one note of an FM voice (nothing was recorded), held for half the period 1/rate and cut with a short fade at
+the period, scaled to unit peak times its amplitude. An event begins with a tone and repeats it; where the event ends
+the tone is cut with a half-cosine fade of 10 ms. Every source is heard at least twice, and what sounds at the same time
+begins {_STARTS[settings.onset]}."""
 
 
 ITEM_COLUMNS = """\

@@ -24,8 +24,8 @@ CITATION = """\
 """Of the paper that the scenes are after."""
 
 
-def describe_sources(settings: SceneSettings) -> str:
-    """The classes of each attribute as a table, and how a source sounds."""
+def describe_classes(settings: SceneSettings) -> str:
+    """The classes of each attribute as a table."""
     labels = zip(*settings.labels.values(), strict=True)
     classes = "\n".join(f"| {number} | {' | '.join(map(_cell, row))} |" for number, row in enumerate(labels))
     return f"""\
@@ -34,7 +34,13 @@ sources.
 
 | class | {" | ".join(settings.labels)} |
 |---|---|---|---|---|
-{classes}
+{classes}"""
+
+
+def describe_sources(settings: SceneSettings) -> str:
+    """The classes of each attribute as a table, and how a source sounds."""
+    return f"""\
+{describe_classes(settings)}
 
 Its tone is one note of an FM voice (nothing was recorded), held for half the period 1/rate and cut with a short fade at
 the period, repeated from the onset ({_ONSETS[settings.onset]}) to the end of the clip, scaled to unit peak times its

@@ -1,0 +1,40 @@
+"""Captions of one and two sources read back, by the templates' text alone, and small settings with captions."""
+
+import re
+
+from audio_compositionality.dataset_builder.language.expressions import Leaf
+from audio_compositionality.dataset_builder.language.lexicon import nouns
+from audio_compositionality.dataset_builder.language.templates import templates
+from audio_compositionality.dataset_builder.synthesis.settings import SceneSettings
+
+NOUNS = nouns(SceneSettings())
+
+WORDS = ("quiet", "loud", "slow", "steady", "fast", "low", "middle", "high")
+
+SMALL = {"sample_rate": 8_000}
+"""Settings that render in little time."""
+
+_PHRASE = rf"an? ((?:(?:{'|'.join(WORDS)}) )*)({'|'.join(NOUNS)})"
+
+
+def read(text):
+    """The expression that a text says: a leaf, or two in one of the templates."""
+    readings = [_leaf(re.fullmatch(_PHRASE, text).groups())] if re.fullmatch(_PHRASE, text) else []
+    for meaning in ("sequence", "together"):
+        for template in templates()[meaning]:
+            first, second = (re.escape(f"{{{name}}}") for name in ("first", "second"))
+            pattern = re.escape(template.text)
+            named = sorted(("first", "second"), key=template.text.index)
+            match = re.fullmatch(pattern.replace(first, _PHRASE).replace(second, _PHRASE), text)
+            if match:
+                words = match.groups()
+                parts = dict(zip(named, (_leaf(words[:2]), _leaf(words[2:])), strict=True))
+                one, other = parts["first"], parts["second"]
+                readings.append(one + other if meaning == "sequence" else one * other)
+    (reading,) = readings
+    return reading
+
+
+def _leaf(groups):
+    attributes, noun = groups
+    return Leaf(noun, tuple(attributes.split()))

@@ -1,0 +1,289 @@
+"""Items of order and of attributes: true captions, equal words, and nothing that tells the place in the item."""
+
+import dataclasses
+import math
+from collections import Counter
+from functools import cache
+
+import librosa
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.language.captions import bag_of_words
+from audio_compositionality.dataset_builder.language.truth import is_false, is_true
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.recipes.comp_a_attribute import RECIPE as ATTRIBUTE
+from audio_compositionality.dataset_builder.recipes.comp_a_attribute import AttributeSettings
+from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE as ORDER
+from audio_compositionality.dataset_builder.recipes.comp_a_order import OrderSettings
+from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.synthesis.captioned import novel_pairs
+from audio_compositionality.support.errors import InputError
+
+from .captioned import NOUNS, SMALL, WORDS, read
+
+RECIPES = (ORDER, ATTRIBUTE)
+
+LABELS = ("timbre_label", "pitch_label", "rate_label", "amplitude_label")
+
+
+@cache
+def rows_of(recipe, preset="full"):
+    return recipe.render(recipe.presets[preset]).rows
+
+
+@pytest.mark.parametrize(("recipe", "sizes"), [(ORDER, (100, 800)), (ATTRIBUTE, (100, 400))])
+def test_the_presets_have_the_sizes_that_are_documented(recipe, sizes):
+    for preset, size in zip(("mini", "full"), sizes, strict=True):
+        assert recipe.presets[f"paper-{preset}"] == recipe.presets[preset]
+        rows = rows_of(recipe, preset)
+        assert Counter(row["subset"] for row in rows) == {"seen": size // 2, "novel": size // 2}
+        assert len({row["id"] for row in rows}) == size
+        recipe.check_row(rows[0])
+    # A shorter list is the beginning of the longer one.
+    assert rows_of(recipe, "mini") == rows_of(recipe)[:100]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_caption_is_true_of_its_clip_and_false_of_the_others(recipe):
+    """By the events of the rows and the text of the captions alone: the oracle is always right."""
+    for row in rows_of(recipe):
+        for place, text in enumerate(row["captions"]):
+            expression = read(text)
+            for clip, events in enumerate(row["events"]):
+                assert is_true(expression, events) == (clip == place), row
+                assert is_false(expression, events) == (clip != place), row
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_twins_have_the_same_words_and_the_same_sounds(recipe):
+    for row in rows_of(recipe):
+        first, second = row["captions"][:2]
+        assert first != second
+        assert bag_of_words(first) == bag_of_words(second)
+        one, other = row["events"][:2]
+        for label in LABELS:
+            assert sorted(event[label] for event in one) == sorted(event[label] for event in other)
+        assert sorted(event["stop"] - event["start"] for event in one) == pytest.approx(
+            sorted(event["stop"] - event["start"] for event in other)
+        )
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_events_are_long_enough_to_be_heard_twice(recipe):
+    for row in rows_of(recipe):
+        for events in row["events"]:
+            for event in events:
+                assert 0 <= event["start"] < event["stop"] <= 10
+                seconds = event["stop"] - event["start"]
+                assert seconds >= 1
+                assert seconds * float(event["rate_label"].removesuffix(" Hz")) > 1
+                assert {*event["attributes"]} <= {*WORDS}
+
+
+def test_half_of_the_captions_of_order_are_reverse_and_templates_are_dealt_evenly():
+    rows = rows_of(ORDER)
+    cells = Counter((row["subset"], row["mention"], len(row["captions"])) for row in rows)
+    assert {cells[subset, mention, 2] for subset in ("seen", "novel") for mention in ("forward", "reverse")} == {150}
+    assert {cells[subset, mention, 3] for subset in ("seen", "novel") for mention in ("forward", "reverse")} == {50}
+    assert set(Counter(row["template"] for row in rows).values()) == {100}
+    for row in rows:
+        first = read(row["captions"][0]).operands[0].label
+        named = min(NOUNS, key=lambda noun: f"{row['captions'][0]} {noun}".index(noun))
+        assert (named == first) == (row["mention"] == "forward")
+
+
+def test_what_is_exchanged_is_what_the_row_says():
+    rows = rows_of(ATTRIBUTE)
+    assert set(Counter(row["swapped"] for row in rows).values()) == {100}
+    assert set(Counter(row["template"] for row in rows).values()) == {80}
+    for row in rows:
+        one, other = ({event["label"]: event for event in events} for events in row["events"])
+        changed = {label for label in LABELS for noun in one if one[noun][label] != other[noun][label]}
+        assert changed == {f"{attribute}_label" for attribute in row["swapped"].split("+")}
+        assert 2 <= row["distance"] <= 7
+        assert row["overlap"] == pytest.approx(10 - max(event["start"] for event in row["events"][0]))
+        assert 9.5 <= row["overlap"] <= 10
+    assert {row["gap"] for row in rows} == {0}
+
+
+def test_the_gap_is_the_silence_between_the_events():
+    rows = rows_of(ORDER)
+    for row in rows:
+        for first, second in row["events"][:2]:
+            assert second["start"] - first["stop"] == pytest.approx(row["gap"])
+    assert set(Counter(row["gap"] for row in rows)) == {0, 0.5, 1}
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_novel_pairs_are_novel_and_pairs_are_used_evenly(recipe):
+    rows = rows_of(recipe)
+    novel = {" | ".join(NOUNS[timbre] for timbre in pair) for pair in novel_pairs(8)}
+    assert {row["pair"] for row in rows if row["subset"] == "novel"} == novel
+    assert not novel & {row["pair"] for row in rows if row["subset"] == "seen"}
+    for subset, count in (("novel", 6), ("seen", 22)):
+        uses = Counter(row["pair"] for row in rows if row["subset"] == subset)
+        assert len(uses) == count
+        assert max(uses.values()) - min(uses.values()) <= 1
+    scenes = Counter(frozenset(tuple(event[label] for label in LABELS) for event in row["events"][0]) for row in rows)
+    assert set(scenes.values()) == {1}
+
+
+def says_the_place(recipe):
+    """For each item a number that is above or below 0 if something in words or sources tells its first place."""
+    for row in rows_of(recipe):
+        first, second = row["captions"][:2]
+        one, other = row["events"][0]
+        leaves = read(first).operands
+        order = [WORDS.index(leaf.attributes[0]) for leaf in leaves]
+        yield {
+            "which text is first in the alphabet": (first > second) - (first < second),
+            "the timbre of the first source": NOUNS.index(one["label"]) - NOUNS.index(other["label"]),
+            "the first word of the first caption": order[0] - order[1],
+            "pitch": _number(one, "pitch_label") - _number(other, "pitch_label"),
+            "rate": _number(one, "rate_label") - _number(other, "rate_label"),
+            "level": _number(one, "amplitude_label") - _number(other, "amplitude_label"),
+            "length": one["stop"] - one["start"] - other["stop"] + other["start"],
+        }
+
+
+def _number(event, label):
+    return float(event[label].removeprefix("MIDI ").removesuffix(" Hz").removesuffix(" dB"))
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_nothing_in_words_or_sources_tells_which_clip_is_first(recipe):
+    """Signs are tossed like coins: within 3.5 standard deviations, of 14 tests none fails by chance in 150."""
+    cues = list(says_the_place(recipe))
+    for cue in cues[0]:
+        signs = [math.copysign(1, value[cue]) for value in cues if value[cue]]
+        assert abs(sum(signs)) <= 3.5 * math.sqrt(max(len(signs), 1)), (cue, sum(signs), len(signs))
+
+
+class TestSound:
+    def test_events_of_an_item_are_moved_whole(self):
+        rendering = ORDER.render(OrderSettings(items=12, triplets=0.5, **SMALL))
+        triplets = 0
+        for index, row in enumerate(rendering.rows):
+            clips = rendering.clips(index)
+            assert {(clip.dtype.name, len(clip)) for clip in clips} == {("int16", 80_000)}
+            assert len(clips) == len(row["captions"])
+            (first, second), (again, moved) = (
+                [slice(round(event["start"] * 8_000), round(event["stop"] * 8_000)) for event in events]
+                for events in row["events"][:2]
+            )
+            assert (clips[0][first] == clips[1][moved]).all()
+            assert (clips[0][second] == clips[1][again]).all()
+            assert not clips[0][first.stop : second.start].any()
+            triplets += len(clips) == 3
+        assert triplets
+
+    def test_the_clips_of_an_item_share_one_gain(self):
+        for recipe, settings in ((ORDER, OrderSettings), (ATTRIBUTE, AttributeSettings)):
+            rendering = recipe.render(settings(items=16, **SMALL))
+            scaled = 0
+            for index, item in enumerate(rendering.items):
+                peaks = [np.abs(clip.astype(int)).max() for clip in rendering.clips(index)]
+                bank = rendering.tone_bank
+                alone = max(bank.settings.gains[event.source.amplitude] for event in item.clips[0])
+                assert max(peaks) <= 32_767
+                scaled += max(peaks) > 32_700
+                if recipe is ORDER and len(peaks) == 2:
+                    assert max(peaks) == pytest.approx(32_766 * alone, rel=0.01)
+            assert recipe is ORDER or scaled
+
+    def test_built_and_rendered_are_the_same_rows_and_samples(self, tmp_path):
+        settings = {
+            ORDER.name: OrderSettings(items=9, triplets=0.5, **SMALL),
+            ATTRIBUTE.name: AttributeSettings(items=3, **SMALL),
+        }
+        data = RenderedData("small", settings)
+        built = open_data(build_dataset(data, tmp_path / "built", progress=False))
+        for name in settings:
+            one, other = data.configuration(name), built.configuration(name)
+            assert list(one.rows) == list(other.rows)
+            assert one.fingerprint == other.fingerprint
+            assert list(one.clip_ids) == list(other.clip_ids)
+            for clip, stored in zip(one.clips(), other.clips(), strict=True):
+                assert (clip.id, clip.sample_rate) == (stored.id, stored.sample_rate)
+                assert (clip.waveform == stored.waveform).all()
+
+    def test_a_summary_of_the_sound_tells_twins_apart_far_less_than_items(self):
+        """Mean and spread of 32 log-mel bands over time: all that a model without time has of an item of order."""
+        ratios = {}
+        for recipe, settings in ((ORDER, OrderSettings), (ATTRIBUTE, AttributeSettings)):
+            rendering = recipe.render(settings(items=24, **SMALL))
+            statistics = np.array([[_log_mel(clip) for clip in rendering.clips(index)[:2]] for index in range(24)])
+            twins = np.linalg.norm(statistics[:, 0] - statistics[:, 1], axis=1)
+            items = [np.linalg.norm(statistics[i, 0] - statistics[j, 0]) for i in range(24) for j in range(i)]
+            ratios[recipe.name] = np.median(twins) / np.median(items)
+            if recipe is ATTRIBUTE:
+                # Which of the twins is the brighter, louder or steadier one is no matter of its place.
+                sides = np.sign((statistics[:, 0] - statistics[:, 1]).mean(axis=1))
+                assert abs(sides.sum()) <= 3.5 * math.sqrt(24)
+        assert ratios[ORDER.name] < 0.02
+        assert ratios[ATTRIBUTE.name] < 0.6
+
+
+def _log_mel(clip):
+    mel = librosa.feature.melspectrogram(y=clip / 32_768, sr=8_000, n_fft=512, hop_length=256, n_mels=32)
+    decibels = 10 * np.log10(mel + 1e-6)
+    return np.concatenate([decibels.mean(axis=1), decibels.std(axis=1)])
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("settings", "changes", "message"),
+        [
+            (OrderSettings, {"items": 0}, "items is 0"),
+            (OrderSettings, {"triplets": 1.5}, "triplets is 1.5"),
+            (AttributeSettings, {"swapped": ("pich",)}, "swapped has 'pich'; did you mean 'pitch'"),
+            (AttributeSettings, {"swapped": ()}, "swapped is empty"),
+        ],
+    )
+    def test_values_out_of_range_are_refused(self, settings, changes, message):
+        with pytest.raises(InputError, match=message):
+            settings(**changes)
+
+    def test_another_seed_draws_other_items(self):
+        one, other = (ORDER.render(OrderSettings(items=20, seed=seed)).rows for seed in (0, 1))
+        assert not {row["captions"][0] for row in one} & {row["captions"][0] for row in other}
+        assert {row["pair"] for row in one if row["subset"] == "novel"} & {row["pair"] for row in other}
+
+    @pytest.mark.parametrize("recipe", RECIPES)
+    def test_the_card_says_what_there_is(self, recipe):
+        text = recipe.describe(recipe.presets["mini"])
+        assert "| pitch | low | 0, 1 |" in text
+        assert all(f"`{column}`" in text for column in rows_of(recipe, "mini")[0] if column != "split")
+        assert max(map(len, (line for line in text.splitlines() if not line.startswith("|")))) <= 140
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"captions": None}, "captions are None; they are a list of texts"),
+        ({"captions": ["a", "a"]}, "two or three, all different"),
+        ({"captions": ["a"]}, "two or three, all different"),
+        ({"events": [[]]}, r"events are \[\[\]\]; they are a list for each of the 2 clips"),
+        ({"events": [[], [{"label": "bell", "start": 2.0, "stop": 1.0}]]}, "start < stop in seconds"),
+        ({"events": [[], [{"start": 0.0, "stop": 1.0}]]}, "an event is"),
+        ({"mention": "backwards"}, "mention is 'backwards'; it is one of 'forward', 'reverse', ''"),
+        ({"subset": "old"}, "subset is 'old'"),
+        ({"template": None}, "template is None; it is a text"),
+        ({"gap": None}, "gap is None; it is a number"),
+    ],
+)
+def test_a_row_that_is_no_item_is_refused(changes, message):
+    row = {**next(row for row in rows_of(ORDER, "mini") if len(row["captions"]) == 2)}
+    ORDER.check_row(row)
+    ORDER.check_row({**row, "events": [[], []]})
+    with pytest.raises(DatasetError, match=f"row {row['id']}: .*{message}"):
+        ORDER.check_row({**row, **changes})
+
+
+def test_settings_that_change_a_sample_or_a_text_change_the_fingerprint():
+    settings = [OrderSettings(), OrderSettings(gaps=(0,)), OrderSettings(triplets=0), OrderSettings(seed=1)]
+    assert len({str(one.values()) for one in settings}) == 4
+    assert dataclasses.replace(settings[0], items=800).values() == settings[0].values()
