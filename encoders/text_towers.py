@@ -86,9 +86,9 @@ class TextedEncoder(LayeredEncoder[Features]):
                 )
         embeddings: FloatArray | None = None
         for rows in _of_one_length(tokens):
-            numbers = torch.tensor([tokens[row] for row in rows], device=self.device)
+            batch = torch.tensor([tokens[row] for row in rows], device=self.device)
             with inference(self.device, self.card.options.precision):
-                values = tower.encode(numbers).float().cpu().numpy()
+                values = tower.encode(batch).float().cpu().numpy()
             if embeddings is None:
                 embeddings = np.empty((len(texts), values.shape[1]), np.float32)
             embeddings[rows] = values

@@ -42,7 +42,8 @@ def _sum_of(words: Sequence[str]) -> FloatArray:
     total = np.zeros(DIM)
     for word, count in sorted(Counter(words).items()):
         total += count * _vector_of(word)
-    return (total / max(len(words), 1) ** 0.5).astype(np.float32)
+    vector: FloatArray = (total / max(len(words), 1) ** 0.5).astype(np.float32)
+    return vector
 
 
 @lru_cache(maxsize=10_000)

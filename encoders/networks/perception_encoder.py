@@ -24,7 +24,7 @@ class TextTower(PeAudioPreTrainedModel):  # type: ignore[no-untyped-call]
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
-        self.text_model = AutoModel.from_config(config.text_config)
+        self.text_model = AutoModel.from_config(config.text_config)  # type: ignore[no-untyped-call]
         size = config.text_config.hidden_size
         self.text_audio_head = PeAudioContrastiveHead(size, size)
         self.post_init()  # type: ignore[no-untyped-call]

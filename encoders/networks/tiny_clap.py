@@ -60,7 +60,7 @@ def tiny_tokenizer(words: Iterable[str] | None = None) -> PreTrainedTokenizerFas
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{START} $A {END}", special_tokens=[(token, vocabulary[token]) for token in (START, END)]
     )
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
         bos_token=START,
         pad_token=PAD,
@@ -128,7 +128,9 @@ def tiny_clap(seed: int = 0, words: Iterable[str] | None = None) -> ClapModel:
     config = tiny_config(len(tiny_tokenizer(words)))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return ClapModel(config).eval()
+        model = ClapModel(config)
+    model.train(mode=False)
+    return model
 
 
 def save_clap(model: ClapModel, folder: Path, words: Iterable[str] | None = None) -> None:

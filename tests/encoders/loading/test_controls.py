@@ -116,7 +116,7 @@ def test_a_class_of_ones_own_is_controlled(tmp_path: Path) -> None:
     np.testing.assert_array_equal(load(f"reversed-audio:{name}").embed(samples, 8_000), plain[:, ::-1])
     np.testing.assert_array_equal(load(f"sorted-words:{name}").embed_text(["Dog, a"]), [[5, ord("a")]])
     check_name(f"sorted-words:{name}")
-    with pytest.raises(ModelError, match="'.*' is made by code of its own, so nothing here can give it fresh weights"):
+    with pytest.raises(ModelError, match=r"'.*' is made by code of its own, so nothing here can give it fresh weights"):
         load(f"reversed-audio:untrained:{name}")
 
 
