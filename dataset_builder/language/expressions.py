@@ -60,7 +60,7 @@ Expression = Leaf | Then | Together
 
 
 def _operands(expression: Expression, kind: type[Then] | type[Together]) -> tuple[Expression, ...]:
-    return expression.operands if isinstance(expression, kind) else (expression,)  # type: ignore[union-attr]
+    return expression.operands if isinstance(expression, kind) else (expression,)
 
 
 def _check(expression: Then | Together, kind: type) -> None:

@@ -61,6 +61,11 @@ def attributes() -> tuple[str, ...]:
     return tuple(_places())
 
 
+def spoken_words() -> tuple[str, ...]:
+    """The words of all attributes."""
+    return tuple(word for words in _places().values() for word in words)
+
+
 @cache
 def dimension_of(word: str) -> str:
     """The attribute that a word is of; empty where the lexicon does not have it, as for words of recordings.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from ..data import Row
 from ..language.captions import Wording
 from ..language.expressions import Expression, Leaf, time_line
-from ..language.rows import check_item, clip_names
+from ..language.rows import check_item, clip_names, item_features
 from ..language.templates import templates
 from ..synthesis.captioned import SequenceSettings, Speaker, dealt, draw_mentioned, draw_shares, pairs_of, split_of
 from ..synthesis.captioned_items import (
@@ -22,6 +22,8 @@ from ..synthesis.captioned_items import (
     describe_words,
     scene_item_features,
 )
+from ..synthesis.natural_cards import describe_order, settings_of_recordings
+from ..synthesis.natural_items import EVENT_TEXTS, NaturalOrder, NaturalOrderSettings
 from ..synthesis.rows import random_generator
 from ..synthesis.scenes import Source
 from ..synthesis.timeline import SourceEvent
@@ -29,6 +31,8 @@ from ..synthesis.timeline import SourceEvent
 if TYPE_CHECKING:
     import numpy as np
     from datasets import Features
+
+    from ..recordings.protocol import Recordings
 
 _ITEMS, _PAIRS, _TEMPLATES, _OVERLAYS = 31, 32, 33, 34
 """The random streams."""
@@ -81,7 +85,7 @@ def draw_items(settings: OrderSettings) -> Iterator[CaptionedItem]:
     for number in range(settings.items):
         rng = random_generator(settings.seed, _ITEMS, number)
         gap, mentioned = settings.draw_gap(rng), draw_mentioned(rng)
-        spans = time_line(_TWO, (0, settings.num_samples), gap, lambda count, rng=rng: draw_shares(count, rng))
+        spans = time_line(_TWO, (0, settings.num_samples), gap, partial(draw_shares, rng=rng))
         lengths = [stop - start for start, stop in spans]
         options = pairs_of(SUBSETS[number % 2], settings.num_classes)
         timbres = rng.permutation(dealt(options, number // 2, settings.seed, _PAIRS, number % 2)).tolist()
@@ -137,24 +141,36 @@ class _Order:
         mini, full = OrderSettings(items=100), OrderSettings()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
-    def features(self, settings: OrderSettings) -> Features:
+    def of_recordings(
+        self, settings: OrderSettings | NaturalOrderSettings, recordings: Recordings, requested: Mapping[str, Any]
+    ) -> NaturalOrderSettings:
+        """Scenes of recordings in place of tones; see `RecordedRecipe`."""
+        return settings_of_recordings(NaturalOrderSettings, settings, recordings, requested)
+
+    def features(self, settings: OrderSettings | NaturalOrderSettings) -> Features:
         """See `rows.item_features`; an event has the labels of its classes beside its words."""
+        if isinstance(settings, NaturalOrderSettings):
+            return item_features(settings.sample_rate, EVENT_TEXTS)
         return scene_item_features(settings.sample_rate)
 
     def clip_names(self, row: Row) -> Sequence[str]:
         """audio/0, audio/1, and audio/2 of a triplet."""
         return clip_names(row)
 
-    def render(self, settings: OrderSettings) -> RenderedOrder:
+    def render(self, settings: OrderSettings | NaturalOrderSettings) -> RenderedOrder | NaturalOrder:
         """Draw the rows; nothing is written."""
+        if isinstance(settings, NaturalOrderSettings):
+            return NaturalOrder.of(settings)
         return RenderedOrder.of(settings)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that is no item with captions."""
         check_item(row)
 
-    def describe(self, settings: OrderSettings) -> str:
+    def describe(self, settings: OrderSettings | NaturalOrderSettings) -> str:
         """Markdown of the card."""
+        if isinstance(settings, NaturalOrderSettings):
+            return describe_order(settings)
         gaps = ", ".join(f"{gap:g}" for gap in settings.gaps)
         of_meaning = templates()
         kept = [template.name for one in of_meaning.values() for template in one if template.held_out]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,9 @@ from ..language.truth import Event
 from ..language.variants import MOST_POSITIVES, negatives, true_parts, wholes
 from ..synthesis.captioned import SequenceSettings, Speaker, draw_mentioned, draw_shares, novel_pairs, split_of
 from ..synthesis.captioned_items import CITATION, describe_words
+from ..synthesis.natural_cards import describe_training, settings_of_recordings
+from ..synthesis.natural_items import EVENT_TEXTS
+from ..synthesis.natural_training import NaturalTraining, NaturalTrainingSettings
 from ..synthesis.rendering import SceneRendering
 from ..synthesis.rows import LABELS, random_generator
 from ..synthesis.timeline import SourceEvent, event_clips
@@ -23,6 +26,8 @@ from ..synthesis.timeline import SourceEvent, event_clips
 if TYPE_CHECKING:
     import numpy as np
     from datasets import Features
+
+    from ..recordings.protocol import Recordings
 
 _SCENES, _TEXTS = 39, 40
 """The random streams."""
@@ -127,7 +132,7 @@ def draw_scenes(settings: TrainingSettings, split: str, count: int) -> Iterator[
         rng = random_generator(settings.seed, _SCENES, _SPLITS.index(split), number)
         shape = _draw_shape(settings, rng)
         gap, mentioned = settings.draw_gap(rng), draw_mentioned(rng)
-        spans = time_line(shape, (0, settings.num_samples), gap, lambda parts, rng=rng: draw_shares(parts, rng))
+        spans = time_line(shape, (0, settings.num_samples), gap, partial(draw_shares, rng=rng))
         # What sounds with another begins a little after the start that it shares with it.
         starts = [speaker.draw_start(rng) if _is_overlay(shape) else 0 for _ in spans]
         while True:
@@ -160,7 +165,7 @@ def _is_overlay(shape: Expression) -> bool:
 
 
 def _draw_timbres(
-    count: int, num_classes: int, novel: Collection[tuple[int, int]], rng: np.random.Generator
+    count: int, num_classes: int, novel: frozenset[tuple[int, int]], rng: np.random.Generator
 ) -> list[int]:
     """So many timbres of which no two are a novel pair."""
     while True:
@@ -205,26 +210,38 @@ class _Training:
         mini, full = TrainingSettings(train_rows=4_000, validation_rows=200), TrainingSettings()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
-    def features(self, settings: TrainingSettings) -> Features:
+    def of_recordings(
+        self, settings: TrainingSettings | NaturalTrainingSettings, recordings: Recordings, requested: Mapping[str, Any]
+    ) -> NaturalTrainingSettings:
+        """Scenes of recordings in place of tones; see `RecordedRecipe`."""
+        return settings_of_recordings(NaturalTrainingSettings, settings, recordings, requested)
+
+    def features(self, settings: TrainingSettings | NaturalTrainingSettings) -> Features:
         """See `rows.training_features`; ``expression`` is equal for rows that say the same."""
         from datasets import Value
 
+        if isinstance(settings, NaturalTrainingSettings):
+            return training_features(settings.sample_rate, EVENT_TEXTS, {"expression": Value("string")})
         return training_features(settings.sample_rate, LABELS, {"expression": Value("string")})
 
     def clip_names(self, row: Row) -> Sequence[str]:
         """The one clip, ``audio``."""
         return ("audio",)
 
-    def render(self, settings: TrainingSettings) -> RenderedTraining:
+    def render(self, settings: TrainingSettings | NaturalTrainingSettings) -> RenderedTraining | NaturalTraining:
         """Draw the rows; nothing is written."""
+        if isinstance(settings, NaturalTrainingSettings):
+            return NaturalTraining.of(settings)
         return RenderedTraining.of(settings)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row without captions, negatives that say their kind, and events."""
         check_training_row(row)
 
-    def describe(self, settings: TrainingSettings) -> str:
+    def describe(self, settings: TrainingSettings | NaturalTrainingSettings) -> str:
         """Markdown of the card."""
+        if isinstance(settings, NaturalTrainingSettings):
+            return describe_training(settings)
         kept = [template.name for of_one in templates().values() for template in of_one if template.held_out]
         return f"""\
 {settings.train_rows:,} captioned clips for training and {settings.validation_rows:,} for validation, after the

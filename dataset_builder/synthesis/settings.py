@@ -82,7 +82,7 @@ class SceneSettings:
                 )
 
     @staticmethod
-    def _check(name: str, value: int, low: int, high: int) -> None:
+    def _check(name: str, value: float, low: float, high: float) -> None:
         if not low <= value <= high:
             raise InputError(f"{name} is {value}; it must be from {low} to {high:,}")
 

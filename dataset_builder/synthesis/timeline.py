@@ -6,10 +6,12 @@ Any number of events may overlap, and a source may have several.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audio_compositionality.support.errors import InputError
 
@@ -93,10 +95,10 @@ def event_clips(bank: ToneBank, clips: Sequence[Sequence[SourceEvent]]) -> list[
 
 def _placed(
     events: Sequence[SourceEvent],
-    layers: dict[tuple[Source, int], np.ndarray[tuple[int], np.dtype[np.generic]]],
+    layers: Mapping[tuple[Source, int], NDArray[Any]],
     total: int,
     dtype: type[np.float32] | type[np.int32],
-) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
+) -> NDArray[Any]:
     clip = np.zeros(total, dtype)
     for event in events:
         clip[event.start : event.stop] += layers[event.source, event.length]
