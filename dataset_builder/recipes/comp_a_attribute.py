@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
@@ -13,7 +13,7 @@ from audio_compositionality.support.text import nearest
 from ..data import Row
 from ..language.captions import Wording
 from ..language.lexicon import attributes
-from ..language.rows import check_item, clip_names
+from ..language.rows import check_item, clip_names, item_features
 from ..language.templates import templates
 from ..synthesis.captioned import CaptionedSettings, Speaker, dealt, pairs_of, split_of
 from ..synthesis.captioned_items import (
@@ -25,6 +25,8 @@ from ..synthesis.captioned_items import (
     describe_words,
     scene_item_features,
 )
+from ..synthesis.natural_cards import describe_attributes, settings_of_recordings
+from ..synthesis.natural_items import EVENT_TEXTS, NaturalAttributes, NaturalItemSettings
 from ..synthesis.rows import random_generator
 from ..synthesis.scenes import Source
 from ..synthesis.timeline import SourceEvent
@@ -32,6 +34,8 @@ from ..synthesis.timeline import SourceEvent
 if TYPE_CHECKING:
     import numpy as np
     from datasets import Features
+
+    from ..recordings.protocol import Recordings
 
 _ITEMS, _PAIRS, _TEMPLATES, _SWAPPED = 35, 36, 37, 38
 """The random streams."""
@@ -160,24 +164,36 @@ class _Attribute:
         mini, full = AttributeSettings(items=100), AttributeSettings()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
-    def features(self, settings: AttributeSettings) -> Features:
+    def of_recordings(
+        self, settings: AttributeSettings | NaturalItemSettings, recordings: Recordings, requested: Mapping[str, Any]
+    ) -> NaturalItemSettings:
+        """Scenes of recordings in place of tones; see `RecordedRecipe`."""
+        return settings_of_recordings(NaturalItemSettings, settings, recordings, requested)
+
+    def features(self, settings: AttributeSettings | NaturalItemSettings) -> Features:
         """See `rows.item_features`; an event has the labels of its classes beside its words."""
+        if isinstance(settings, NaturalItemSettings):
+            return item_features(settings.sample_rate, EVENT_TEXTS)
         return scene_item_features(settings.sample_rate)
 
     def clip_names(self, row: Row) -> Sequence[str]:
         """audio/0, audio/1."""
         return clip_names(row)
 
-    def render(self, settings: AttributeSettings) -> RenderedAttributes:
+    def render(self, settings: AttributeSettings | NaturalItemSettings) -> RenderedAttributes | NaturalAttributes:
         """Draw the rows; nothing is written."""
+        if isinstance(settings, NaturalItemSettings):
+            return NaturalAttributes.of(settings)
         return RenderedAttributes.of(settings)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that is no item with captions."""
         check_item(row)
 
-    def describe(self, settings: AttributeSettings) -> str:
+    def describe(self, settings: AttributeSettings | NaturalItemSettings) -> str:
         """Markdown of the card."""
+        if isinstance(settings, NaturalItemSettings):
+            return describe_attributes(settings)
         return f"""\
 {settings.items:,} items of two sound sources at the same time, after CompA-attribute of *CompA: Addressing the Gap in
 Compositional Reasoning in Audio-Language Models* ([arXiv 2310.08753](https://arxiv.org/abs/2310.08753), ICLR 2024): in
