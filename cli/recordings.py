@@ -37,7 +37,8 @@ _SETTINGS = ("classes", "context_sources", "part_sources")
 """Whole numbers that are settings of recipes, by their names."""
 
 _DETAILS = (
-    *("label", "group", "condition", "captions", "separator", "split", "config", "prompts", "transforms"),
+    *("label", "group", "condition", "captions", "separator", "strong_labels", "split", "config"),
+    *("prompts", "transforms"),
     *(*_SETTINGS, "size"),
 )
 
@@ -75,6 +76,13 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
     )
     details.add_argument(
         "--separator", metavar="TEXT", help="what stands between several labels of a recording; lists need none"
+    )
+    details.add_argument(
+        "--strong-labels",
+        type=Path,
+        metavar="TABLE",
+        help="what is heard in the files of --recordings, from when to when: each part that is heard alone is a "
+        "recording (file,label,start,stop; or AudioSet's strong labels)",
     )
     details.add_argument(
         "--prompts",
@@ -212,7 +220,7 @@ def _opened(options: argparse.Namespace) -> ReadRecordings:
         named, _ = named_set_of(options.dataset)
         if named is not None:
             _note(named.terms)
-    else:
+    elif options.strong_labels is None:
         maker = maker_of(options.recordings)
         if maker is not None:
             _note(f"{maker.name}: {maker.meaning}. {maker.licence}")
@@ -224,6 +232,7 @@ def _opened(options: argparse.Namespace) -> ReadRecordings:
         condition=options.condition,
         captions=arguments.names_of(options, "captions"),
         separator=options.separator,
+        strong_labels=options.strong_labels,
         split=options.split,
         config=options.config,
         skip_invalid=options.skip_invalid,

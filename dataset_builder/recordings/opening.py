@@ -36,6 +36,7 @@ def open_recordings(
     condition: str | None = None,
     captions: str | Sequence[str] | None = None,
     separator: str | None = None,
+    strong_labels: str | Path | None = None,
     split: str | None = None,
     config: str | None = None,
     revision: str | None = None,
@@ -59,6 +60,8 @@ def open_recordings(
         captions: column with captions, or several, also as one text with commas between them; by default those that are
             called so: ``captions``, ``caption``, ``caption_1`` …
         separator: between several labels of a recording, where it can have several.
+        strong_labels: table that says what is heard in the files of a folder from when to when, in place of their
+            labels: each part is a recording, see `strong_recordings`.
         split: of the data set, such as ``test`` or ``train[:1000]``.
         config: configuration of the data set.
         revision: of the data set: branch, tag or commit.
@@ -76,7 +79,11 @@ def open_recordings(
             if value is not None:
                 raise InputError(f"{name} is of a data set (dataset=...); a folder has none")
         columns = {"label": label, "group": group, "condition": condition, "captions": captions, "separator": separator}
+        if strong_labels is not None:
+            return _of_parts(folder, strong_labels, columns, skip_invalid=skip_invalid, progress=progress)
         return _of_folder(folder, columns, skip_invalid=skip_invalid, progress=progress)
+    if strong_labels is not None:
+        raise InputError("strong labels (strong_labels=...) are of the files in a folder; a data set has none")
     asked = {
         "label": label,
         "group": group,
@@ -88,6 +95,18 @@ def open_recordings(
         "revision": revision,
     }
     return _of_data_set(str(dataset), asked, skip_invalid=skip_invalid, progress=progress)
+
+
+def _of_parts(
+    folder: str | Path, table: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool
+) -> ReadRecordings:
+    """Those that are parts of the files in a folder."""
+    from .strong_labels import strong_recordings
+
+    for name, column in columns.items():
+        if column is not None:
+            raise InputError(f"{name} is not needed: the table of strong labels says all that is said of a part")
+    return strong_recordings(folder, table, skip_invalid=skip_invalid, progress=progress)
 
 
 def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool) -> ReadRecordings:

@@ -45,6 +45,8 @@ def test_a_folder_and_a_data_set_are_told_apart(folder, without_torchcodec):
         ({}, "give recordings as a folder or as a data set: one of the two"),
         ({"folder": "x", "dataset": "lab/x"}, "one of the two"),
         ({"folder": "x", "split": "test"}, "split is of a data set"),
+        ({"folder": "x", "strong_labels": "y", "label": "z"}, "label is not needed: the table of strong labels"),
+        ({"dataset": "lab/x", "strong_labels": "y"}, "strong labels .* are of the files in a folder"),
         ({"folder": "x", "revision": "main"}, "revision is of a data set"),
     ],
 )
