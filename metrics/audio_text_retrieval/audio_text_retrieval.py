@@ -34,11 +34,11 @@ NEAR = 1e-6
 CUTOFFS = (1, 5, 10)
 """The k of R@k; the last is that of mAP@10 too."""
 
-DIRECTIONS = ("text_to_audio", "audio_to_text")
+_DIRECTIONS = ("text_to_audio", "audio_to_text")
 
 _NAMES = ("r1", "r5", "r10", "map10", "median_rank")
 _NORMAL = 1.959963984540054  # the .975 quantile of the normal distribution
-_RESOLUTION = 1e-15  # a variance of scores in [0, 1] below this is rounding
+_LEAST_VARIANCE = 1e-15  # a variance of scores in [0, 1] below this is rounding
 _LARGEST = 1e150  # beyond this a float64 norm overflows
 
 _DESCRIPTION = """\
@@ -130,7 +130,7 @@ def audio_text_retrieval(
     }
     numbers: dict[str, Any] = {"n": n, "texts": texts}
     columns: dict[str, Floats] = {}
-    for direction in DIRECTIONS:
+    for direction in _DIRECTIONS:
         for name, column, chance in zip(_NAMES, scores[direction], chances[direction], strict=True):
             mean = np.median if name == "median_rank" else np.mean
             numbers[f"{direction}_{name}"] = float(mean(column))
@@ -192,7 +192,7 @@ def _similarities(audio: Any, text: Any, clip_of_text: Any, similarity: Any) -> 
     if similarity is not None:
         s = _matrix("similarity", similarity)
         return s, _clips(clip_of_text, *s.shape)
-    a, t = _directions("audio", audio), _directions("text", text)
+    a, t = _unit_embeddings("audio", audio), _unit_embeddings("text", text)
     clip = _clips(clip_of_text, len(t), len(a))
     if a.shape[1] != t.shape[1]:
         raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
@@ -217,7 +217,7 @@ def _clips(clip_of_text: Any, texts: int, n: int) -> Ints:
     return np.array(keys)
 
 
-def _directions(name: str, x: Any) -> Floats:
+def _unit_embeddings(name: str, x: Any) -> Floats:
     """The rows of an input at length 1; rows of zeros stay zero."""
     array = _matrix(name, x)
     # By powers of two, so that nothing is rounded, and no square is too small.
@@ -354,7 +354,7 @@ def _interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
     count = n if clusters is None else len(np.unique(clusters))
     # Of scores that are 0 or 1, each on its own, the size is n.
     variance = float(np.square(sums).sum()) / n**2 * (n - 1) / n * count / max(count - 1, 1)
-    size = p * (1 - p) / variance if variance > _RESOLUTION and 0 < p < 1 else count
+    size = p * (1 - p) / variance if variance > _LEAST_VARIANCE and 0 < p < 1 else count
     z = _NORMAL
     if clusters is not None and count > 1:  # Student's quantile: Abramowitz and Stegun, 26.7.5
         z += (z**3 + z) / (4 * (count - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (count - 1) ** 2)

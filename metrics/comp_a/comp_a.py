@@ -51,7 +51,7 @@ CHANCE = {
 _SHARES = ("group", "text", "audio", "match", "text_pairwise", "audio_pairwise")
 _FLOORS = ("group", "text", "audio")
 _NORMAL = 1.959963984540054  # the .975 quantile of the normal distribution
-_RESOLUTION = 1e-15  # a variance of scores in [0, 1] below this is rounding
+_LEAST_VARIANCE = 1e-15  # a variance of scores in [0, 1] below this is rounding
 _LARGEST = 1e150  # beyond this a float64 norm overflows
 
 _DESCRIPTION = """\
@@ -112,7 +112,8 @@ def comp_a(
     - `similarity` [n, k, k], k = 2 or 3, in place of these: S[i, c, a] of caption c and clip a of item i, by default
       their cosine; where k = 3 and an item has no third, its third row and column are NaN;
     - `tags` [n]: a text for each item in the order of the items, or a mapping of such lists by the name of a grouping;
-      `clusters` [n], strings or integers: items that share one, such as the same two sources, are not independent.
+      `clusters` [n], strings or integers: items that share one, such as the same two sources, are not independent; an
+      empty text is a cluster of its own.
 
     "Greater" is greater by more than NEAR. Results are means over the items:
 
@@ -153,7 +154,7 @@ def comp_a(
     """
     items = _items(audio, text, item, similarity)
     n = len(items.pairs)
-    codes = None if clusters is None else _numbered("clusters", clusters, n)
+    codes = None if clusters is None else _cluster_numbers("clusters", clusters, n)
     columns, whole = _item_scores(items.pairs), _item_scores(items.triplets)
     mixed = {name: columns[name].copy() for name in _SHARES}
     for name in mixed:
@@ -252,20 +253,20 @@ def _items(audio: Any, text: Any, item: Any, similarity: Any) -> _Items:
         got = f"{', '.join(given)} without {missing}" if given else "nothing"
         raise ValueError(f"comp_a got {got}; it needs audio, text and item, or similarity.")
     names = _keys("item", item)
-    a, t = _embeddings("audio", audio, names), _embeddings("text", text, names)
+    a, t = _embeddings_of_items("audio", audio, names), _embeddings_of_items("text", text, names)
     if not len(a) == len(t) == len(names):
         raise ValueError(f"audio has {len(a)} rows, text {len(t)} and item {len(names)}; they must be equally many.")
     if a.shape[1] != t.shape[1]:
         raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
-    starts, third = _places(names)
+    starts, third = _item_places(names)
     s = [_own_products(t, a, starts[place], k) for k, place in ((2, slice(None)), (3, third))]
     return _Items(s[0], third, s[1], t, a, starts)
 
 
-def _embeddings(name: str, x: Any, items: list[Any]) -> Floats:
+def _embeddings_of_items(name: str, x: Any, items: list[Any]) -> Floats:
     """Rows of length 1; what is not finite is told with its item."""
     try:
-        return _directions(name, x)
+        return _unit_embeddings(name, x)
     except ValueError as error:
         row = re.search(r"the first is row (\d+) ", str(error))
         if row is None or int(row[1]) >= len(items):
@@ -273,7 +274,7 @@ def _embeddings(name: str, x: Any, items: list[Any]) -> Floats:
         raise ValueError(f"{str(error).removesuffix('.')}, of item {items[int(row[1])]!r}.") from None
 
 
-def _directions(name: str, x: Any) -> Floats:
+def _unit_embeddings(name: str, x: Any) -> Floats:
     """The rows of an input at length 1; rows of zeros stay zero."""
     array = _matrix(name, x)
     # By powers of two, so that nothing is rounded, and no square is too small.
@@ -329,29 +330,34 @@ def _keys(name: str, x: Any) -> list[Any]:
     return [entry if isinstance(entry, str) else int(entry) for entry in entries]
 
 
-def _numbered(name: str, x: Any, n: int) -> Ints:
-    """Numbers of strings or integers, one for each of n items."""
+def _cluster_numbers(name: str, x: Any, n: int) -> Ints:
+    """Numbers of strings or integers, one for each of n items; an empty text has one of its own."""
     keys = _keys(name, x)
     if len(keys) != n:
         raise ValueError(f"{name} must have one entry for each of the {n} items; got {len(keys)}.")
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    return np.array([numbers[key] for key in keys])
+    named = [(place,) if key == "" else key for place, key in enumerate(keys)]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(named))}
+    return np.array([numbers[key] for key in named])
 
 
-def _places(names: list[Any]) -> tuple[Ints, NDArray[np.bool_]]:
-    """The first row of each item, and whether it has three rows."""
-    starts, sizes, firsts = [], [], dict[Any, int]()
+def _item_places(names: list[Any]) -> tuple[Ints, NDArray[np.bool_]]:
+    """The first row of each item [n], and whether it has three rows [n]."""
+    sizes: list[int] = []
+    firsts: dict[Any, int] = {}
+    start = 0
     for name, rows in itertools.groupby(names):
-        start, size = sum(sizes), len(list(rows))
+        size = len(list(rows))
         if name in firsts:
-            raise ValueError(f"The rows of an item stand together; those of item {name!r} begin at {firsts[name]} and "
-                             f"again at {start}.")  # fmt: skip
+            raise ValueError(
+                f"The rows of an item stand together; those of item {name!r} begin at {firsts[name]} and again at "
+                f"{start}."
+            )
         if size not in CHANCE:
             raise ValueError(f"An item has 2 or 3 captions and clips; item {name!r} has {size} at row {start}.")
         firsts[name] = start
-        starts.append(start)
         sizes.append(size)
-    return np.array(starts), np.array(sizes) == 3
+        start += size
+    return np.array(list(firsts.values())), np.array(sizes) == 3
 
 
 def _own_products(text: Floats, audio: Floats, starts: Ints, k: int) -> Floats:
@@ -436,7 +442,7 @@ def _interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
     count = n if clusters is None else len(np.unique(clusters))
     # Of scores that are 0 or 1, each on its own, the size is n.
     variance = float(np.square(sums).sum()) / n**2 * (n - 1) / n * count / max(count - 1, 1)
-    size = p * (1 - p) / variance if variance > _RESOLUTION and 0 < p < 1 else count
+    size = p * (1 - p) / variance if variance > _LEAST_VARIANCE and 0 < p < 1 else count
     z = _NORMAL
     if clusters is not None and count > 1:  # Student's quantile: Abramowitz and Stegun, 26.7.5
         z += (z**3 + z) / (4 * (count - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (count - 1) ** 2)

@@ -35,7 +35,7 @@ NEAR = 1e-6
 
 _SCORES = ("top1", "top5", "macro_recall", "map")
 _NORMAL = 1.959963984540054  # the .975 quantile of the normal distribution
-_RESOLUTION = 1e-15  # a variance of scores in [0, 1] below this is rounding
+_LEAST_VARIANCE = 1e-15  # a variance of scores in [0, 1] below this is rounding
 _LARGEST = 1e150  # beyond this a float64 norm overflows
 
 _DESCRIPTION = """\
@@ -189,7 +189,7 @@ def _class_similarities(
         s = _matrix("similarity", similarity)
         classes, weights = _classes(class_of_text, s.shape[1])
         return s @ (weights / weights.sum(axis=0)), classes
-    a, t = _directions("audio", audio), _directions("text", text)
+    a, t = _unit_embeddings("audio", audio), _unit_embeddings("text", text)
     if a.shape[1] != t.shape[1]:
         raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
     classes, weights = _classes(class_of_text, len(t))
@@ -236,7 +236,7 @@ def _labels(labels: Any, classes: dict[Any, int], n: int) -> tuple[NDArray[np.bo
     return own, any(lists)
 
 
-def _directions(name: str, x: Any) -> Floats:
+def _unit_embeddings(name: str, x: Any) -> Floats:
     """The rows of an input at length 1; rows of zeros stay zero."""
     array = _matrix(name, x)
     # By powers of two, so that nothing is rounded, and no square is too small.
@@ -400,7 +400,7 @@ def _interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
     count = n if clusters is None else len(np.unique(clusters))
     # Of scores that are 0 or 1, each on its own, the size is n.
     variance = float(np.square(sums).sum()) / n**2 * (n - 1) / n * count / max(count - 1, 1)
-    size = p * (1 - p) / variance if variance > _RESOLUTION and 0 < p < 1 else count
+    size = p * (1 - p) / variance if variance > _LEAST_VARIANCE and 0 < p < 1 else count
     z = _NORMAL
     if clusters is not None and count > 1:  # Student's quantile: Abramowitz and Stegun, 26.7.5
         z += (z**3 + z) / (4 * (count - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (count - 1) ** 2)

@@ -43,11 +43,14 @@ PRINTED = {
     "a_coat_instances": (1, 0.125, 1),
     "a_tre": (0.95, 0.75, 0.9),
     "a_tre_held_out": (1, 0, 1, 0.95),
+    "audio_text_retrieval": (1, 1, 0.01, 50.5),
     "binding": (1, 0.5),
+    "comp_a": (1, 1 / 6, 1, 0, 0.5, 0.5),
     "disentanglement": (1, 0.5, 0.9),
     "equivariance": (1, 1, 0.66, 0, 1),
     "informativeness": (0.9, 0, 0.8),
     "invariance": (0.5, 0.8, 1),
+    "zero_shot_audio": (1, 1 / 3, 1, 0.99),
 }
 """What the example of each card prints."""
 
