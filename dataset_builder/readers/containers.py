@@ -177,7 +177,7 @@ class ParquetFiles:
 
 
 def table_text(container: Container, name: str) -> str:
-    """The text of a table, in UTF-8 or, where it is not, in the code page of Western spreadsheets.
+    """The text of a table in a container; see `text_of`.
 
     Raises:
         DatasetError: it cannot be read, or is too large.
@@ -190,6 +190,11 @@ def table_text(container: Container, name: str) -> str:
         content = file.read_bytes() if isinstance(file, Path) else file.getvalue()
     except (DatasetError, OSError) as error:
         raise DatasetError(f"{container.title}: {printable(name)} {first_line(error)}") from error
+    return text_of(content)
+
+
+def text_of(content: bytes) -> str:
+    """The text of a table, in UTF-8 or, where it is not, in the code page of Western spreadsheets."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -100,7 +100,7 @@ class TestRecipes:
             data = recorded(recordings, transforms=["gain"])
         assert data.recipes == ("transforms",)
         offer = offered(recordings, transforms=["gain"])
-        assert offer.data.recipes == ("transforms",)
+        assert offer.data.recipes == ("comp_a_order", "transforms")
         assert set(offer.left_out) == set(recorded_recipes()) - {"transforms"}
 
     def test_that_are_named_are_served_or_it_is_an_error(self):
@@ -116,7 +116,7 @@ class TestRecipes:
 
     def test_without_a_preset_are_left_out(self):
         offer = offered(made_recordings(), preset="paper-mini", transforms=["gain"])
-        assert offer.data.recipes == ("transforms",)
+        assert offer.data.recipes == ("comp_a_order", "transforms")
         assert offer.left_out["binding"] == "it has no preset 'paper-mini'"
         with pytest.raises(InputError, match=r"unknown preset .paper-mini.; .*mini, full"):
             recorded(made_recordings(), preset="paper-mini", recipes=["binding"])
