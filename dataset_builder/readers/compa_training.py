@@ -1,4 +1,4 @@
-"""The published tables of training texts of CompA-CLAP (arXiv 2310.08753): what is true of a clip, and what is false."""
+"""The published tables of training texts of CompA-CLAP (arXiv 2310.08753): what is true of a clip, what is false."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.text import nearest
 
@@ -141,7 +141,7 @@ def _text(value: object) -> str:
     return "" if value is None else printable(str(value).strip())
 
 
-def _values(source: str, rows: datasets.Dataset, column: str, feature: object) -> Sequence[object]:
+def _values(source: str, rows: datasets.Dataset, column: str, feature: Any) -> Sequence[Any]:
     """The values of a column, names of classes in place of their numbers; of lists likewise, by their feature."""
     import datasets
 
@@ -149,7 +149,7 @@ def _values(source: str, rows: datasets.Dataset, column: str, feature: object) -
     is_readable = holds_texts(feature) or (isinstance(feature, datasets.Value) and not is_list(rows.features[column]))
     if not (is_readable or isinstance(feature, datasets.ClassLabel)):
         raise RecordingError(f"{source}: {column} is no column of classes, texts or numbers")
-    values: Sequence[object] = rows.select_columns([column])[:][column]
+    values: Sequence[Any] = rows.select_columns([column])[:][column]
     if isinstance(feature, datasets.Value):
         return values
     names: Sequence[str] = feature.names

@@ -84,11 +84,11 @@ def strong_recordings(
             paths.setdefault(name, path)
     candidates, missing = [], []
     for file, events in of_file.items():
-        path = next((paths[name] for name in _names_of(file) if name in paths), None)
-        if path is None:
-            missing.append(file)
+        names = [name for name in _names_of(file) if name in paths]
+        if names:
+            candidates += [_candidate(folder, paths[names[0]], event) for event in _alone(events)]
         else:
-            candidates += [_candidate(folder, path, event) for event in _alone(events)]
+            missing.append(file)
     if not candidates:
         raise RecordingError(
             f"{printable(str(folder))!r} holds none of the {len(of_file):,} files of {printable(table.name)} in which "

@@ -131,9 +131,10 @@ class NaturalTraining(NaturalRendering[NaturalTrainingSettings]):
         absent = rng.permutation(others)[:_ABSENT].tolist() if others else []
         captions = wholes(expression, rng, most=_CAPTIONS, held_out=False, phrase=recorded_phrase)
         whole, wording, _ = captions[0]
-        options = {"held_out": False, "phrase": recorded_phrase}
-        false = negatives(whole, wording, events, rng, most=_NEGATIVES, absent=absent, **options)
-        true = true_parts(expression, events, rng, most=MOST_POSITIVES, **options)
+        false = negatives(
+            whole, wording, events, rng, most=_NEGATIVES, absent=absent, held_out=False, phrase=recorded_phrase
+        )
+        true = true_parts(expression, events, rng, most=MOST_POSITIVES, held_out=False, phrase=recorded_phrase)
         return {
             "id": f"{self.name}-{scene.split}-{scene.number:05d}",
             "split": scene.split,
