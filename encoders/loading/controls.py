@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..base import FloatArray, ModelError, StagedEncoder, check_embeddings
-from ..protocols import AudioEncoder, AudioTextEncoder, Model
+from ..protocols import AudioEncoder, AudioTextEncoder, Model, ModelCard
 from ..texts import check_texts, words_of
 
 PLAIN_TEXT = "a sound"
@@ -89,6 +89,13 @@ class ControlledEncoder(StagedEncoder[Any]):
         self._kind = kind
         self.card = replace(model.card, id=kind.prefix + model.card.id, paradigm=f"control ({kind.meaning})")
         self.device = model.device
+
+    @property
+    def clips_card(self) -> ModelCard:
+        """The card under which its embeddings of clips are known: the model's, where they are given as they are."""
+        if self._kind.clips is not None:
+            return self.card
+        return self._model.clips_card if isinstance(self._model, ControlledEncoder) else self._model.card
 
     def _extract_features(self, clips: FloatArray) -> Any:
         changed = clips if self._kind.clips is None else self._kind.clips(clips)

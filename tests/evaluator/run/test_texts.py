@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.loading.controls import CONTROLS, control
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
 from audio_compositionality.evaluator.run import evaluate as evaluation
@@ -143,3 +144,22 @@ def test_an_audio_encoder_is_refused_where_the_task_is_named_and_left_out_with_a
     monkeypatch.setattr(evaluation, "default_tasks", lambda recipes: both[:1])
     with pytest.raises(InputError, match="have toy, none of which 'toy' can do"):
         evaluate_models(models, data, None, options)
+
+
+def test_who_is_given_other_texts_shares_the_embeddings_of_clips(tmp_path):
+    class Counting(TextEncoder):
+        clips = 0
+
+        def embed(self, waveforms, sample_rate):
+            self.clips += len(waveforms)
+            return super().embed(waveforms, sample_rate)
+
+    data, model, task = ManyTexts(6), Counting(), Captions(INFO)
+    models = [model, control(model, CONTROLS["sorted-words"])]
+    options = RunOptions(store=tmp_path, progress=False)
+    plain, sorted_words = evaluate_models(models, data, [task], options)
+    assert model.clips == 6
+    assert [set(result.seconds) for result in (plain, sorted_words)] == [{"embed", "score"}, {"embed_rest", "score"}]
+    assert sorted_words.model.id == "sorted-words:text-encoder"
+    evaluate_models([control(model, CONTROLS["reversed-audio"])], data, [task], options)
+    assert model.clips == 12
