@@ -66,6 +66,12 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
         "copy: a wrong name lists them",
     )
     details = parser.add_argument_group("recordings (--recordings, --dataset)", _DESCRIPTION)
+    _add_columns(details)
+    _add_settings(details)
+
+
+def _add_columns(details: argparse._ActionsContainer) -> None:
+    """Add where in a table or a data set stands what."""
     details.add_argument("--label", metavar="COLUMN", help="column of --dataset, or of metadata.csv, with labels")
     details.add_argument("--group", metavar="COLUMN", help="column that says which recordings belong together")
     details.add_argument("--condition", metavar="COLUMN", help="column with conditions")
@@ -84,14 +90,18 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
         help="what is heard in the files of --recordings, from when to when: each part that is heard alone is a "
         "recording (file,label,start,stop; or AudioSet's strong labels)",
     )
+    details.add_argument("--split", metavar="NAME", help="split of --dataset, also a part of it: train[:1000]")
+    details.add_argument("--config", metavar="NAME", help="configuration of --dataset, where it has several")
+
+
+def _add_settings(details: argparse._ActionsContainer) -> None:
+    """Add what is made of the recordings."""
     details.add_argument(
         "--prompts",
         metavar="NAME|FILE",
         help="what labels are called in texts that clips are compared with: a set (default, plain, several), or a YAML "
         "file that lists templates such as 'This is a sound of {label}'",
     )
-    details.add_argument("--split", metavar="NAME", help="split of --dataset, also a part of it: train[:1000]")
-    details.add_argument("--config", metavar="NAME", help="configuration of --dataset, where it has several")
     details.add_argument(
         "--transforms",
         metavar="NAME,NAME",

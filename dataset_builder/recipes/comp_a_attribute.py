@@ -84,6 +84,12 @@ class RenderedAttributes(RenderedItems[AttributeSettings]):
         return tuple(draw_items(self.settings))
 
 
+class RecordedAttributes(NaturalAttributes):
+    """The items of settings of recordings and their sound; see `Rendering`."""
+
+    name = RenderedAttributes.name
+
+
 def draw_items(settings: AttributeSettings) -> Iterator[CaptionedItem]:
     """The items of some settings, one after the other; further ones change none of those before.
 
@@ -180,10 +186,10 @@ class _Attribute:
         """audio/0, audio/1."""
         return clip_names(row)
 
-    def render(self, settings: AttributeSettings | NaturalItemSettings) -> RenderedAttributes | NaturalAttributes:
+    def render(self, settings: AttributeSettings | NaturalItemSettings) -> RenderedAttributes | RecordedAttributes:
         """Draw the rows; nothing is written."""
         if isinstance(settings, NaturalItemSettings):
-            return NaturalAttributes.of(settings)
+            return RecordedAttributes.of(settings)
         return RenderedAttributes.of(settings)
 
     def check_row(self, row: Row) -> None:

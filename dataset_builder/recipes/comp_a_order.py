@@ -75,6 +75,12 @@ class RenderedOrder(RenderedItems[OrderSettings]):
         return tuple(draw_items(self.settings))
 
 
+class RecordedOrder(NaturalOrder):
+    """The items of settings of recordings and their sound; see `Rendering`."""
+
+    name = RenderedOrder.name
+
+
 def draw_items(settings: OrderSettings) -> Iterator[CaptionedItem]:
     """The items of some settings, one after the other; further ones change none of those before.
 
@@ -157,10 +163,10 @@ class _Order:
         """audio/0, audio/1, and audio/2 of a triplet."""
         return clip_names(row)
 
-    def render(self, settings: OrderSettings | NaturalOrderSettings) -> RenderedOrder | NaturalOrder:
+    def render(self, settings: OrderSettings | NaturalOrderSettings) -> RenderedOrder | RecordedOrder:
         """Draw the rows; nothing is written."""
         if isinstance(settings, NaturalOrderSettings):
-            return NaturalOrder.of(settings)
+            return RecordedOrder.of(settings)
         return RenderedOrder.of(settings)
 
     def check_row(self, row: Row) -> None:

@@ -127,8 +127,8 @@ class NaturalTraining(NaturalRendering[NaturalTrainingSettings]):
         rows = [self.event(leaf.label, (), times, part) for leaf, times, part in of_leaves]
         events = [Event.of(row) for row in rows]
         kinds = {category_of(leaf.label) for leaf in said}
-        others = [label for label in self.pool.by_split[scene.split] if category_of(label) not in kinds]
-        absent = rng.permutation(others)[:_ABSENT].tolist() if others else []
+        unheard = [label for label in self.pool.by_split[scene.split] if category_of(label) not in kinds]
+        absent = rng.permutation(unheard)[:_ABSENT].tolist() if unheard else []
         captions = wholes(expression, rng, most=_CAPTIONS, held_out=False, phrase=recorded_phrase)
         whole, wording, _ = captions[0]
         false = negatives(
