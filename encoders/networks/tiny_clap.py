@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 if TYPE_CHECKING:
-    from transformers import ClapConfig, ClapFeatureExtractor, ClapModel, BertTokenizer
+    from transformers import BertTokenizer, ClapConfig, ClapFeatureExtractor, ClapModel
 
 SAMPLE_RATE = 16_000
 SECONDS = 10
@@ -62,7 +62,7 @@ def tiny_tokenizer(words: Iterable[str] | None = None) -> BertTokenizer:
         eos_token=END,
         sep_token=END,
         unk_token=UNKNOWN,
-        mask_token=None,
+        mask_token=UNKNOWN,  # There is none, and one of its own would be a token more.
         model_max_length=MAX_TOKENS,
     )
 
