@@ -1,9 +1,9 @@
-"""The tables of docs/instances.md: sounds × encoders, by one command; what is scored already is not scored again.
+"""The tables of instances.md: sounds × encoders, by one command; what is embedded already is not embedded again.
 
-    python examples/instances_table.py --out results/instances
+    python docs/instances_table.py --out results/instances
 
-asks for the packages with weights that README.md lists, for the programs that make the sounds (docs/data.md), and for
-Whisper from the Hub or, as `--weights whisper-tiny.en=FOLDER`, from a copy.
+asks for the packages with weights that examples/README.md lists, for the programs that make the sounds (data.md), and
+for Whisper from the Hub or, as `--weights whisper-tiny.en=FOLDER`, from a copy.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from audio_compositionality.evaluator.compare.comparison import Comparison, comp
 from audio_compositionality.evaluator.compare.statistics import compare_pairs
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_markdown
 
-HERE = Path(__file__).parent
+EXAMPLES = Path(__file__).parents[1] / "examples"
 CONTROLS = ("log-mel-statistics", "mfcc-statistics", "level-statistics", "downsample", "random")
 WHISPER = ("whisper-tiny.en", "untrained:whisper-tiny.en", "shuffled:whisper-tiny.en")
 BASE = ("whisper-base", "untrained:whisper-base")
 
 
 def with_twin(file: str, name: str) -> tuple[str, str]:
-    """A class of one of the files here, and its untrained twin."""
-    return f"{HERE / file}:{name}", f"{HERE / file}:Untrained{name}"
+    """A class of one of the examples, and its untrained twin."""
+    return f"{EXAMPLES / file}:{name}", f"{EXAMPLES / file}:Untrained{name}"
 
 
 SPEECH = with_twin("speech_embedding.py", "SpeechEmbedding")
