@@ -58,8 +58,10 @@ def folder_recordings(
     check_folder(folder)
     if (folder / MANIFEST_NAME).is_file():
         raise RecordingError(f"{str(folder)!r} is a data set that was built, which --data takes")
+    labelling = f"put them into folders, LABEL/file.wav, or write a {METADATA} with the column {LABEL}"
     if (folder / METADATA).is_file():
-        candidates = _listed(folder, label, group, condition)
+        candidates, columns = _listed(folder, label, group, condition)
+        labelling = f"--label names a column of {METADATA}, which has {', '.join(columns)}"
     elif any(column is not None for column in (label, group, condition)):
         raise RecordingError(
             f"{str(folder)!r} has no {METADATA}, whose columns --label, --group and --condition name; without it the "
@@ -71,6 +73,7 @@ def folder_recordings(
         printable(source or str(folder)),
         candidates,
         suggested=suggested,
+        labelling=labelling,
         skip_invalid=skip_invalid,
         progress=progress,
     )
@@ -93,8 +96,10 @@ def _by_folder(folder: Path) -> list[Candidate]:
     return candidates
 
 
-def _listed(folder: Path, label: str | None, group: str | None, condition: str | None) -> list[Candidate]:
-    """The recordings of the table; of a file outside the folder, or that is not there, reading says so."""
+def _listed(
+    folder: Path, label: str | None, group: str | None, condition: str | None
+) -> tuple[list[Candidate], list[str]]:
+    """The recordings of the table, and its columns; of a file outside the folder, or none, reading says so."""
     rows = _table(folder / METADATA)
     columns = list(rows[0])
     for column in (FILE, label, group, condition):
@@ -110,7 +115,7 @@ def _listed(folder: Path, label: str | None, group: str | None, condition: str |
     if twice is not None:
         raise RecordingError(f"{METADATA} names {twice!r} twice; a recording has one line")
     numbers = numbers_of(labels)
-    return [
+    candidates = [
         Candidate(
             name,
             printable(text),
@@ -121,6 +126,7 @@ def _listed(folder: Path, label: str | None, group: str | None, condition: str |
         )
         for place, (name, row, text) in enumerate(zip(names, rows, labels, strict=True))
     ]
+    return candidates, [printable(column) for column in columns if column != FILE]
 
 
 def _table(path: Path) -> list[dict[str, str]]:

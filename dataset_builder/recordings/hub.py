@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import io
 import math
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.text import first_line, nearest
 
-from ..data import DatasetError
 from ..opening import HUB_ID
-from ..places import Folder, Place, check_card, place_of
+from ..places import Folder, Place, place_of
 from .named_sets import list_named_sets
 from .reading import MOST_RECORDINGS, Candidate, ReadRecordings, numbers_of
 from .several_labels import specific_labels
 from .sound_files import RecordingError, SoundFile, printable
+from .splits import rows_of
 
 if TYPE_CHECKING:
     import datasets
 
-READERS = ("parquet", "arrow", "audiofolder")
-"""The readers of `datasets` that are used: none of them runs code of a data set, or unpickles."""
-
-LARGEST_DOWNLOAD = 100
-"""GB that are downloaded at most."""
-
 LARGEST_FILE = 256 * 2**20
 """Bytes of an encoded recording."""
-
-Answer = TypeVar("Answer")
 
 
 def hub_recordings(
@@ -71,7 +61,7 @@ def hub_recordings(
         files: pattern of the Parquet files of a split, where the data set does not say which they are, with
             ``{config}`` and ``{split}`` in it.
         separator: between several labels of a row, of which `specific_labels` takes one; rows without are left out.
-        without: labels that are left out.
+        without: labels whose rows are left out; `ReadRecordings.skipped` begins with what these two leave out.
         source: what it is called; by default its id or path.
         suggested: as `Recordings.suggested`.
         skip_invalid: leave out recordings that cannot be used.
@@ -88,8 +78,7 @@ def hub_recordings(
             f"{nearest(where, list_named_sets())}"
         )
     place, source = place_of(where, revision), source or where
-    with _progress_bars(progress):
-        rows = _rows(place, config, split, files)
+    rows = rows_of(place, config, split, files, progress=progress)
     sound = _audio_column(place, rows.features, audio)
     for column in (label, group, condition):
         if column is not None and column not in rows.features:
@@ -100,14 +89,17 @@ def hub_recordings(
             f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
             "them, such as --split train[:10000]"
         )
+    labels: Sequence[str | None]
     labels, numbers = ([""] * count, None) if label is None else _labels(source, rows, label, separator)
+    ids = [f"{rows.split}/{index}" for index in range(count)]
+    left_out = dict(_without_class(zip(ids, labels, strict=True), without))
     groups, conditions = (
         [""] * count if column is None else _texts(source, rows, column) for column in (group, condition)
     )
     sounds = _Files(place, rows, sound)
     candidates = [
         Candidate(
-            f"{rows.split}/{index}",
+            ids[index],
             text,
             None if numbers is None else numbers[index],
             groups[index],
@@ -115,136 +107,34 @@ def hub_recordings(
             partial(sounds.file, index),
         )
         for index, text in enumerate(labels)
-        if text is not None and text not in without
+        if text is not None and ids[index] not in left_out
     ]
+    columns = [name for name, feature in rows.features.items() if _holds_texts(feature)]
     return ReadRecordings(
-        printable(source), candidates, suggested=suggested, skip_invalid=skip_invalid, progress=progress
+        printable(source),
+        candidates,
+        suggested=suggested,
+        labelling=f"--label names a column, of which {printable(source)} has {printable(', '.join(columns))}",
+        left_out=left_out,
+        skip_invalid=skip_invalid,
+        progress=progress,
     )
 
 
-def _rows(place: Place, config: str | None, split: str | None, files: str | None) -> datasets.Dataset:
-    """The rows of a split, downloaded and prepared in the cache of `datasets`."""
+def _without_class(labels: Iterable[tuple[str, str | None]], without: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Ids of the rows that are left out for their label, and why."""
+    for id, label in labels:
+        if label is None:
+            yield id, "holds several sounds, or nobody says which"
+        elif label in without:
+            yield id, f"is called {label!r}, which is no class"
+
+
+def _holds_texts(feature: Any) -> bool:
+    """Whether `_texts` reads a column."""
     import datasets
 
-    check_card(place)
-    if files is None:
-        builder = _asked(place, lambda: datasets.load_dataset_builder(place.source, config, revision=place.revision))
-        _check_builder(place, builder, split)
-        builder = _of_one_split(place, builder, split)
-    else:
-        builder = _builder_of_files(place, config or "", _base_of(split), files)
-        _check_builder(place, builder, split)
-    with _encoding_paths():
-        _asked(place, builder.download_and_prepare)
-    splits = list(builder.info.splits or ())
-    if split is None:
-        if len(splits) > 1:
-            raise RecordingError(f"{place.source} has the splits {', '.join(splits)}; name one with --split")
-        split = splits[0]
-    if re.match(r"\w*", split).group() not in splits:  # type: ignore[union-attr]
-        raise RecordingError(f"{place.source} has no split {printable(split)!r}; {nearest(split, splits)}")
-    rows: datasets.Dataset = _asked(place, lambda: builder.as_dataset(split=split))
-    return rows
-
-
-def _of_one_split(place: Place, builder: datasets.DatasetBuilder, split: str | None) -> datasets.DatasetBuilder:
-    """Of Parquet files those of one split, where one is named: the others are not downloaded."""
-    import datasets
-
-    name, files = _base_of(split), builder.config.data_files or {}
-    if isinstance(place, Folder) or _reader_of(builder) != "parquet" or name not in files:
-        return builder
-    features = builder.info.features
-    return _asked(
-        place,
-        lambda: datasets.load_dataset_builder(
-            "parquet", data_files={name: [str(file) for file in files[name]]}, features=features
-        ),
-    )
-
-
-def _builder_of_files(place: Place, config: str, split: str, files: str) -> datasets.DatasetBuilder:
-    """What reads the Parquet files of a pattern, whatever else the data set says of itself."""
-    import datasets
-
-    root = place.source if isinstance(place, Folder) else f"hf://datasets/{place.source}@{place.revision}"
-    pattern = f"{root}/{files.format(config=config, split=split)}"
-    return _asked(place, lambda: datasets.load_dataset_builder("parquet", data_files={split: pattern}))
-
-
-def _base_of(split: str | None) -> str:
-    """The split that one, or a part of one, is named of; nothing where it is of several."""
-    match = re.fullmatch(r"(\w+)(\[[^\]]*\])?", split or "")
-    return match[1] if match else ""
-
-
-def _reader_of(builder: datasets.DatasetBuilder) -> str:
-    """What of `datasets` reads the files; nothing where it is not one of its own."""
-    package, _, reader = type(builder).__module__.rpartition(".")
-    return reader if package.startswith("datasets.packaged_modules.") else ""
-
-
-def _check_builder(place: Place, builder: datasets.DatasetBuilder, split: str | None) -> None:
-    """Refuse data that are read by what could run code, that lie elsewhere, or that are too large."""
-    reader = _reader_of(builder)
-    if reader not in READERS:
-        raise RecordingError(
-            f"{place.source} is read by the reader {reader!r} of datasets; only {', '.join(READERS)} are used: give "
-            "its files as a folder, or save it as Parquet"
-        )
-    for files in (builder.config.data_files or {}).values():
-        place.names_of([str(file) for file in files])
-    declared = (builder.info.splits or {}).get(_base_of(split))
-    size = declared.num_bytes if declared and reader == "parquet" else builder.info.download_size
-    if not isinstance(place, Folder) and size is not None and size > LARGEST_DOWNLOAD * 10**9:
-        raise RecordingError(
-            f"{place.source} has {size / 10**9:,.0f} GB to download, more than {LARGEST_DOWNLOAD}; give another "
-            "--config, or a part of it in a folder"
-        )
-
-
-def _asked(place: Place, question: Callable[[], Answer]) -> Answer:
-    """What `datasets` answers; with files that somebody else made, it can fail in any way."""
-    try:
-        return place.ask(question)
-    except DatasetError:
-        raise
-    except Exception as error:
-        reason = first_line(error.__cause__ or error)
-        raise DatasetError(f"{place.source} cannot be read: {printable(reason)}") from error
-
-
-@contextmanager
-def _encoding_paths() -> Iterator[None]:
-    """`datasets` prepares a folder of sound files without torchcodec, which it asks for and does not use then."""
-    import datasets
-
-    def encode(self: datasets.Audio, value: Any) -> dict[str, Any]:
-        if isinstance(value, dict):
-            return {"bytes": value.get("bytes"), "path": value.get("path")}
-        return {"bytes": None, "path": str(value)}
-
-    before = datasets.Audio.encode_example
-    datasets.Audio.encode_example = encode
-    try:
-        yield
-    finally:
-        datasets.Audio.encode_example = before
-
-
-@contextmanager
-def _progress_bars(shown: bool) -> Iterator[None]:
-    """`datasets` shows its own, unless it is told otherwise for the whole process."""
-    import datasets
-
-    if shown or datasets.are_progress_bars_disabled():
-        yield
-        return
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        datasets.enable_progress_bars()
+    return isinstance(feature, datasets.Value | datasets.ClassLabel)
 
 
 def _audio_column(place: Place, features: datasets.Features, audio: str | None) -> str:

@@ -75,6 +75,7 @@ class ReadRecordings:
         entries: what is said of each.
         skipped: id of each that was left out, and why.
         suggested: settings of recipes that suit them.
+        labelling: how to say what they are recordings of, where they have no labels, for messages.
     """
 
     def __init__(
@@ -83,10 +84,21 @@ class ReadRecordings:
         candidates: Sequence[Candidate],
         *,
         suggested: Mapping[str, Any] | None = None,
+        labelling: str = "",
+        left_out: Mapping[str, str] | None = None,
         skip_invalid: bool = False,
         progress: bool = True,
     ) -> None:
         """Read all, in several threads; samples are not kept.
+
+        Args:
+            source: what they were opened from.
+            candidates: all of them.
+            suggested: as `Recordings.suggested`.
+            labelling: see above.
+            left_out: id of each that is no candidate, and why: `skipped` begins with them.
+            skip_invalid: leave out those that cannot be used.
+            progress: show a progress bar.
 
         Raises:
             RecordingError: one cannot be used and `skip_invalid` is not given, or none can.
@@ -98,6 +110,8 @@ class ReadRecordings:
             )
         self.source = source
         self.suggested: Mapping[str, Any] = dict(suggested or {})
+        self.labelling = labelling
+        left_out = left_out or {}
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
             read = pool.map(_examine, candidates)
             results = list(tqdm(read, "recordings", len(candidates), unit="file", disable=None if progress else True))
@@ -105,12 +119,12 @@ class ReadRecordings:
         usable = [(c, result) for c, result in zip(candidates, results, strict=True) if not isinstance(result, str)]
         usable.sort(key=lambda pair: (pair[1][1], pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
         problems |= _duplicates(usable)
-        self.skipped: tuple[tuple[str, str], ...] = tuple(problems.items())
+        self.skipped: tuple[tuple[str, str], ...] = (*left_out.items(), *problems.items())
         if problems and not skip_invalid:
-            raise RecordingError(f"{source}: {self._problems()}; --skip-invalid leaves them out")
+            raise RecordingError(f"{source}: {_first_of(problems)}; --skip-invalid leaves them out")
         usable = [pair for pair in usable if pair[0].id not in problems]
         if not usable:
-            raise RecordingError(f"{source} has no recording that can be used: {self._problems()}")
+            raise RecordingError(f"{source} has no recording that can be used: {_first_of(dict(self.skipped))}")
         self._candidates = [candidate for candidate, _ in usable]
         self.entries = tuple(
             Recording(c.id, c.label, c.group, digest, c.number, c.condition) for c, (_, digest) in usable
@@ -134,11 +148,6 @@ class ReadRecordings:
             raise RecordingError(f"{self.source}: recording {entry.id!r} has changed since it was opened; start again")
         return samples.astype(np.float64), rate
 
-    def _problems(self) -> str:
-        first = "; ".join(f"{id!r} {reason}" for id, reason in self.skipped[:_SHOWN])
-        more = f"; and {len(self.skipped) - _SHOWN:,} more" if len(self.skipped) > _SHOWN else ""
-        return f"{first}{more}"
-
 
 def numbers_of(labels: Sequence[str]) -> list[float] | None:
     """Labels as numbers, where all are, and one has a decimal point: whole numbers are names of classes."""
@@ -146,6 +155,12 @@ def numbers_of(labels: Sequence[str]) -> list[float] | None:
         return None
     numbers = [float(label) for label in labels]
     return numbers if any("." in label for label in labels) and all(map(math.isfinite, numbers)) else None
+
+
+def _first_of(problems: Mapping[str, str]) -> str:
+    first = "; ".join(f"{id!r} {reason}" for id, reason in list(problems.items())[:_SHOWN])
+    more = f"; and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
+    return f"{first}{more}"
 
 
 def _examine(candidate: Candidate) -> tuple[int, str] | str:
