@@ -259,6 +259,7 @@ def _listing(
     is_baseline: bool = True,
     is_reference: bool = False,
     is_linear: bool = False,
+    is_level: bool = False,
 ) -> ModelListing:
     card = encoder.card
     assert card.paradigm is not None
@@ -274,6 +275,7 @@ def _listing(
         is_baseline=is_baseline,
         is_reference=is_reference,
         is_linear=is_linear,
+        is_level=is_level,
     )
 
 
@@ -298,5 +300,6 @@ MODELS = (
         LevelStatistics,
         "8 statistics of how loud a clip is and how that changes; knows nothing else",
         is_baseline=False,
+        is_level=True,
     ),
 )

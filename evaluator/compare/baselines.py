@@ -28,9 +28,20 @@ def descriptions_in(comparison: Comparison) -> list[int]:
     return [k for k, listing in enumerate(listings) if listing is not None and listing.is_reference]
 
 
+def levels_in(comparison: Comparison) -> list[int]:
+    """Places of the baselines that hear nothing but how loud a clip is, as the listing of models says."""
+    listings = map(baseline_listing, comparison.results)
+    return [k for k, listing in enumerate(listings) if listing is not None and listing.is_level]
+
+
 def description_names() -> str:
     """Names of all baselines that describe a sound plainly, in words."""
     return listed([listing.name for listing in named_models().values() if listing.is_reference])
+
+
+def level_names() -> str:
+    """Names of all baselines that hear nothing but how loud a clip is, in words."""
+    return listed([listing.name for listing in named_models().values() if listing.is_level])
 
 
 def fixed_by_construction(result: ComparedResult, measure: Measure) -> str:

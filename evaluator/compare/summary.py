@@ -122,7 +122,7 @@ def verdict_table(judged: Sequence[ModelVerdict]) -> Table:
         rows.append(Row((*cells, Cell(model.conclusion))))
     note = (
         "Behind an answer: the difference, its 95 % interval, and p of the paired test, corrected over all pairs; of "
-        "energy alone, p of the test against what it reaches, corrected over all models."
+        "energy alone, where no result is of it, p of the test against what it reaches, corrected over all models."
     )
     return Table("Is each model above what needs no learning?", columns, tuple(rows), (note,), "verdicts")
 
