@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
@@ -33,10 +32,7 @@ a note says why.
 
 _SIZES = ("mini", "full")
 
-_SETTINGS = ("classes", "context_sources", "part_sources")
-"""Whole numbers that are settings of recipes, by their names."""
-
-_DETAILS = ("label", "group", "condition", "split", "config", "transforms", *_SETTINGS, "size")
+_DETAILS = ("label", "group", "condition", "split", "config", "transforms", "size", "set")
 
 
 def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsContainer) -> None:
@@ -48,24 +44,27 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
     """
     data.add_argument(
         "--recordings",
-        type=Path,
         metavar="DIR|NAME",
         help="recordings of your own: a folder with LABEL[/CONDITION]/file.wav, or with metadata.csv "
-        "(file_name,label,group,condition); or sounds that are made here, once, of what is installed, such as words: a "
-        "wrong name lists them",
+        "(file_name,label,group,condition). Or the name of sounds that programs on this machine make, once, such as "
+        "words; a wrong name lists all, and a folder of such a name is ./words",
     )
     data.add_argument(
         "--dataset",
-        metavar="DIR|HUB_ID|NAME",
+        metavar="DIR|HUB_ID|NAME|FILE.yaml",
         help="recordings of a data set with a column of audio, as `datasets` reads it: Parquet, or a folder of sound "
-        "files; or of one whose columns are known here, such as speech-commands, from the Hub or, as NAME=DIR, from a "
-        "copy: a wrong name lists them",
+        "files. Or the name of one whose columns are known here, such as speech-commands, downloaded from the Hub, or "
+        "read from a copy of its files by NAME=DIR; a wrong name lists all. Or your own description of one, in YAML",
     )
     details = parser.add_argument_group("recordings (--recordings, --dataset)", _DESCRIPTION)
-    details.add_argument("--label", metavar="COLUMN", help="column of --dataset, or of metadata.csv, with labels")
-    details.add_argument("--group", metavar="COLUMN", help="column that says which recordings belong together")
-    details.add_argument("--condition", metavar="COLUMN", help="column with conditions")
-    details.add_argument("--split", metavar="NAME", help="split of --dataset, also a part of it: train[:1000]")
+    details.add_argument("--label", metavar="COLUMN", help="column of --dataset or metadata.csv with labels")
+    details.add_argument(
+        "--group", metavar="COLUMN", help="column of what is never both learnt from and tested, such as speakers"
+    )
+    details.add_argument("--condition", metavar="COLUMN", help="column of what several labels share, such as voices")
+    details.add_argument(
+        "--split", metavar="NAME", help="split of --dataset, a part of it, or several: train[:1000]+test"
+    )
     details.add_argument("--config", metavar="NAME", help="configuration of --dataset, where it has several")
     details.add_argument(
         "--transforms",
@@ -73,19 +72,16 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
         help="default gain,noise,lowpass,reverb; also pitch and stretch, which need the extra `transforms`",
     )
     details.add_argument(
-        "--classes", type=int, metavar="K", help="labels that are told apart in a block of scenes; default 8"
-    )
-    details.add_argument(
-        "--context-sources", type=int, metavar="N", help="sources that are added to, in a block of scenes; default 2"
-    )
-    details.add_argument(
-        "--part-sources", type=int, metavar="N", help="most sources of each part of a quadruple of scenes; default 2"
-    )
-    details.add_argument(
         "--size",
         metavar="NAME",
-        help="mini (default): few scenes, 48 recordings with copies and 208 without; full: many more, as far "
-        "as there are so many",
+        help="mini (default) or full: how many scenes are mixed, and how many recordings are transformed",
+    )
+    details.add_argument(
+        "--set",
+        action="append",
+        metavar="NAME=VALUE",
+        help="a setting of what is made of recordings, such as classes=6, context_sources=1, blocks=48 or "
+        "unrelated=false; can be given several times. docs/data.md says what each is, and a wrong name lists all",
     )
 
 
@@ -106,9 +102,7 @@ def are_given(options: argparse.Namespace) -> bool:
         return True
     stated = next((name for name in _DETAILS if getattr(options, name) is not None), None)
     if stated is not None:
-        raise InputError(
-            f"--{stated.replace('_', '-')} is about recordings: name them with --recordings DIR or --dataset ID"
-        )
+        raise InputError(f"--{stated} is about recordings: name them with --recordings DIR or --dataset ID")
     return False
 
 
@@ -128,9 +122,7 @@ def opened_data(options: argparse.Namespace, tasks: list[Task] | None) -> tuple[
     possible = _possible_tasks(options, tasks)
     recipes = dict.fromkeys(task.info.recipe for task in possible)
     offer = _offer(options, recipes, required=tuple(recipes) if options.tasks is not None else ())
-    for recipe, reason in offer.left_out.items():
-        names = [task.info.name for task in possible if task.info.recipe == recipe]
-        _note(f"{listed(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
+    _note_left_out({task.info.name: offer.left_out.get(task.info.recipe) for task in possible})
     served = [task for task in possible if task.info.recipe in offer.data.recipes]
     return offer.data, tasks if options.tasks is not None else _scorable(offer.data, served)
 
@@ -143,8 +135,7 @@ def recordings_data(options: argparse.Namespace, recipes: Sequence[str] | None) 
         recipes: names; None for all that these recordings can serve, where a note says why of the others.
     """
     offer = _offer(options, recipes, required=recipes or ())
-    for recipe, reason in offer.left_out.items():
-        _note(f"{recipe} is left out: {reason}")
+    _note_left_out(offer.left_out)
     return offer.data
 
 
@@ -153,7 +144,9 @@ def _offer(options: argparse.Namespace, recipes: Iterable[str] | None, required:
     from audio_compositionality.dataset_builder.recordings.opening import offered
 
     # What is wrong with the other arguments is told before recordings are read.
-    preset, changes = _preset(options), _changes(options)
+    preset = _preset(options)
+    recipes = None if recipes is None else tuple(recipes)
+    changes = _changes(options, preset, recipes)
     return offered(_opened(options), preset=preset, recipes=recipes, required=required, **changes)
 
 
@@ -164,19 +157,22 @@ def _preset(options: argparse.Namespace) -> str:
     return arguments.preset_of(size, options)
 
 
-def _changes(options: argparse.Namespace) -> dict[str, Any]:
+def _changes(options: argparse.Namespace, preset: str, recipes: Sequence[str] | None) -> dict[str, Any]:
     """What is asked for of settings of recipes."""
+    from audio_compositionality.dataset_builder.recordings.opening import changes_from
     from audio_compositionality.dataset_builder.synthesis.transforms import load_transform
 
-    changes = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
+    changes = changes_from(options.set or (), preset=preset, recipes=recipes)
     # Only `build` has another seed.
-    if getattr(options, "seed", 0):
-        changes["seed"] = options.seed
-    transforms = arguments.names_of(options, "transforms")
-    if transforms is not None:
-        changes["transforms"] = transforms
-        for name in transforms:
-            load_transform(name).check_available()
+    seed = getattr(options, "seed", 0) or None
+    of_options: dict[str, Any] = {"transforms": arguments.names_of(options, "transforms"), "seed": seed}
+    for name, value in of_options.items():
+        if value is not None and name in changes:
+            raise InputError(f"--{name} and --set {name}=... are both given; give one")
+        if value is not None:
+            changes[name] = value
+    for name in changes.get("transforms", ()):
+        load_transform(name).check_available()
     return changes
 
 
@@ -188,7 +184,7 @@ def _opened(options: argparse.Namespace) -> ReadRecordings:
         if options.dataset is None and getattr(options, name) is not None:
             raise InputError(f"--{name} is of a data set (--dataset), and a folder of sound files has none")
     if options.dataset is not None:
-        named, _ = named_set_of(options.dataset)
+        named = named_set_of(options.dataset)
         if named is not None:
             _note(named.terms)
     else:
@@ -224,9 +220,13 @@ def _possible_tasks(options: argparse.Namespace, tasks: list[Task] | None) -> li
     named = [task for task in tasks if task.info.recipe in recipes]
     impossible = [task.info.name for task in tasks if task not in named]
     if impossible and (options.tasks is not None or not named):
-        what = f"benchmark {options.benchmark!r} has no task" if options.tasks is None else f"{impossible[0]!r} is none"
         names = ", ".join(task.info.name for task in possible)
-        raise InputError(f"{what} that can be scored on recordings; those that can: {names}")
+        what = (
+            f"the task {impossible[0]!r} cannot be scored on recordings"
+            if options.tasks is not None
+            else f"no task of the benchmark {options.benchmark!r} can be scored on recordings"
+        )
+        raise InputError(f"{what}; those that can: {names}")
     return named
 
 
@@ -253,6 +253,17 @@ def _scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
     for reason in reasons:
         _note(reason)
     return scorable
+
+
+def _note_left_out(reasons: Mapping[str, str | None]) -> None:
+    """Say what is left out and why, those of one reason together.
+
+    Args:
+        reasons: by name; None for what is not left out.
+    """
+    for reason in dict.fromkeys(filter(None, reasons.values())):
+        names = [name for name, of_name in reasons.items() if of_name == reason]
+        _note(f"{listed(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
 
 
 def _note(text: str) -> None:

@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from audio_compositionality.support.text import first_line, nearest
+from audio_compositionality.support.text import first_line, listed, nearest, shown
 
 from ..opening import HUB_ID
 from ..places import Folder, Place, place_of
-from .named_sets import list_named_sets
+from .named_sets import NamedSet, list_named_sets
 from .reading import MOST_RECORDINGS, Candidate, ReadRecordings, numbers_of
 from .several_labels import specific_labels
 from .sound_files import RecordingError, SoundFile, printable
-from .splits import rows_of
+from .splits import files_of_split, rows_of, splits_in
 
 if TYPE_CHECKING:
     import datasets
@@ -72,6 +72,8 @@ def hub_recordings(
         RecordingError: a recording cannot be used.
     """
     where = str(dataset)
+    if not where.strip():
+        raise RecordingError(f"the data set is {where!r}; give a Hub id, a folder (. is the current one) or a name")
     if not Path(where).is_dir() and not HUB_ID.fullmatch(where):
         raise RecordingError(
             f"no data set {printable(where)!r}: neither a folder nor a Hub id (ORG/NAME), nor the name of one; "
@@ -119,6 +121,32 @@ def hub_recordings(
         skip_invalid=skip_invalid,
         progress=progress,
     )
+
+
+def check_copy(named: NamedSet, config: str | None, split: str) -> None:
+    """Refuse a copy of a named data set in a folder that has other files than the data set on the Hub.
+
+    Raises:
+        RecordingError: says which files are looked for, what there is, and what reads a folder of sound files.
+    """
+    folder = Path(named.dataset)
+    if named.files is None:
+        missing = not any(path.suffix in (".parquet", ".arrow") or path.stem == "metadata" for path in _files(folder))
+        wanted = f"Parquet files, or sound files with a metadata.csv that has the column {named.label}"
+    else:
+        patterns = [files_of_split(named.files, config, name) for name in splits_in(split)]
+        missing = not all(any(folder.glob(pattern)) for pattern in patterns)
+        wanted = listed(patterns)
+    if missing:
+        names = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
+        raise RecordingError(
+            f"{named.name} is read from the files that it has on the Hub ({wanted}); {printable(str(folder))!r} holds "
+            f"{printable(shown(names) or 'nothing')}. A folder of LABEL/file.wav is read by --recordings"
+        )
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
 
 
 def _without_class(labels: Iterable[tuple[str, str | None]], without: Sequence[str]) -> Iterator[tuple[str, str]]:
