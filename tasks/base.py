@@ -259,8 +259,8 @@ class Drawing:
         columns: of the samples that it is drawn from; it is left out where a result has not all of them.
         panel: draws one model's panel onto axes, from its columns and lists of `training` as arrays, and its measures.
         training: names of lists of `Scores.training` that it is drawn from, likewise.
-        intervals: names of measures whose 95 % intervals, those of tables, it is drawn from: of each, beside the columns
-            and by its own name, the lower and the upper end, NaN where there are too few samples.
+        intervals: names of measures whose 95 % intervals, those of tables, it is drawn from: of each, beside the
+            columns and by its own name, the lower and the upper end, NaN where there are too few samples.
         x, y: what the axes are, where all panels have the same.
         one: draws the same with one sample marked, by its place; None where no sample can be told from the others.
     """

@@ -45,9 +45,9 @@ class Binding:
             "Y3": "Y1 under other conditions",
         },
         warning=(
-            "X2 and Y2 are the recordings of X1 and Y1 once more, so that memory of mixtures suffices for a high score: "
-            "log-mel statistics, which know no label, are high too. Across, the same under other conditions, is the "
-            "number that asks for binding; sounds without related conditions have none."
+            "X2 and Y2 are the recordings of X1 and Y1 once more, so that a memory of mixtures suffices: log-mel "
+            "statistics, which know no label, are high too. Across, the same under other conditions, is the number "
+            "that asks for binding; sounds without related conditions have none."
         ),
         citation=_METRIC.citation,
         on_request=True,
