@@ -17,7 +17,7 @@ class Kind:
 
     Attributes:
         words: what a value is.
-        read: a value from a text; raises ValueError.
+        read: a value from a text; raises ValueError or KeyError.
         holds: whether something is one.
     """
 
@@ -57,7 +57,7 @@ def read_changes(texts: Sequence[str], kinds: Mapping[str, Kind]) -> dict[str, A
             raise InputError(f"--set has {name} twice; a setting has one value")
         try:
             changes[name] = kind.read(value)
-        except ValueError:
+        except (ValueError, KeyError):
             raise InputError(f"{name} is {value!r}; it is {kind.words}") from None
     return changes
 
@@ -80,13 +80,6 @@ def _kind_of(name: str, kinds: Mapping[str, Kind]) -> Kind:
     return kinds[name]
 
 
-def _read_bool(text: str) -> bool:
-    try:
-        return {"true": True, "false": False}[text.lower()]
-    except KeyError:
-        raise ValueError(text) from None
-
-
 def _read_texts(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -107,7 +100,11 @@ def _are_texts(value: Any) -> bool:
 _KINDS: Mapping[str, Kind] = {
     "int": Kind("a whole number", int, lambda value: isinstance(value, Integral) and not isinstance(value, bool)),
     "float": Kind("a number", float, _is_number),
-    "bool": Kind("true or false", _read_bool, lambda value: isinstance(value, bool)),
+    "bool": Kind(
+        "true or false",
+        lambda text: {"true": True, "false": False}[text.lower()],
+        lambda value: isinstance(value, bool),
+    ),
     "str": Kind("a text", str, lambda value: isinstance(value, str)),
     "tuple[str, ...]": Kind("names with commas between them", _read_texts, _are_texts),
     "tuple[float, float]": Kind(

@@ -72,25 +72,12 @@ def hub_recordings(
         RecordingError: a recording cannot be used.
     """
     where = str(dataset)
-    if not where.strip():
-        raise RecordingError(f"the data set is {where!r}; give a Hub id, a folder (. is the current one) or a name")
-    if not Path(where).is_dir() and not HUB_ID.fullmatch(where):
-        raise RecordingError(
-            f"no data set {printable(where)!r}: neither a folder nor a Hub id (ORG/NAME), nor the name of one; "
-            f"{nearest(where, list_named_sets())}"
-        )
+    _check_name(where)
     place, source = place_of(where, revision), source or where
     rows = rows_of(place, config, split, files, progress=progress)
     sound = _audio_column(place, rows.features, audio)
-    for column in (label, group, condition):
-        if column is not None and column not in rows.features:
-            raise RecordingError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
+    _check_rows(source, rows, (label, group, condition))
     count = len(rows)
-    if count > MOST_RECORDINGS:
-        raise RecordingError(
-            f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
-            "them, such as --split train[:10000]"
-        )
     labels: Sequence[str | None]
     labels, numbers = ([""] * count, None) if label is None else _labels(source, rows, label, separator)
     ids = [f"{rows.split}/{index}" for index in range(count)]
@@ -121,6 +108,30 @@ def hub_recordings(
         skip_invalid=skip_invalid,
         progress=progress,
     )
+
+
+def _check_rows(source: str, rows: datasets.Dataset, columns: Sequence[str | None]) -> None:
+    """Refuse rows that lack a column that is named, or are too many."""
+    for column in columns:
+        if column is not None and column not in rows.features:
+            raise RecordingError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
+    count = len(rows)
+    if count > MOST_RECORDINGS:
+        raise RecordingError(
+            f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
+            "them, such as --split train[:10000]"
+        )
+
+
+def _check_name(where: str) -> None:
+    """Refuse what is neither a folder nor a Hub id."""
+    if not where.strip():
+        raise RecordingError(f"the data set is {where!r}; give a Hub id, a folder (. is the current one) or a name")
+    if not Path(where).is_dir() and not HUB_ID.fullmatch(where):
+        raise RecordingError(
+            f"no data set {printable(where)!r}: neither a folder nor a Hub id (ORG/NAME), nor the name of one; "
+            f"{nearest(where, list_named_sets())}"
+        )
 
 
 def check_copy(named: NamedSet, config: str | None, split: str) -> None:
