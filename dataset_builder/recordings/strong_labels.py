@@ -94,11 +94,13 @@ def strong_recordings(
             f"{printable(str(folder))!r} holds none of the {len(of_file):,} files of {printable(table.name)} in which "
             f"a label is heard alone; they are called {shown([printable(name) for name in missing])}"
         )
-    recordings = ReadRecordings(
-        printable(f"{folder} ({table.name})"), candidates, skip_invalid=skip_invalid, progress=progress
+    return ReadRecordings(
+        printable(f"{folder} ({table.name})"),
+        candidates,
+        left_out={printable(file): "is not in the folder" for file in missing},
+        skip_invalid=skip_invalid,
+        progress=progress,
     )
-    recordings.skipped += tuple((printable(file), "is not in the folder") for file in missing)
-    return recordings
 
 
 def _names_of(file: str) -> list[str]:

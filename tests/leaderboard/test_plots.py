@@ -115,6 +115,7 @@ def test_a_slow_download_of_one_visitor_s_is_waited_for_by_nobody_else(board, pl
         assert drawn.result(60).boxes is not None
 
 
+@pytest.mark.slow
 def test_visitors_may_draw_at_the_same_time(board, plots, of_mini):
     entries = [board.add(f"org/e{number}", number, **of_mini) for number in range(6)]
     with ThreadPoolExecutor(6) as pool:
