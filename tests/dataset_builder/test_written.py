@@ -34,15 +34,13 @@ def small(*recipes):
 
 
 def renamed(prompt):
-    """Paraphrases by one other word, where the caption has it; negatives by exchanging what "followed by" joins."""
+    """Paraphrases by another word, where the caption has one of these; nothing else."""
     if kind_of_prompt(prompt) != "paraphrase":
         return ""
-    return as_json(
-        caption=caption_in(prompt)
-        .replace(" followed by ", ", then ")
-        .replace(" and then ", ", then ")
-        .replace(" after ", " preceded by ")
-    )
+    caption = caption_in(prompt)
+    for before, after in (("followed by", "then"), ("and then", "then"), ("after", "preceded by")):
+        caption = caption.replace(f" {before} ", f" {after} ")
+    return as_json(caption=caption)
 
 
 @pytest.fixture
