@@ -35,12 +35,15 @@ def small(*recipes):
     return RenderedData("small", settings)
 
 
+_TOGETHER = tuple((word, "alongside") for word in ("with", "over", "amid", "while"))
+
+
 def renamed(prompt):
     """Paraphrases by another word, where the caption has one of these; nothing else."""
     if kind_of_prompt(prompt) != "paraphrase":
         return ""
     caption = caption_in(prompt)
-    for before, after in (("followed by", "then"), ("and then", "then"), ("after", "preceded by")):
+    for before, after in (("followed by", "then"), ("and then", "then"), ("after", "preceded by"), *_TOGETHER):
         caption = caption.replace(f" {before} ", f" {after} ")
     return as_json(caption=caption)
 
