@@ -77,7 +77,7 @@ def test_a_built_folder_holds_them_beside_the_same_sound(data, tmp_path):
     folder = build_dataset(written, tmp_path / "written", progress=False)
     stored, plain = open_data(folder).configuration("comp_a_train"), data.configuration("comp_a_train")
     assert stored.fingerprint == written.configuration("comp_a_train").fingerprint
-    assert {row["writer"] for row in stored.rows} == {"template", "language-model"}
+    assert "language-model" in {row["writer"] for row in stored.rows} <= {"template", "language-model"}
     columns = ("id", "split", "captions", "negatives", "writer")
     rows = written.configuration("comp_a_train").rows
     assert [{name: row[name] for name in columns} for row in stored.rows] == [
