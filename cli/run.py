@@ -59,17 +59,17 @@ def run(options: argparse.Namespace) -> None:
     processes = arguments.processes_of_run()
     if processes.is_main:
         where = data.source if brought else f"the preset {data.source}"
-        networks = [one for name, others in beside.items() for one in (name, *others)]
+        networks = [one for name, twins in beside.items() for one in (name, *twins)]
         print(_opening(where, baselines, networks, options.out, how.store), flush=True)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
     as_they_are = argparse.Namespace(
         device=options.device, layer=None, pooling=None, precision="float32", compile=False
     )
     models = model_options.loaded_models(baselines, as_they_are, processes)
-    for name, others in beside.items():
+    for name, twins in beside.items():
         given = model_options.loaded_models([name], options, processes)
         model_options.check_kinds(given, scored, options, data.source)
-        models += [*given, *model_options.loaded_models(others, options, processes)]
+        models += [*given, *model_options.loaded_models(twins, options, processes)]
     protocol = arguments.protocol_settings(options, data, tasks)
     how = replace(how, settings={**_quick_settings(data, tasks), **protocol, **how.settings})
     if processes.is_main:
