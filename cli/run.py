@@ -59,18 +59,17 @@ def run(options: argparse.Namespace) -> None:
     processes = arguments.processes_of_run()
     if processes.is_main:
         where = data.source if brought else f"the preset {data.source}"
-        print(_opening(where, baselines, [*options.models, *beside], options.out, how.store), flush=True)
+        networks = [one for name, twins in beside.items() for one in (name, *twins)]
+        print(_opening(where, baselines, networks, options.out, how.store), flush=True)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
     as_they_are = argparse.Namespace(
         device=options.device, layer=None, pooling=None, precision="float32", compile=False
     )
-    given = model_options.loaded_models([name for name in options.models if name not in baselines], options, processes)
-    model_options.check_kinds(given, scored, options, data.source)
-    models = [
-        *model_options.loaded_models(baselines, as_they_are, processes),
-        *given,
-        *model_options.loaded_models(beside, options, processes),
-    ]
+    models = model_options.loaded_models(baselines, as_they_are, processes)
+    for name, twins in beside.items():
+        given = model_options.loaded_models([name], options, processes)
+        model_options.check_kinds(given, scored, options, data.source)
+        models += [*given, *model_options.loaded_models(twins, options, processes)]
     protocol = arguments.protocol_settings(options, data, tasks)
     how = replace(how, settings={**_quick_settings(data, tasks), **protocol, **how.settings})
     if processes.is_main:
@@ -89,9 +88,11 @@ def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
     return {}
 
 
-def _names(given: Sequence[str], tasks: Sequence[Task] | None, scored: Sequence[Task]) -> tuple[list[str], list[str]]:
-    """Names of the baselines, and of what stands beside the models: their untrained twins, and what tasks that are
-    named want.
+def _names(
+    given: Sequence[str], tasks: Sequence[Task] | None, scored: Sequence[Task]
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Names of the baselines; and for each of the models what stands beside it: its untrained twin, and what tasks that
+    are named want.
 
     Args:
         given: the models.
@@ -108,14 +109,14 @@ def _names(given: Sequence[str], tasks: Sequence[Task] | None, scored: Sequence[
     wanted = [control for task in tasks or () for control in task.info.controls]
     baselines += [control for control in dict.fromkeys(wanted) if not control.endswith(":")]
     prefixes = dict.fromkeys([UNTRAINED, *(control for control in wanted if control.endswith(":"))])
-    of_input = {kind.prefix for kind in CONTROLS.values()}
-    beside = [
-        f"{prefix}{name}"
-        for name in given
-        for prefix in prefixes
-        if (not name.startswith(tuple(of_input)) if prefix in of_input else has_twins(name))
-    ]
-    return baselines, [name for name in dict.fromkeys(beside) if name not in (*baselines, *given)]
+    of_input = tuple(kind.prefix for kind in CONTROLS.values())
+    beside: dict[str, list[str]] = {}
+    for name in dict.fromkeys(given):
+        if name not in baselines:
+            twins = [prefix for prefix in prefixes if prefix not in of_input and has_twins(name)]
+            controls = [prefix for prefix in prefixes if prefix in of_input and not name.startswith(of_input)]
+            beside[name] = [f"{prefix}{name}" for prefix in (*twins, *controls) if f"{prefix}{name}" not in given]
+    return baselines, beside
 
 
 def _opening(where: str, baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None) -> str:

@@ -41,7 +41,7 @@ class Captions:
         """Check the scores of captions; see `Family`. Nothing is simulated."""
         data = CaptionMaterial(SMALL if quick else FULL, seed)
         order = data.items[ORDER].rows
-        figures = {
+        figures: dict[str, Any] = {
             "order": len(order),
             "triplets": sum(len(row["captions"]) == 3 for row in order),
             "attribute": len(data.items[ATTRIBUTE].rows),

@@ -55,8 +55,8 @@ def bag(data: CaptionMaterial) -> list[Check]:
         scores = items.score(*make.bag_of_words(items, data.seed))
         splits = {"all items": np.ones(len(items.rows), bool), **items.splits()}
         for name, value in expected.items():
-            means = [_mean(task, scores, name, split) for split in splits.values()]
-            worst = max(means, key=lambda mean, value=value: abs(mean - value))
+            means = np.array([_mean(task, scores, name, split) for split in splits.values()])
+            worst = float(means[np.abs(means - value).argmax()])
             checks.append(near(subject, f"{heading(task, name)}, farthest of {len(splits)} splits", value, worst))
         checks.append(near(subject, heading(task, "floor_group"), 0, float(scores.measures["floor_group"] or 0)))
     return checks

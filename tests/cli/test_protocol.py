@@ -17,7 +17,7 @@ def evaluated(monkeypatch):
     """What a command hands to the evaluator, which does nothing."""
     calls = []
 
-    def evaluate_models(models, data, tasks, options, *, on_result=None):
+    def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False):
         calls.append((data.source, options.settings))
         return []
 
@@ -25,6 +25,7 @@ def evaluated(monkeypatch):
     monkeypatch.setattr(
         "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options: name
     )
+    monkeypatch.setattr("audio_compositionality.cli.model_options.check_kinds", lambda *_: None)
     return calls
 
 

@@ -128,7 +128,7 @@ def test_what_cannot_be_used_is_left_out_and_said(sounds, run, tmp_path, capsys)
     assert "'dog/text.wav' cannot be read" in capsys.readouterr().err
     evaluated(run, tmp_path, *words, "--skip-invalid", "--tasks", "invariance")
     assert f"note: 2 recordings of {sounds} are left out: dog/text.wav (cannot be read" in capsys.readouterr().err
-    assert run("build", *words, "--skip-invalid", "--out", tmp_path / "built") == 0
+    assert run("build", *words, "--recipes", "transforms", "--skip-invalid", "--out", tmp_path / "built") == 0
 
 
 def test_too_few_are_refused_before_anything_is_embedded(run, tmp_path, capsys):

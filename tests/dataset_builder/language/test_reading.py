@@ -51,6 +51,8 @@ def test_every_caption_is_read_as_what_it_was_made_from(of_leaf):
         (f"Before {Y}, {X} can be heard", BELL + ORGAN, "reverse"),
         (f"{Y} follows {X}", BELL + ORGAN, "reverse"),
         (f"{Y}, and before that {X}", BELL + ORGAN, "reverse"),
+        (f"{X} rings and is followed by {Y}, which is followed by {Z}", BELL + ORGAN + RAIN, "forward"),
+        (f"{Y} is heard following {X}", BELL + ORGAN, "reverse"),
         (f"While {X} rings, {Y} plays", BELL * ORGAN, ""),
         (f"the sound of {X} and {Y} at the same time", BELL * ORGAN, ""),
         (f"{X}, {Y} and {Z} are heard together", BELL * ORGAN * RAIN, ""),
@@ -73,6 +75,9 @@ def test_synonyms(text, expression, mention):
         # Words that nobody has listed may say anything.
         (f"{X}, not followed by {Y}", "not"),
         (f"{X} interrupts {Y}", "interrupts"),
+        (f"{X} is heard with {Y} in the background", "in"),
+        (f"following {X}, {Y}", ""),
+        (f"while {X} plays, {Y} is followed by {Z}", ""),
         ("a gloomy bell", "gloomy"),
         # Also true where both are heard until the end.
         (f"{Y} begins before {X}", "begins"),

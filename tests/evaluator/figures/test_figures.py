@@ -618,8 +618,8 @@ class TestFiles:
 
 def test_kinds_differ_by_more_than_colour():
     assert list(LOOKS) == list(ModelKind)
-    assert len({look.hatch for look in LOOKS.values()}) == len({look.marker for look in LOOKS.values()}) == 3
-    assert len({look.colour for look in LOOKS.values()}) == 3
+    assert len({look.hatch for look in LOOKS.values()}) == len({look.marker for look in LOOKS.values()}) == 4
+    assert len({look.colour for look in LOOKS.values()}) == 4
 
 
 class TestOneSample:
