@@ -277,14 +277,15 @@ def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None
     """
     from audio_compositionality.dataset_builder.opening import open_data
     from audio_compositionality.dataset_builder.rendered import rendered_preset
-    from audio_compositionality.tasks.registry import recipes_on_request
+    from audio_compositionality.tasks.registry import recipes_on_request, scored_recipes
 
     if options.data is not None:
         return open_data(options.data)
     preset = preset_of(options.preset, options)
     if tasks is None:
-        every, on_request = rendered_preset(preset).recipes, recipes_on_request()
-        recipes = [recipe for recipe in every if recipe not in on_request] or list(every)
+        every = [recipe for recipe in rendered_preset(preset).recipes if recipe in scored_recipes()]
+        on_request = recipes_on_request()
+        recipes = [recipe for recipe in every if recipe not in on_request] or every
     else:
         recipes = list(dict.fromkeys(task.info.recipe for task in tasks))
     return open_data(rendered_preset(preset, recipes=recipes))

@@ -25,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recipes",
         metavar="NAME,NAME",
-        help="only these recipes; default all that have the preset, or that recordings can serve",
+        help="only these recipes; default all that a task scores and that have the preset, or that recordings can "
+        "serve; what is only learnt from is built where it is named here",
     )
     parser.add_argument("--out", type=Path, default=Path("audio-compositionality"), metavar="DIR", help="the folder")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of every random choice; default 0")
@@ -94,11 +95,14 @@ def _written(data: RenderedData, options: argparse.Namespace) -> RenderedData:
 def _rendered(options: argparse.Namespace) -> RenderedData:
     from audio_compositionality.dataset_builder.rendered import rendered_preset
     from audio_compositionality.dataset_builder.synthesis.dx7.bank import load_bank
+    from audio_compositionality.tasks.registry import scored_recipes
 
     if recordings.are_given(options):
         return _rendered_recordings(options)
     preset = preset_of(options.preset, options)
-    recipes = names_of(options, "recipes")
+    recipes = names_of(options, "recipes") or [
+        recipe for recipe in rendered_preset(preset).recipes if options.writer is not None or recipe in scored_recipes()
+    ]
     if options.bank is None:
         if options.voices is not None:
             raise InputError("--voices chooses from a bank: give --bank FILE too")

@@ -167,9 +167,14 @@ def recordings_data(options: argparse.Namespace, recipes: Sequence[str] | None) 
 
     Args:
         options: with the arguments of `add_recordings`.
-        recipes: names; None for all that these recordings can serve, where a note says why of the others.
+        recipes: names; None for all that a task scores and these recordings can serve, where a note says why of the
+            others.
     """
-    offer = _offer(options, recipes, required=recipes or ())
+    from audio_compositionality.dataset_builder.recordings.opening import recorded_recipes
+    from audio_compositionality.tasks.registry import scored_recipes
+
+    wanted = [recipe for recipe in recorded_recipes() if recipe in scored_recipes()] if recipes is None else recipes
+    offer = _offer(options, wanted, required=recipes or ())
     _note_left_out(offer.left_out)
     return offer.data
 

@@ -28,6 +28,11 @@ def default_tasks(recipes: Collection[str]) -> list[Task]:
     return [task for task in list_tasks() if task.info.recipe in recipes and not task.info.on_request]
 
 
+def scored_recipes() -> set[str]:
+    """Names of the recipes that a task scores; those of others are to learn from."""
+    return {task.info.recipe for task in list_tasks()}
+
+
 def recipes_on_request() -> set[str]:
     """The recipes that no task needs but those on request."""
     tasks = [task.info for task in list_tasks()]
