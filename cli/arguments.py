@@ -51,7 +51,12 @@ def add_data(parser: argparse.ArgumentParser) -> argparse._ActionsContainer:
     """Add the data: `opened_data` reads it. Returns the group of arguments that name data, of which one is given."""
     data = parser.add_mutually_exclusive_group()
     data.add_argument("--preset", default="mini", metavar="NAME", help="mini (default) or full, rendered on the fly")
-    data.add_argument("--data", metavar="DIR|HUB_ID", help="a built folder, or the Hub id of a data set")
+    data.add_argument(
+        "--data",
+        metavar="DIR|HUB_ID|NAME:PATH",
+        help="a built folder, the Hub id of a data set, or your copy of a benchmark that others published; a wrong "
+        "name lists these",
+    )
     add_protocol(parser)
     return data
 
@@ -78,7 +83,7 @@ def add_data_of_results(parser: argparse.ArgumentParser) -> None:
     """Add `options.data`: where the data of results are."""
     parser.add_argument(
         "--data",
-        metavar="DIR|HUB_ID",
+        metavar="DIR|HUB_ID|NAME:PATH",
         help="the data of the results, where they are neither a preset nor in the folder that the results state",
     )
 

@@ -139,6 +139,12 @@ def test_what_needs_no_model_imports_nothing_heavy(typed, tmp_path):
     assert done.stdout.splitlines()[-1] == "imported: []"
 
 
+def test_the_beginning_of_an_option_is_no_option(run, capsys):
+    with pytest.raises(SystemExit):
+        run("run", "--data", "a-folder")
+    assert "unrecognized arguments: --data" in capsys.readouterr().err
+
+
 def test_an_unknown_command_names_the_nearest(run, capsys):
     assert run("evalute") == 2
     assert capsys.readouterr().err.startswith("error: unknown command 'evalute'; did you mean 'evaluate'?")
