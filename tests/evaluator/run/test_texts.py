@@ -70,6 +70,13 @@ def test_a_run_that_was_killed_goes_on_behind_the_last_whole_shard_of_texts(tmp_
     assert len(model.texts) == 150
 
 
+def test_a_text_that_cannot_be_embedded_costs_no_clips(tmp_path):
+    model = Hesitant("caption r1", error=ModelError)
+    with pytest.raises(ModelError):
+        run(model, ManyTexts(2), tmp_path)
+    assert not [file for file in tmp_path.rglob("*.safetensors")]
+
+
 def test_too_many_texts_for_the_memory_are_embedded_in_halves(tmp_path):
     data, model = ManyTexts(70), Hesitant(most=20)
     with pytest.warns(UserWarning, match="out of memory"):
