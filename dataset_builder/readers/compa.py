@@ -176,7 +176,7 @@ def _items_of_table(container: Container, table: str, problems: _Problems) -> tu
     columns = _columns(lines[0])
     file_columns = {role: (f"{role}_file.1", f"{role}_file") for role in ROLES}
     repeated = any(names[0] in columns for names in file_columns.values())
-    recipe = ATTRIBUTE if repeated or "attribute" in table.lower() else ORDER
+    recipe = ATTRIBUTE if repeated or "attribute" in PurePosixPath(table).name.lower() else ORDER
     items = []
     for number, fields in enumerate(lines[1:], 2):
         values = {name: field.strip() for name, field in zip(columns, fields, strict=False)}

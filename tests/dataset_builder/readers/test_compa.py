@@ -61,6 +61,10 @@ def check_order(configuration, items=3):
 
 
 class TestWhatIsRead:
+    def test_a_table_is_told_by_its_own_name_and_not_by_that_of_its_folder(self, tmp_path):
+        files = {f"order and attribute/{path}": content for path, content in order_files().items()}
+        assert opened(write_files(tmp_path, files)).recipes == (ORDER,)
+
     def test_rows_and_clips_of_a_folder(self, folder):
         data = opened(folder)
         assert (data.source, data.recipes) == (f"compa:{folder}", (ORDER, ATTRIBUTE))
