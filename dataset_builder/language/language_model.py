@@ -66,8 +66,8 @@ class LanguageModel:
         except Exception as error:
             raise InputError(
                 f"cannot load the language model {str(name)!r}: {first_line(error).rstrip('.')}. Give a folder or a "
-                "Hub id of a model that transformers opens as a causal language model without code of its own, with a tokenizer "
-                "and weights in safetensors"
+                "Hub id of a model that transformers opens as a causal language model without code of its own, with a "
+                "tokenizer and weights in safetensors"
             ) from error
         commit = getattr(self._model.config, "_commit_hash", None)
         self._revision = _digest(folder) if folder else str(commit)
