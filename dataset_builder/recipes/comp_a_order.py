@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from audio_compositionality.support.errors import InputError
+
 from ..data import Row
 from ..language.captions import Wording
 from ..language.expressions import Expression, Leaf, time_line
@@ -38,6 +40,9 @@ _ITEMS, _PAIRS, _TEMPLATES, _OVERLAYS = 31, 32, 33, 34
 """The random streams."""
 
 MENTIONS = ("forward", "reverse")
+
+_MOST_DRAWS = 20_000
+"""Of the sources of an item; after as many that no item may have, there are none left, or hardly any."""
 
 _TWO = Leaf("") + Leaf("")
 """What the time line of an item is of."""
@@ -85,6 +90,9 @@ def draw_items(settings: OrderSettings) -> Iterator[CaptionedItem]:
     """The items of some settings, one after the other; further ones change none of those before.
 
     Subsets, mentions, pairs of timbres and templates are dealt evenly; which source is first is drawn.
+
+    Raises:
+        InputError: there are not as many different items.
     """
     speaker = Speaker(settings)
     drawn: set[frozenset[Source]] = set()
@@ -96,9 +104,16 @@ def draw_items(settings: OrderSettings) -> Iterator[CaptionedItem]:
         options = pairs_of(SUBSETS[number % 2], settings.num_classes)
         timbres = rng.permutation(dealt(options, number // 2, settings.seed, _PAIRS, number % 2)).tolist()
         sources: list[Source] = []
-        while not sources or frozenset(sources) in drawn or split_of(sources, settings.num_classes) != "test":
+        for _ in range(_MOST_DRAWS):
             words = [speaker.draw_words(mentioned, rng) for _ in timbres]
             sources = [speaker.draw_source(*one, rng) for one in zip(timbres, words, lengths, strict=True)]
+            if frozenset(sources) not in drawn and split_of(sources, settings.num_classes) == "test":
+                break
+        else:
+            raise InputError(
+                f"items is {settings.items:,}, and after {number:,} no two sources are left that differ from those of "
+                f"all before: make items at most {number:,}, or num_classes, now {settings.num_classes}, more"
+            )
         drawn.add(frozenset(sources))
         yield _item(number, sources, lengths, gap, mentioned, speaker, settings, rng)
 

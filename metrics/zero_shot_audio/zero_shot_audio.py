@@ -282,7 +282,7 @@ def _keys(name: str, x: Any) -> list[Any]:
     """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
     if hasattr(x, "detach"):
         x = x.detach().cpu()
-    entries = x.tolist() if hasattr(x, "tolist") else list(x)
+    entries = x.tolist() if hasattr(x, "tolist") else list(x) if hasattr(x, "__iter__") else x
     for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
         number = isinstance(entry, int | float | np.integer | np.floating) and not isinstance(entry, bool)
         if not isinstance(entry, str) and not (number and float(entry).is_integer()):
