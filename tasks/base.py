@@ -41,6 +41,7 @@ class Measure:
         shown: whether it stands in tables; the others are in result files only.
         linear: value that an encoder which is linear in the waveform has by construction, where clips are sums of
             sources; None where that is not fixed.
+        floor: name of the measure that is what is left of the null for a model without knowledge, of its own numbers.
         outside: why single samples, and so ends of intervals, may lie outside `range`; a sentence.
     """
 
@@ -56,6 +57,7 @@ class Measure:
     shown: bool = True
     linear: float | None = None
     outside: str = ""
+    floor: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ class TaskInfo:
             `trusted` is assumed only where that is not among the results.
         judged_by: name of the measure that decides whether a model is above another; empty means that which it ranks
             by.
-        shows_training: whether tables say beside each model how it was trained, without which a score says little.
+        shows_training: whether tables say beside each model what it was trained on, or else how, without which a score
+            says little.
         heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.
         floor: what reaches the numbers of `trusted`, in words: ``energy alone``, or ``chance`` where nothing is known.
     """

@@ -181,5 +181,7 @@ MODELS = (
         "LAION CLAP without fusion (630k-audioset-best), projected to the space of text (10-s window)",
         "laion/clap-htsat-unfused",
         embeds_text=True,
+        # arXiv 2211.06687, section 2.2; which checkpoint it is: LAION-AI/CLAP, issues 123 and 142.
+        trained_on="LAION-Audio-630K, AudioCaps, Clotho, AudioSet with captions made of its labels",
     ),
 )

@@ -149,5 +149,8 @@ MODELS = (
         WeightsFile("CLAP_weights_2022.pth", "microsoft/msclap", 785_000_000),
         MsClap2022Encoder,
         embeds_text=True,
+        # arXiv 2206.04769; that the test sets are among them says arXiv 2309.05767, section 3.
+        trained_on="FSD50K, ClothoV2, AudioCaps, MACS (of ClothoV2 and AudioCaps the test sets as well), its Cnn14 on "
+        "AudioSet before",
     ),
 )

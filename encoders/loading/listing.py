@@ -40,6 +40,7 @@ class ModelListing:
         is_linear: whether embeddings are linear in the waveform, which fixes some scores by construction.
         is_level: whether it hears nothing but how loud a clip is, and how that changes.
         embeds_text: whether it also embeds texts, into the same space.
+        trained_on: data that it was trained on, as its authors state them; None where they are not on record here.
     """
 
     name: str
@@ -55,6 +56,7 @@ class ModelListing:
     is_linear: bool = False
     is_level: bool = False
     embeds_text: bool = False
+    trained_on: str | None = None
 
     @property
     def embeds(self) -> str:

@@ -98,6 +98,7 @@ def made_up_result(
         "parameters": None if model_id in BASELINES else 1_000_000 * (number + 1),
         "paradigm": paradigm,
         "licence": None,
+        "trained_on": None,
         "front_end_version": 1,
         "options": {"layer": None, "pooling": None, "precision": "float32", "compile": False},
     }
