@@ -74,10 +74,9 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
 
 def training_note(result: Result, info: TaskInfo) -> str:
     """What the model of a result was trained on, else how, where the task wants that beside a score."""
-    if not info.shows_training:
-        return ""
-    model = result.model
-    return f"trained on: {model.trained_on}" if model.trained_on else f"trained by: {model.paradigm or 'not stated'}"
+    data, paradigm = result.model.trained_on, result.model.paradigm or "not stated"
+    note = f"trained on: {data}" if data else f"trained by: {paradigm}"
+    return note if info.shows_training else ""
 
 
 def stated_measures(measures: Sequence[Measure], stated: Sequence[Mapping[str, Number]]) -> list[Measure]:
@@ -125,9 +124,8 @@ def null_name(measure: Measure, null: Measure) -> str:
 def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool = False) -> list[str]:
     """What the nulls beside measures are, a sentence; see `null_note`."""
     meant = {null_name(one, null): null.meaning for one in measures for null in _nulls(one, info, shown_too)}
-    if not meant:
-        return []
-    return [f"Beside it, what it has to be above: {'; '.join(f'{name}, {words}' for name, words in meant.items())}."]
+    texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
+    return [f"Beside it, what it has to be above: {texts}."] if meant else []
 
 
 def outside_legend(comparison: Comparison, measures: Sequence[Measure]) -> list[str]:
