@@ -150,7 +150,6 @@ MODELS = (
         MsClap2022Encoder,
         embeds_text=True,
         # arXiv 2206.04769; that the test sets are among them says arXiv 2309.05767, section 3.
-        trained_on="FSD50K, ClothoV2, AudioCaps, MACS (of ClothoV2 and AudioCaps the test sets as well), its Cnn14 on "
-        "AudioSet before",
+        trained_on="FSD50K, ClothoV2, AudioCaps, MACS; its Cnn14 on AudioSet before",
     ),
 )
