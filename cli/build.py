@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_protocol(parser)
     parser.add_argument(
         "--recipes",
+        "--recipe",
         metavar="NAME,NAME",
         help="only these recipes; default all that a task scores and that have the preset, or that recordings can "
         "serve; what is only learnt from is built where it is named here",

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Number = float | int | bool | None
 
+ENERGY = "energy alone"
+"""What an encoder hears that hears nothing but how much sounds."""
+
 
 class TaskError(AudioCompositionalityError):
     """A task that does not exist, or rows and settings that it cannot score: says which and why."""
@@ -102,7 +105,7 @@ class TaskInfo:
         shows_training: whether tables say beside each model what it was trained on, or else how, without which a score
             says little.
         heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.
-        floor: what reaches the numbers of `trusted`, in words: ``energy alone``, or ``chance`` where nothing is known.
+        floor: what reaches the numbers of `trusted`, in words: `ENERGY`, or ``chance`` where nothing is known.
     """
 
     name: str
@@ -127,7 +130,7 @@ class TaskInfo:
     is_headline: bool = False
     is_level_matched: bool = False
     judged_by: str = ""
-    floor: str = "energy alone"
+    floor: str = ENERGY
     heard_by: str = ""
     shows_training: bool = False
 

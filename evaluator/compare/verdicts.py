@@ -11,7 +11,7 @@ from scipy import stats
 
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.support.text import listed, number_text, shortened
-from audio_compositionality.tasks.base import Measure, TaskInfo
+from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo
 
 from .baselines import description_names, descriptions_in, level_names, levels_in
 from .comparison import Comparison, View
@@ -292,7 +292,8 @@ def _floor_checks(comparison: Comparison) -> list[list[Check]]:
                 interval, p = _above(view, place, least)
                 drawn.append((place, view.measure, float(view.means[place]) - least, interval, p, margin, least))
     assumed = f"is assumed to reach chance, {{}}: no result of {level_names()}"
-    reaches = assumed if comparison.info.is_level_matched else "reaches {}"
+    of_levels = comparison.info.is_level_matched and comparison.info.floor == ENERGY
+    reaches = assumed if of_levels else "reaches {}"
     p_values = [p for *_, p, _, _ in drawn if p is not None]
     corrected = iter(stats.false_discovery_control(p_values).tolist() if p_values else [])
     checks: list[list[Check]] = [[] for _ in comparison.results]
