@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from audio_compositionality.support.errors import InputError
-
-from ..data import Row
 from ..language.captions import Wording
 from ..language.expressions import Expression, Leaf, time_line
-from ..language.rows import check_item, clip_names, item_features
 from ..language.templates import templates
 from ..synthesis.captioned import SequenceSettings, Speaker, dealt, draw_mentioned, draw_shares, pairs_of, split_of
 from ..synthesis.captioned_items import (
@@ -22,27 +18,22 @@ from ..synthesis.captioned_items import (
     CaptionedItem,
     RenderedItems,
     describe_words,
-    scene_item_features,
+    draw_until,
 )
-from ..synthesis.natural_cards import describe_order, settings_of_recordings
-from ..synthesis.natural_items import EVENT_TEXTS, NaturalOrder, NaturalOrderSettings
+from ..synthesis.item_recipes import ItemRecipe
+from ..synthesis.natural_cards import describe_order
+from ..synthesis.natural_items import NaturalOrder, NaturalOrderSettings
 from ..synthesis.rows import random_generator
 from ..synthesis.scenes import Source
 from ..synthesis.timeline import SourceEvent
 
 if TYPE_CHECKING:
     import numpy as np
-    from datasets import Features
-
-    from ..recordings.protocol import Recordings
 
 _ITEMS, _PAIRS, _TEMPLATES, _OVERLAYS = 31, 32, 33, 34
 """The random streams."""
 
 MENTIONS = ("forward", "reverse")
-
-_MOST_DRAWS = 20_000
-"""Of the sources of an item; after as many that no item may have, there are none left, or hardly any."""
 
 _TWO = Leaf("") + Leaf("")
 """What the time line of an item is of."""
@@ -74,10 +65,9 @@ class RenderedOrder(RenderedItems[OrderSettings]):
 
     name = "comp_a_order"
 
-    @cached_property
-    def items(self) -> tuple[CaptionedItem, ...]:
-        """The items, in the order of `rows`."""
-        return tuple(draw_items(self.settings))
+    def draw(self) -> Iterator[CaptionedItem]:
+        """See `draw_items`."""
+        return draw_items(self.settings)
 
 
 class RecordedOrder(NaturalOrder):
@@ -103,19 +93,26 @@ def draw_items(settings: OrderSettings) -> Iterator[CaptionedItem]:
         lengths = [stop - start for start, stop in spans]
         options = pairs_of(SUBSETS[number % 2], settings.num_classes)
         timbres = rng.permutation(dealt(options, number // 2, settings.seed, _PAIRS, number % 2)).tolist()
-        sources: list[Source] = []
-        for _ in range(_MOST_DRAWS):
-            words = [speaker.draw_words(mentioned, rng) for _ in timbres]
-            sources = [speaker.draw_source(*one, rng) for one in zip(timbres, words, lengths, strict=True)]
-            if frozenset(sources) not in drawn and split_of(sources, settings.num_classes) == "test":
-                break
-        else:
-            raise InputError(
-                f"items is {settings.items:,}, and after {number:,} no two sources are left that differ from those of "
-                f"all before: make items at most {number:,}, or num_classes, now {settings.num_classes}, more"
-            )
+        draw = partial(_draw_sources, timbres, lengths, mentioned, speaker, rng)
+        serves = partial(_serves, drawn=drawn, settings=settings)
+        sources = draw_until(draw, serves, number, settings.items, settings.num_classes)
         drawn.add(frozenset(sources))
         yield _item(number, sources, lengths, gap, mentioned, speaker, settings, rng)
+
+
+def _draw_sources(
+    timbres: Sequence[int],
+    lengths: Sequence[int],
+    mentioned: Sequence[str],
+    speaker: Speaker,
+    rng: np.random.Generator,
+) -> list[Source]:
+    words = [speaker.draw_words(mentioned, rng) for _ in timbres]
+    return [speaker.draw_source(*one, rng) for one in zip(timbres, words, lengths, strict=True)]
+
+
+def _serves(sources: Sequence[Source], drawn: set[frozenset[Source]], settings: OrderSettings) -> bool:
+    return frozenset(sources) not in drawn and split_of(sources, settings.num_classes) == "test"
 
 
 def _item(
@@ -148,45 +145,17 @@ def _item(
     return CaptionedItem(number, tuple(expressions), tuple(wordings), tuple(clips), swapped="order", gap=seconds)
 
 
-class _Order:
+class _Order(ItemRecipe[OrderSettings, NaturalOrderSettings]):
     """The recipe; see `Recipe`."""
 
-    name = RenderedOrder.name
     version = 1
-    splits = ("test",)
-    one_length = True
+    of_scenes, of_natural, natural = RenderedOrder, RecordedOrder, NaturalOrderSettings
 
     @cached_property
     def presets(self) -> Mapping[str, OrderSettings]:
         """Settings by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
         mini, full = OrderSettings(items=100), OrderSettings()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
-
-    def of_recordings(
-        self, settings: OrderSettings | NaturalOrderSettings, recordings: Recordings, requested: Mapping[str, Any]
-    ) -> NaturalOrderSettings:
-        """Scenes of recordings in place of tones; see `RecordedRecipe`."""
-        return settings_of_recordings(NaturalOrderSettings, settings, recordings, requested)
-
-    def features(self, settings: OrderSettings | NaturalOrderSettings) -> Features:
-        """See `rows.item_features`; an event has the labels of its classes beside its words."""
-        if isinstance(settings, NaturalOrderSettings):
-            return item_features(settings.sample_rate, EVENT_TEXTS)
-        return scene_item_features(settings.sample_rate)
-
-    def clip_names(self, row: Row) -> Sequence[str]:
-        """audio/0, audio/1, and audio/2 of a triplet."""
-        return clip_names(row)
-
-    def render(self, settings: OrderSettings | NaturalOrderSettings) -> RenderedOrder | RecordedOrder:
-        """Draw the rows; nothing is written."""
-        if isinstance(settings, NaturalOrderSettings):
-            return RecordedOrder.of(settings)
-        return RenderedOrder.of(settings)
-
-    def check_row(self, row: Row) -> None:
-        """Refuse a row that is no item with captions."""
-        check_item(row)
 
     def describe(self, settings: OrderSettings | NaturalOrderSettings) -> str:
         """Markdown of the card."""

@@ -14,12 +14,12 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.language.captions import bag_of_words
 from audio_compositionality.dataset_builder.language.truth import is_false, is_true
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.recipes import comp_a_order
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import RECIPE as ATTRIBUTE
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import AttributeSettings
 from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE as ORDER
 from audio_compositionality.dataset_builder.recipes.comp_a_order import OrderSettings, draw_items
 from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.synthesis import captioned_items
 from audio_compositionality.dataset_builder.synthesis.captioned import novel_pairs
 from audio_compositionality.support.errors import InputError
 
@@ -291,7 +291,7 @@ def test_settings_that_change_a_sample_or_a_text_change_the_fingerprint():
 
 
 def test_more_items_than_there_are_sources_for_are_refused(monkeypatch):
-    monkeypatch.setattr(comp_a_order, "_MOST_DRAWS", 5)
+    monkeypatch.setattr(captioned_items, "MOST_DRAWS", 5)
     with pytest.raises(
         InputError, match=r"items is 400, and after \d+ no two .* or num_classes, now 8, more"
     ) as raised:
