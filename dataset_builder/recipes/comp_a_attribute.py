@@ -107,7 +107,7 @@ def draw_items(settings: AttributeSettings) -> Iterator[CaptionedItem]:
         mentioned = [*exchanged, *(rng.choice(further, 1) if further and rng.random() < 0.5 else ())]
         draw = partial(_draw_twins, timbres, exchanged, mentioned, speaker, rng)
         serve = partial(_serve, drawn=drawn, settings=settings)
-        twins = draw_until(draw, serve, number, settings.items, settings.num_classes)
+        twins = draw_until(draw, serve, number, ("items", settings.items), settings.num_classes)
         drawn.update(map(frozenset, twins))
         starts = [speaker.draw_start(rng) for _ in timbres]
         end = settings.num_samples

@@ -95,7 +95,7 @@ def draw_items(settings: OrderSettings) -> Iterator[CaptionedItem]:
         timbres = rng.permutation(dealt(options, number // 2, settings.seed, _PAIRS, number % 2)).tolist()
         draw = partial(_draw_sources, timbres, lengths, mentioned, speaker, rng)
         serves = partial(_serves, drawn=drawn, settings=settings)
-        sources = draw_until(draw, serves, number, settings.items, settings.num_classes)
+        sources = draw_until(draw, serves, number, ("items", settings.items), settings.num_classes)
         drawn.add(frozenset(sources))
         yield _item(number, sources, lengths, gap, mentioned, speaker, settings, rng)
 

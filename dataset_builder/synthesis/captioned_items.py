@@ -131,15 +131,16 @@ class RenderedItems(SceneRendering[Settings]):
 
 
 def draw_until(
-    draw: Callable[[], Drawn], serves: Callable[[Drawn], bool], number: int, items: int, num_classes: int
+    draw: Callable[[], Drawn], serves: Callable[[Drawn], bool], number: int, size: tuple[str, int], num_classes: int
 ) -> Drawn:
-    """What is drawn first that serves as an item.
+    """What is drawn first that serves as an item or a row.
 
     Args:
         draw: draws anew.
         serves: whether it does.
         number: of the item.
-        items, num_classes: settings, which the error names.
+        size: the setting that says how many there are, its name and value, which the error names.
+        num_classes: another that it names.
 
     Raises:
         InputError: after `MOST_DRAWS` there is none.
@@ -148,9 +149,10 @@ def draw_until(
         drawn = draw()
         if serves(drawn):
             return drawn
+    name, wanted = size
     raise InputError(
-        f"items is {items:,}, and after {number:,} no two sources are left that differ from those of all "
-        f"before: make items at most {number:,}, or num_classes, now {num_classes}, more"
+        f"{name} is {wanted:,}, and after {number:,} no sources are left that differ from those of all "
+        f"before: make {name} at most {number:,}, or num_classes, now {num_classes}, more"
     )
 
 

@@ -75,9 +75,9 @@ class NaturalScene:
 
 
 class NaturalTraining(NaturalRendering[NaturalTrainingSettings]):
-    """The rows of some settings and their sound; see `Rendering`."""
+    """Rows and their sound, see `Rendering`; a subclass has the name of a recipe."""
 
-    name = "comp_a_train"
+    name = ""
 
     @cached_property
     def counts(self) -> Mapping[str, int]:

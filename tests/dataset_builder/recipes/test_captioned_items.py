@@ -293,7 +293,7 @@ def test_settings_that_change_a_sample_or_a_text_change_the_fingerprint():
 def test_more_items_than_there_are_sources_for_are_refused(monkeypatch):
     monkeypatch.setattr(captioned_items, "MOST_DRAWS", 5)
     with pytest.raises(
-        InputError, match=r"items is 400, and after \d+ no two .* or num_classes, now 8, more"
+        InputError, match=r"items is 400, and after \d+ no sources .* or num_classes, now 8, more"
     ) as raised:
         list(draw_items(OrderSettings(items=400)))
     possible = int(str(raised.value).partition("at most ")[2].partition(",")[0])
