@@ -22,7 +22,7 @@ MODEL_HELP = (
     "transformers audio model, path/to/file.py:ClassName, the name of an installed entry point, hear:MODULE, "
     "xares:FILE.py:CLASS, mteb:NAME, or a twin of a model as control: untrained:MODEL, its architecture with fresh "
     "weights, or shuffled:MODEL, with the entries of each weight matrix permuted; or any of these that is given "
-    "something else: sorted-words:, reversed-audio:, without-audio: or without-text:MODEL"
+    "something else: sorted-words:, reversed-audio:, padded-audio:, without-audio: or without-text:MODEL"
 )
 
 
@@ -51,14 +51,19 @@ def add_data(parser: argparse.ArgumentParser) -> argparse._ActionsContainer:
     """Add the data: `opened_data` reads it. Returns the group of arguments that name data, of which one is given."""
     data = parser.add_mutually_exclusive_group()
     data.add_argument("--preset", default="mini", metavar="NAME", help="mini (default) or full, rendered on the fly")
+    add_data_path(data)
+    add_protocol(parser)
+    return data
+
+
+def add_data_path(data: argparse._ActionsContainer) -> None:
+    """Add `options.data`: `opened_data` reads it."""
     data.add_argument(
         "--data",
         metavar="DIR|HUB_ID|NAME:PATH",
         help="a built folder, the Hub id of a data set, or your copy of a benchmark that others published; a wrong "
         "name lists these",
     )
-    add_protocol(parser)
-    return data
 
 
 def add_protocol(parser: argparse.ArgumentParser) -> None:

@@ -28,7 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_models(parser, nargs="*")
     arguments.add_tasks(parser)
-    recordings.add_recordings(parser, parser.add_mutually_exclusive_group())
+    data = parser.add_mutually_exclusive_group()
+    arguments.add_data_path(data)
+    recordings.add_recordings(parser, data)
+    parser.set_defaults(preset=PRESET)
     arguments.add_protocol(parser)
     arguments.add_out(parser)
     model_options.add_model_options(parser)
@@ -43,18 +46,16 @@ def run(options: argparse.Namespace) -> None:
     model_options.check_model_options(options)
     tasks = arguments.chosen_tasks(options)
     # Imported only where the arguments are right: it takes seconds.
-    from audio_compositionality.dataset_builder.opening import open_data
     from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
-    brought = recordings.are_given(options)
-    if brought:
-        data, tasks = recordings.opened_data(options, tasks)
-    else:
-        data = open_data(arguments.preset_of(PRESET, options))
-        if options.benchmark is not None:
-            tasks = recordings.scorable(data, tasks or ())
+    data, tasks = recordings.opened_data(options, tasks)
+    brought = options.data is not None or recordings.are_given(options)
     scored = arguments.scored_tasks(data, tasks)
+    if brought and tasks is None:
+        # Whose data serve a task wants what stands beside that task.
+        tasks = recordings.scorable(data, scored)
+        scored = tasks
     baselines, beside = _names(options.models, tasks, scored)
     processes = arguments.processes_of_run()
     if processes.is_main:
@@ -77,7 +78,8 @@ def run(options: argparse.Namespace) -> None:
     results = evaluate_models(models, data, scored or None, how, on_result=print_result, leave_out=True)
     if processes.is_main:
         print_end(results, options.out, how.store)
-        _write_report(options.out, options.typed, data if brought and isinstance(data, RenderedData) else None)
+        rendered = data if brought and isinstance(data, RenderedData) else None
+        _write_report(options.out, options.typed, options.data if rendered is None else rendered)
 
 
 def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
@@ -128,13 +130,13 @@ def _opening(where: str, baselines: Sequence[str], networks: Sequence[str], out:
     )
 
 
-def _write_report(out: Path, command: str, data: RenderedData | None) -> None:
+def _write_report(out: Path, command: str, data: str | RenderedData | None) -> None:
     """Write the report of all results in the folder, earlier ones too; where that fails, say why and go on.
 
     Args:
         out: the folder.
         command: as it was typed.
-        data: theirs, where no name leads to them again.
+        data: theirs, where the results do not lead to them.
     """
     from audio_compositionality.evaluator.report.page import write_report
 
@@ -159,6 +161,8 @@ COMMAND = Command(
       a pretrained model with its untrained twin, and a class of your own
   audio-compositionality run whisper-base --recordings animals --out results-animals
       the same on recordings of your own, in animals/dog, animals/cat and so on
+  audio-compositionality run laion/clap-htsat-fused --data compa:CompA --out results-compa
+      a model of sound and text on your copy of a benchmark that others published, or on a data set that `build` wrote
 """,
     resume=GO_ON,
     place=10,

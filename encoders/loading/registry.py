@@ -114,7 +114,8 @@ def load_model(
     the entries of each weight matrix permuted.
 
     One of `CONTROLS` with a colon in front of any of these, twins, baselines and other people's code too, gives that
-    model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `without-audio:NAME`, `without-text:NAME`.
+    model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `padded-audio:NAME`,
+    `without-audio:NAME`, `without-text:NAME`.
 
     Args:
         name: which model.

@@ -141,8 +141,8 @@ def test_what_needs_no_model_imports_nothing_heavy(typed, tmp_path):
 
 def test_the_beginning_of_an_option_is_no_option(run, capsys):
     with pytest.raises(SystemExit):
-        run("run", "--data", "a-folder")
-    assert "unrecognized arguments: --data" in capsys.readouterr().err
+        run("run", "--bench", "comp_a")
+    assert "unrecognized arguments: --bench" in capsys.readouterr().err
 
 
 def test_an_unknown_command_names_the_nearest(run, capsys):
