@@ -195,7 +195,7 @@ def agreed(facts_by_reading: Sequence[Sequence[Fact]]) -> list[Fact]:
     kept = []
     for fact in first:
         others_say = [facts.get(fact.claim) for facts in by_claim]
-        same = [other for other in others_say if other is not None]
+        same = [facts[fact.claim] for facts in by_claim if fact.claim in facts]
         if len(same) == len(by_claim):
             rivals = fact.rivals.intersection(*(other.rivals for other in same))
             near = fact.near.intersection(rivals)

@@ -1,0 +1,283 @@
+"""What is answered without hearing: `blind` learns from text alone, `present` is told what is heard but not when.
+
+Where `blind` is better than chance, the questions give their answers away, and the part of the text that does is named.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.support.table import Cell, Column, Row, Table
+
+from ..annotations.base import Annotation
+from ..annotations.intervals import readings
+from .base import Question, QuestionError
+from .templates import spoken
+
+FOLDS = 5
+
+STANDARD_ERRORS = 3.0
+"""By which chance may be exceeded."""
+
+LEAST_QUESTIONS = 20
+"""Of fewer, nobody can tell what they give away."""
+
+Features = Mapping[str, float]
+
+FAMILIES: Mapping[str, str] = {
+    "option": "some options are right more often than others",
+    "wording": "the wording tells the answer",
+    "anchor": "the sound that is asked about tells the answer",
+    "rank": "the place of the answer among the options by size tells it",
+    "position": "the place at which the answer stands tells it",
+    "set": "the other options tell the answer",
+    "form": "how the answer is written tells it",
+}
+"""What text can give away, and how an error says it."""
+
+
+class LeakError(QuestionError):
+    """The text of questions gives their answers away."""
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What is known of questions of one kind and data set without hearing.
+
+    Attributes:
+        source: name of the data set.
+        kind: task and variant.
+        questions: how many.
+        chance: share that is right by drawing an option.
+        standard_error: of chance for as many questions.
+        blind: share that `blind` gets right, of recordings that it did not learn from; None of too few questions.
+        present: share that is right by drawing one of those options that labels without times do not exclude.
+        position_excess: questions by which the place where the answer stands most often exceeds the rarest.
+        leak: what gives the answers away; empty where nothing does.
+    """
+
+    source: str
+    kind: str
+    questions: int
+    chance: float
+    standard_error: float
+    blind: float | None
+    present: float
+    position_excess: int
+    leak: str = ""
+
+    @property
+    def limit(self) -> float:
+        """What `blind` may not exceed."""
+        return self.chance + STANDARD_ERRORS * self.standard_error
+
+
+def balance_of(questions: Iterable[Question], annotations: Iterable[Annotation]) -> tuple[Balance, ...]:
+    """The balance of questions, by data set and kind.
+
+    Args:
+        questions: of any number of data sets.
+        annotations: of their recordings.
+    """
+    by_clip = {(annotation.source_name, *annotation.key): annotation for annotation in annotations}
+    kinds: dict[tuple[str, str], list[Question]] = defaultdict(list)
+    for question in questions:
+        kinds[question.source, question.kind].append(question)
+    balances = []
+    for (source, kind), of_kind in sorted(kinds.items()):
+        chances = [1 / len(question.options) for question in of_kind]
+        error = math.sqrt(sum(chance * (1 - chance) for chance in chances)) / len(chances)
+        blind = blind_accuracy(of_kind) if len(of_kind) >= LEAST_QUESTIONS else None
+        chance = sum(chances) / len(chances)
+        is_leak = blind is not None and blind > chance + STANDARD_ERRORS * error
+        present = [
+            present_share(question, by_clip[question.source, question.recording, question.start])
+            for question in of_kind
+        ]
+        balances.append(
+            Balance(
+                source,
+                kind,
+                len(of_kind),
+                chance,
+                error,
+                blind,
+                sum(present) / len(present),
+                _position_excess(of_kind),
+                _leak(of_kind) if is_leak else "",
+            )
+        )
+    return tuple(balances)
+
+
+def require_balance(balances: Iterable[Balance]) -> None:
+    """Refuse questions whose text gives their answers away, or whose answers do not stand at each place as often.
+
+    Raises:
+        LeakError: says of which kinds, how much, and by what.
+    """
+    leaks = [
+        f"{balance.kind} of {balance.source}: text alone answers {balance.blind:.3f} of {balance.questions:,} questions, "
+        f"chance is {balance.chance:.3f} and the limit {balance.limit:.3f}; {balance.leak}"
+        for balance in balances
+        if balance.leak
+    ]
+    leaks += [
+        f"{balance.kind} of {balance.source}: the answer stands at one place {balance.position_excess} times more often "
+        "than at another"
+        for balance in balances
+        if balance.position_excess > 1
+    ]
+    if leaks:
+        raise LeakError("the text of questions gives answers away: " + "; ".join(leaks))
+
+
+def balance_table(balances: Sequence[Balance]) -> Table:
+    """The balance report: a row a data set and kind of question."""
+    columns = (
+        Column("questions about", "Data set, task and variant.", numeric=False),
+        Column("n", "Questions.", digits=None),
+        Column("chance", "Share that is right by drawing an option."),
+        Column("blind", "Share that is right for whoever learns from text alone, on other recordings."),
+        Column("limit", f"What blind may not exceed: chance and {STANDARD_ERRORS:g} standard errors."),
+        Column("present", "Share that is right for whoever knows what is heard, but not when."),
+    )
+    rows = tuple(
+        Row(
+            (
+                Cell(f"{balance.source} {balance.kind}"),
+                Cell(balance.questions),
+                Cell(balance.chance),
+                Cell(balance.blind, note=balance.leak),
+                Cell(balance.limit),
+                Cell(balance.present),
+            )
+        )
+        for balance in balances
+    )
+    legend = ["Where present is near 1, the question asks what is heard, not when."] if rows else []
+    return Table("Balance of the questions", columns, rows, tuple(legend), "balance")
+
+
+def _position_excess(questions: Sequence[Question]) -> int:
+    places: dict[int, Counter[int]] = defaultdict(Counter)
+    for question in questions:
+        places[len(question.options)][question.options.index(question.answer)] += 1
+    counts = [[of[place] for place in range(size)] for size, of in places.items()]
+    return max(max(of) - min(of) for of in counts)
+
+
+def present_share(question: Question, annotation: Annotation) -> float:
+    """Expected share that is right for whoever knows which labels are heard, but not when.
+
+    Labels are those of the plain reading. The number of kinds is known. A sound that is the only kind overlaps nothing.
+    What is not heard neither overlaps nor lasts.
+    """
+    plain, *_ = readings(annotation)
+    heard = {spoken(label) for label in plain.labels}
+    possible = list(question.options)
+    if question.kind == "counting/kinds":
+        possible = [str(len(heard))]
+    elif question.task == "concurrency" and len(heard) < 2:
+        possible = [question.answer]
+    elif question.task in {"classification", "duration"}:
+        possible = [option for option in question.options if option in heard]
+    return 1 / len(possible) if question.answer in possible else 0.0
+
+
+def blind_accuracy(questions: Sequence[Question], families: Iterable[str] = FAMILIES) -> float:
+    """Share that is right of what a logistic regression answers that learns from the text of other recordings.
+
+    For each option it learns whether it is right from what the families say of it; it answers with the most likely one,
+    and with the first of those that are equally likely. Recordings, with all that is of their group, are learned from
+    in four fifths and asked about in the fifth that is left.
+
+    Args:
+        questions: of one kind.
+        families: of `FAMILIES`, which parts of the text are learned from.
+    """
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    groups = sorted({question.group for question in questions})
+    order = np.random.default_rng(0).permutation(len(groups))
+    fold_of = {groups[k]: number % FOLDS for number, k in enumerate(order)}
+    families = tuple(families)
+    rows: list[Features] = []
+    targets: list[bool] = []
+    owners: list[int] = []
+    for number, question in enumerate(questions):
+        rows += option_features(question, families)
+        targets += [option == question.answer for option in question.options]
+        owners += [number] * len(question.options)
+    matrix = DictVectorizer().fit_transform(rows)
+    target, owner = np.array(targets), np.array(owners)
+    fold = np.array([fold_of[questions[number].group] for number in owners])
+    right = 0
+    for held_out in range(FOLDS):
+        train, test = np.flatnonzero(fold != held_out), np.flatnonzero(fold == held_out)
+        if len(test) and len(train):
+            model = LogisticRegression(max_iter=200).fit(matrix[train], target[train])
+            right += _right(model.decision_function(matrix[test]), target[test], owner[test])
+    return right / len(questions)
+
+
+def _right(scores: NDArray[np.float64], target: NDArray[np.bool_], owner: NDArray[np.int64]) -> int:
+    """How many questions have their highest score at the answer."""
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    # Rounding decides nothing: of scores that are equal up to it, the first is taken.
+    return sum(
+        bool(answers[np.argmax(np.round(values, 9))])
+        for values, answers in zip(np.split(scores, starts[1:]), np.split(target, starts[1:]), strict=True)
+    )
+
+
+_NUMBER = re.compile(r"\d+(?:\.(\d+))?")
+
+
+def option_features(question: Question, families: Iterable[str]) -> list[Features]:
+    """For each option, what the text says of it: of each family, features by name."""
+    numbers = [_number(option) for option in question.options]
+    keys = [(number is None, number or 0.0, option) for number, option in zip(numbers, question.options, strict=True)]
+    order = sorted(keys)
+    ranks = [order.index(key) for key in keys]
+    features = []
+    for place, option in enumerate(question.options):
+        size = len(question.options)
+        rest = sorted(other for other in question.options if other != option)
+        of_family = {
+            "option": [option],
+            "wording": [f"{question.template} {option}", f"{question.polarity} {option}"],
+            "anchor": [f"{question.anchor} {option}", f"{question.anchor} {question.polarity} {option}"],
+            "rank": [f"{ranks[place]} of {size}"],
+            "position": [f"{place} of {size}"],
+            "set": [*(f"{option} {other}" for other in rest), f"{option} {rest}"],
+            "form": [_form(option)],
+        }
+        features.append({f"{family}: {value}": 1.0 for family in families for value in of_family[family]})
+    return features
+
+
+def _number(option: str) -> float | None:
+    match = _NUMBER.search(option)
+    return float(match[0]) if match else None
+
+
+def _form(option: str) -> str:
+    """How an option is written: its letters alike, numbers by whether they end in 0 behind the point."""
+    decimals = [match[1] or "" for match in _NUMBER.finditer(option)]
+    return f"{len(option.split())} words, decimals {[('whole' if not d.strip('0') else len(d)) for d in decimals]}"
+
+
+def _leak(questions: Sequence[Question]) -> str:
+    """The part of the text that gives most away, in words."""
+    shares = {family: blind_accuracy(questions, [family]) for family in FAMILIES}
+    worst = max(shares, key=lambda family: shares[family])
+    return f"{FAMILIES[worst]} ({worst} alone {shares[worst]:.3f})"
