@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -41,42 +41,41 @@ def drafts_of_counts(facts: Sequence[Fact], rng: np.random.Generator, settings: 
     if len(counts) < 2:
         return []
     least = min(len(groups.get(count, ())) for count in counts)
-    return [Draft(fact, tuple(counts), count) for count in counts for fact in picked(groups.get(count, ()), least, rng)]
+    return [
+        Draft(fact, tuple(counts), count, f"{unit}")
+        for count in counts
+        for unit, fact in enumerate(picked(groups.get(count, ()), least, rng))
+    ]
 
 
-def dealt(things: Sequence[Item], strata: Sequence[Hashable], rng: np.random.Generator) -> list[Item]:
-    """One of some things for each place, each as often as the rest in every stratum, in random order.
+def dealt(things: Sequence[Item], units: Sequence[str], rng: np.random.Generator) -> list[Item]:
+    """One of some things for each unit, in random order, each as often as the rest; as many as there are places.
 
     Args:
         things: to deal.
-        strata: of the places.
+        units: of the places; places of one unit have the same.
         rng: deals.
     """
-    places: dict[Hashable, list[int]] = defaultdict(list)
-    for place, stratum in enumerate(strata):
-        places[stratum].append(place)
-    result: list[Item | None] = [None] * len(strata)
-    turn = 0
-    for _, of_stratum in sorted(places.items(), key=lambda item: str(item[0])):
-        # Where one stratum has ended the next goes on, so that all of them together are even as well.
-        hand = [things[(turn + number) % len(things)] for number in range(len(of_stratum))]
-        turn += len(of_stratum)
-        for place, k in zip(of_stratum, rng.permutation(len(hand)), strict=True):
-            result[place] = hand[k]
-    return [thing for thing in result if thing is not None]
+    distinct = sorted(set(units))
+    hand = [things[k] for k in rng.permutation(np.resize(rng.permutation(len(things)), len(distinct)))]
+    of_unit = dict(zip(distinct, hand, strict=True))
+    return [of_unit[unit] for unit in units]
 
 
 def ordered_options(drafts: Sequence[Draft], rng: np.random.Generator) -> list[tuple[str, ...]]:
     """The options of each question in the order in which they stand: answers are at each place equally often.
 
-    Of questions with as many options, the numbers of answers at two places differ by at most one.
+    Of a unit with as many questions as options, an answer is at each place once; of all questions with as many options,
+    the numbers of answers at two places differ by at most one.
     """
-    sizes = [len(draft.options) for draft in drafts]
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for number in sorted(range(len(drafts)), key=lambda number: drafts[number].unit):
+        by_size[len(drafts[number].options)].append(number)
     orders: list[tuple[str, ...]] = [()] * len(drafts)
-    for size in sorted(set(sizes)):
-        members = [number for number, of in enumerate(sizes) if of == size]
-        answer_places = rng.permutation(np.resize(rng.permutation(size), len(members)))
-        for number, place in zip(members, answer_places, strict=True):
+    for size, members in sorted(by_size.items()):
+        rounds = -(-len(members) // size)
+        places = np.concatenate([rng.permutation(size) for _ in range(rounds)])
+        for number, place in zip(members, places, strict=False):
             draft = drafts[number]
             rest = sorted(option for option in draft.options if option != draft.answer)
             mixed = [rest[k] for k in rng.permutation(len(rest))]

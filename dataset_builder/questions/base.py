@@ -39,6 +39,7 @@ class Question:
         polarity: of Yes and No, what Yes says: ``overlap`` or ``alone``; else empty.
         start: seconds of the recording at which the clip begins.
         source: name of the data set.
+        unit: of the few questions that are balanced with each other: same words and options, each the answer once.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Question:
     polarity: str = ""
     start: float = 0.0
     source: str = ""
+    unit: str = ""
 
     @property
     def kind(self) -> str:
@@ -104,14 +106,14 @@ class Draft:
         options: as they are written, in any order.
         answer: one of them.
         polarity: as of `Question`.
-        stratum: among drafts of one stratum, wordings are dealt evenly.
+        unit: as of `Question`.
     """
 
     fact: Fact
     options: tuple[str, ...]
     answer: str
+    unit: str
     polarity: str = ""
-    stratum: str = ""
 
 
 @dataclass(frozen=True)

@@ -239,9 +239,9 @@ def _first_window(question: Question, heard: _Heard) -> list[str] | str:
     if isinstance(onset, str):
         return onset
     for option, (start, stop) in zip(question.options, frames, strict=True):
-        # The onset lies well within, or where the clip begins.
-        fifth = (stop - start) / 5
-        if start <= onset < stop and not (start + 2 * fifth <= onset < start + 3 * fifth or start == 0):
+        # The onset lies in the middle fifth; where the clip begins, it may lie earlier.
+        earliest, latest = start + (stop - start) * 2 / 5 if start else 0, start + (stop - start) * 3 / 5
+        if start <= onset < stop and not earliest <= onset < latest:
             return f"the overlap begins near the edge of {option!r}"
     return [option for option, (start, stop) in zip(question.options, frames, strict=True) if start <= onset < stop]
 

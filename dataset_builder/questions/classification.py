@@ -59,10 +59,10 @@ class _Classification:
         for fact in facts:
             by_anchor[fact.anchor].append(fact)
         drafts = []
-        for _, of_anchor in sorted(by_anchor.items()):
-            for facts_of_set in _sets(of_anchor, rng, settings):
+        for anchor, of_anchor in sorted(by_anchor.items()):
+            for number, facts_of_set in enumerate(_sets(of_anchor, rng, settings)):
                 texts = tuple(spoken(fact.answer) for fact in facts_of_set)
-                drafts += [Draft(fact, texts, spoken(fact.answer)) for fact in facts_of_set]
+                drafts += [Draft(fact, texts, spoken(fact.answer), f"{anchor} {number}") for fact in facts_of_set]
         return drafts
 
 

@@ -62,7 +62,8 @@ class _Concurrency:
                 for number, fact in enumerate(picked(states[state], count, rng)):
                     polarity = ALONE if number < more else OVERLAP
                     answer = YES if polarity == state else NO
-                    drafts.append(Draft(fact, (YES, NO), answer, polarity, f"{polarity} {state}"))
+                    unit = f"{fact.anchor} {number}"
+                    drafts.append(Draft(fact, (YES, NO), answer, unit, polarity))
         return drafts
 
 

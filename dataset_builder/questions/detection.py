@@ -60,9 +60,10 @@ class _Detection:
             by_width[fact.width].append(fact)
         drafts = []
         for width, of_width in sorted(by_width.items()):
-            for facts_of_set in _sets(of_width, width, rng):
+            for number, facts_of_set in enumerate(_sets(of_width, width, rng)):
                 texts = tuple(window_text(int(fact.answer), width) for fact in facts_of_set)
-                drafts += [Draft(fact, texts, text) for fact, text in zip(facts_of_set, texts, strict=True)]
+                unit = f"{width} {number}"
+                drafts += [Draft(fact, texts, text, unit) for fact, text in zip(facts_of_set, texts, strict=True)]
         return drafts
 
 

@@ -55,7 +55,8 @@ class _Duration:
             least = min(len(wins.get(label, ())) for label in options)
             for label in sorted(options) if least else ():
                 texts = tuple(map(spoken, sorted(options)))
-                drafts += [Draft(fact, texts, spoken(label)) for fact in picked(wins[label], least, rng)]
+                for unit, fact in enumerate(picked(wins[label], least, rng)):
+                    drafts.append(Draft(fact, texts, spoken(label), f"{', '.join(texts)} {unit}"))
         return drafts
 
 

@@ -101,15 +101,15 @@ def _has_related(annotation: Annotation, related: Mapping[str, frozenset[str]]) 
 def _worded(
     drafts: Sequence[Draft], task: QuestionTask, variant: str, source: str, rng: np.random.Generator
 ) -> list[Question]:
-    """Questions from drafts: wordings are dealt evenly to each answer, answers evenly to places."""
+    """Questions from drafts: wordings are dealt to units, answers to places."""
     wordings = templates(task.name, variant)
     orders = ordered_options(drafts, rng)
     questions: list[Question] = []
     taken: Counter[str] = Counter()
     for polarity in sorted({wording.polarity for wording in wordings}):
         numbers = [number for number, draft in enumerate(drafts) if draft.polarity == polarity]
-        strata = [drafts[number].stratum or drafts[number].answer for number in numbers]
-        hand = dealt([wording for wording in wordings if wording.polarity == polarity], strata, rng)
+        units = [drafts[number].unit for number in numbers]
+        hand = dealt([wording for wording in wordings if wording.polarity == polarity], units, rng)
         for number, wording in zip(numbers, hand, strict=True):
             draft = drafts[number]
             recording, start = draft.fact.key
@@ -130,6 +130,7 @@ def _worded(
                     polarity,
                     start,
                     source,
+                    draft.unit,
                 )
             )
     return sorted(questions, key=lambda question: question.id)
