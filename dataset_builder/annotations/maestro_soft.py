@@ -106,7 +106,8 @@ def _check_twice(drafts: dict[str, Draft], problems: Problems) -> None:
             if confidence != event.confidence:
                 problems.add(
                     where,
-                    f"{event.label!r} at {event.onset:g} s of {name!r} is {event.confidence:g}, in {before} {confidence:g}",
+                    f"{event.label!r} at {event.onset:g} s of {name!r} is {event.confidence:g}, "
+                    f"in {before} {confidence:g}",
                 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from audio_compositionality.support.text import nearest
 
-from .base import Annotation, AnnotationError, Problems, ReadOptions, annotations_from, files_in
+from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, files_in
 from .tables import read_durations, read_strong_table
 
 _FIELDS = ("recording", "onset", "offset", "length", "label", "duration", "source", "confidence")
@@ -30,7 +30,7 @@ class _Reader:
             raise AnnotationError(f"the columns of the table have to be named: there is none for {', '.join(missing)}")
         problems, durations = Problems(), read_durations(options)
         table = Path(options.durations) if isinstance(options.durations, str | Path) else None
-        drafts = {}
+        drafts: dict[str, Draft] = {}
         for file in files_in(path, (".csv", ".tsv", ".txt")):
             if table is not None and file.resolve() == table.resolve():
                 continue

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from audio_compositionality.support.text import first_line
 
@@ -70,7 +71,7 @@ def read_lines(path: Path) -> list[Line]:
     first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = next((char for char in "\t;" if char in first), ",")
     # Tables with tabs quote nothing: a quotation mark in a label is one.
-    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     lines = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
     try:
@@ -127,7 +128,9 @@ def add_row(draft: Draft, row: Mapping[str, str], where: str, problems: Problems
         if row.get("duration"):
             duration = seconds_of(row["duration"], "the duration")
             if draft.duration is not None and abs(draft.duration - duration) > 1e-3:
-                raise AnnotationError(f"{draft.recording!r} lasts {duration:g} s, in a line before {draft.duration:g} s")
+                raise AnnotationError(
+                    f"{draft.recording!r} lasts {duration:g} s, in a line before {draft.duration:g} s"
+                )
             draft.duration = duration
     except AnnotationError as error:
         problems.add(where, str(error))

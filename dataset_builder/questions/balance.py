@@ -31,7 +31,7 @@ def picked(facts: Sequence[Fact], count: int, rng: np.random.Generator) -> list[
 def drafts_of_counts(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
     """Equal numbers of each count, which are the options of all questions: none is nearer to its answer than another.
 
-    Counts are those of the settings, or those that enough clips have; where there are not two of them, nothing is asked.
+    Counts are those of the settings, or those that enough clips have; where there are not two, nothing is asked.
     """
     groups = by_answer(facts)
     if settings.counts is not None:

@@ -196,7 +196,6 @@ def agreed(facts_by_reading: Sequence[Sequence[Fact]]) -> list[Fact]:
     by_claim = [{fact.claim: fact for fact in facts} for facts in rest]
     kept = []
     for fact in first:
-        others_say = [facts.get(fact.claim) for facts in by_claim]
         same = [facts[fact.claim] for facts in by_claim if fact.claim in facts]
         if len(same) == len(by_claim):
             rivals = fact.rivals.intersection(*(other.rivals for other in same))

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +138,9 @@ def right_options(question: Question, heard: _Heard) -> list[str] | str:
 
 def _count_kinds(question: Question, heard: _Heard) -> list[str] | str:
     totals = [int(mask.sum()) for mask in heard.masks.values()]
-    return _count(question, len(totals)) if totals and min(totals) >= heard.least_total else "a label is heard too short"
+    return (
+        _count(question, len(totals)) if totals and min(totals) >= heard.least_total else "a label is heard too short"
+    )
 
 
 def _count_sources(question: Question, heard: _Heard) -> list[str] | str:
@@ -231,7 +233,7 @@ def _first_window(question: Question, heard: _Heard) -> list[str] | str:
     if len(widths) > 1 or abs(widths.copy().pop() / 100 - fitting) > 1e-9:
         return f"its intervals do not last {fitting:g} s"
     starts = sorted(start for start, _ in frames)
-    if any(later - start < fitting * 100 for start, later in zip(starts, starts[1:], strict=False)):
+    if any(later - start < fitting * 100 for start, later in pairwise(starts)):
         return "its intervals overlap"
     if max(stop for _, stop in frames) > heard.seconds * 100 + 0.5:
         return "an interval lies after the end"
@@ -285,7 +287,9 @@ def _lasts_from(onset: int, heard: _Heard) -> bool:
 
 def _labels(question: Question, heard: _Heard) -> dict[str, str] | str:
     """The label of each option."""
-    labels = {option: next((label for label in heard.masks if _reads(label, option)), "") for option in question.options}
+    labels = {
+        option: next((label for label in heard.masks if _reads(label, option)), "") for option in question.options
+    }
     missing = [option for option, label in labels.items() if not label]
     return f"{missing[0]!r} is not heard" if missing else labels
 

@@ -72,7 +72,7 @@ def _sets(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSet
     # What is heard apart from the anchor is the better rival: such clips come first.
     for of_label in waiting.values():
         of_label.sort(key=lambda fact: not fact.near & waiting.keys())
-    sets = []
+    sets: list[list[Fact]] = []
     while True:
         chain = _chain(waiting, settings)
         if chain is None:

@@ -29,7 +29,7 @@ STANDARD_ERRORS = 3.0
 LEAST_QUESTIONS = 20
 """Of fewer, nobody can tell what they give away."""
 
-Features = Mapping[str, float]
+Features = dict[str, float]
 
 FAMILIES: Mapping[str, str] = {
     "option": "some options are right more often than others",
@@ -124,14 +124,14 @@ def require_balance(balances: Iterable[Balance]) -> None:
         LeakError: says of which kinds, how much, and by what.
     """
     leaks = [
-        f"{balance.kind} of {balance.source}: text alone answers {balance.blind:.3f} of {balance.questions:,} questions, "
-        f"chance is {balance.chance:.3f} and the limit {balance.limit:.3f}; {balance.leak}"
+        f"{balance.kind} of {balance.source}: text alone answers {balance.blind:.3f} of {balance.questions:,} "
+        f"questions, chance is {balance.chance:.3f} and the limit {balance.limit:.3f}; {balance.leak}"
         for balance in balances
         if balance.leak
     ]
     leaks += [
-        f"{balance.kind} of {balance.source}: the answer stands at one place {balance.position_excess} times more often "
-        "than at another"
+        f"{balance.kind} of {balance.source}: the answer stands at one place {balance.position_excess} times more "
+        "often than at another"
         for balance in balances
         if balance.position_excess > 1
     ]
@@ -196,10 +196,10 @@ def blind_accuracy(questions: Sequence[Question], families: Iterable[str] = FAMI
     """Share that is right of what a logistic regression answers that learns from the text of other questions.
 
     For each option it learns whether it is right from what the families say of it; it answers with the most likely one,
-    and with the first of those that are equally likely. It learns from four fifths and is asked about the fifth that is
-    left. What is divided is recordings, with all that is of their group; and then units that are balanced with each
-    other, where questions have them. The better of both is given: where recordings are divided, a part of a balanced
-    whole tilts the rest the other way, which brings blind below chance and would hide a small leak.
+    and draws from those that are equally likely. It learns from four fifths and is asked about the fifth that is left.
+    What is divided is recordings, with all that is of their group; and then units that are balanced with each other,
+    where questions have them. The better of both is given: where recordings are divided, a part of a balanced whole
+    tilts the rest the other way, which brings blind below chance and would hide a small leak.
 
     Args:
         questions: of one kind.
@@ -223,7 +223,7 @@ def _cross_fitted(questions: Sequence[Question], families: tuple[str, ...], memb
     target = np.array([option == question.answer for question in questions for option in question.options])
     owner = np.repeat(np.arange(len(questions)), [len(question.options) for question in questions])
     fold = np.array([fold_of[member] for member in members])[owner]
-    right = 0
+    right = 0.0
     for held_out in range(FOLDS):
         train, test = np.flatnonzero(fold != held_out), np.flatnonzero(fold == held_out)
         if len(test) and len(train):
@@ -232,14 +232,15 @@ def _cross_fitted(questions: Sequence[Question], families: tuple[str, ...], memb
     return right / len(questions)
 
 
-def _right(scores: NDArray[np.float64], target: NDArray[np.bool_], owner: NDArray[np.int64]) -> int:
-    """How many questions have their highest score at the answer."""
+def _right(scores: NDArray[np.float64], target: NDArray[np.bool_], owner: NDArray[np.int64]) -> float:
+    """How many questions have their highest score at the answer; of several that are as high, each counts its part."""
     starts = np.flatnonzero(np.diff(owner, prepend=-1))
-    # What the fit has not yet told apart decides nothing: of scores that are equal up to it, the first is taken.
-    return sum(
-        bool(answers[np.argmax(np.round(values, 3))])
-        for values, answers in zip(np.split(scores, starts[1:]), np.split(target, starts[1:]), strict=True)
-    )
+    right = 0.0
+    for values, answers in zip(np.split(scores, starts[1:]), np.split(target, starts[1:]), strict=True):
+        # What the fit has not yet told apart decides nothing.
+        best = np.round(values, 3) == np.round(values, 3).max()
+        right += float(answers[best].mean())
+    return right
 
 
 _NUMBER = re.compile(r"\d+(?:\.(\d+))?")

@@ -52,7 +52,7 @@ class _Detection:
     def drafts(
         self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
     ) -> list[Draft]:
-        """Sets of four questions with the same windows, each of which is the answer once; or equal numbers of counts."""
+        """Fours of questions with the same windows, each of which is the answer once; or equal numbers of counts."""
         if variant == "regions":
             return drafts_of_counts(facts, rng, settings)
         by_width: dict[int, list[Fact]] = defaultdict(list)

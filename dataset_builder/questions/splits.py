@@ -33,7 +33,8 @@ def split_by_recording(
     for source in sorted({annotation.source_name for annotation in ordered}):
         of_source = [annotation for annotation in ordered if annotation.source_name == source]
         groups = sorted({annotation.split_group for annotation in of_source}, key=lambda group: _draw(group, seed))
-        part_of, first, share = {}, 0, 0.0
+        part_of: dict[str, str] = {}
+        first, share = 0, 0.0
         for name in shares:
             share += shares[name]
             last = round(share * len(groups))

@@ -64,7 +64,9 @@ def templates(task: str, variant: str) -> tuple[Template, ...]:
     Raises:
         InputError: there is no such kind.
     """
-    kinds = {f"{name}/{of}": entries for name, by in _content().items() if name != "prompts" for of, entries in by.items()}
+    kinds = {
+        f"{name}/{of}": entries for name, by in _content().items() if name != "prompts" for of, entries in by.items()
+    }
     if f"{task}/{variant}" not in kinds:
         raise InputError(f"there are no questions {f'{task}/{variant}'!r}; {nearest(f'{task}/{variant}', kinds)}")
     entries = kinds[f"{task}/{variant}"]

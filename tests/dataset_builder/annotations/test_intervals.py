@@ -1,5 +1,7 @@
 """Intervals, against sets of steps; relations and readings by hand."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,18 +35,22 @@ def steps(intervals):
 
 def is_plain(activity):
     return all(start < stop for start, stop in activity) and all(
-        one[1] < other[0] for one, other in zip(activity, activity[1:], strict=False)
+        one[1] < other[0] for one, other in itertools.pairwise(activity)
     )
 
 
 @given(spans, spans)
 def test_union_intersection_and_total_are_those_of_sets(one, other):
     first, second = union(one), union(other)
-    assert is_plain(first) and steps(first) == steps(one) and total(first) == len(steps(one))
+    assert is_plain(first)
+    assert steps(first) == steps(one)
+    assert total(first) == len(steps(one))
     both = intersection(first, second)
-    assert is_plain(both) and steps(both) == steps(one) & steps(other)
+    assert is_plain(both)
+    assert steps(both) == steps(one) & steps(other)
     near = {step + move for step in steps(one) for move in range(-3, 4)}
-    assert steps(widened(first, 3)) == near and is_plain(widened(first, 3))
+    assert steps(widened(first, 3)) == near
+    assert is_plain(widened(first, 3))
     assert longest(first) == max((stop - start for start, stop in first), default=0)
 
 
@@ -62,7 +68,8 @@ def test_gaps_are_joined(intervals, gap):
 def test_together_counts(several, least):
     heard = [union(intervals) for intervals in several]
     counted = {step for step in range(80) if sum(step in steps(activity) for activity in heard) >= least}
-    assert steps(together(heard, least)) == counted and is_plain(together(heard, least))
+    assert steps(together(heard, least)) == counted
+    assert is_plain(together(heard, least))
 
 
 @given(st.integers(0, 10**8))

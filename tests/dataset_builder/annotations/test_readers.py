@@ -6,15 +6,20 @@ import numpy as np
 import pytest
 import soundfile
 
+from audio_compositionality.dataset_builder.annotations import _registry as formats
 from audio_compositionality.dataset_builder.annotations import (
     list_formats,
     load_reader,
     read_annotations,
     register_reader,
 )
-from audio_compositionality.dataset_builder.annotations import _registry as formats
 from audio_compositionality.dataset_builder.annotations.audioset_strong import related_labels
-from audio_compositionality.dataset_builder.annotations.base import Annotation, AnnotationError, LabelledEvent, ReadOptions
+from audio_compositionality.dataset_builder.annotations.base import (
+    Annotation,
+    AnnotationError,
+    LabelledEvent,
+    ReadOptions,
+)
 from audio_compositionality.dataset_builder.annotations.sounds import durations_in, sound_paths
 from audio_compositionality.dataset_builder.annotations.windows import windows
 from audio_compositionality.support.errors import InputError
@@ -68,7 +73,7 @@ class TestDesed:
         assert (one.events, events_of(two)) == ((), [(0.0, 1.0, "Dog")])
 
     def test_labels_may_end_a_little_after_the_clip(self, desed):
-        one, two = read_annotations(desed(("Y1.wav", 9, 10.08, "Dog"), ("Y2.wav", 0, 1, "Cat")), "desed")
+        one, _two = read_annotations(desed(("Y1.wav", 9, 10.08, "Dog"), ("Y2.wav", 0, 1, "Cat")), "desed")
         assert events_of(one) == [(9.0, 10.0, "Dog")]
 
     @pytest.mark.parametrize(
@@ -99,7 +104,7 @@ class TestDesed:
         assert [line.split(":")[1] for line in str(raised.value).splitlines()[1:]] == ["2", "3"]
 
     def test_of_many_errors_the_first_are_shown(self, desed):
-        with pytest.raises(AnnotationError, match="and 30 more$"):
+        with pytest.raises(AnnotationError, match=r"and 30 more$"):
             read_annotations(desed(*[("Y1.wav", 5, 5, "Dog")] * 50), "desed")
 
     def test_durations_that_contradict_each_other(self, desed):
@@ -168,7 +173,11 @@ class TestMaestro:
         # Windows of 10 s that begin every second: of those that overlap, the first.
         lines = [(f"park_02-{s:03d}-{s + 1000}.wav", 1, 2, "car", 0.8) for s in (0, 100, 1000, 1100, 2000)]
         annotations = read_annotations(write(tmp_path, "soft.tsv", rows(header, *lines)), "maestro-soft")
-        assert [annotation.key for annotation in annotations] == [("park_02", 0.0), ("park_02", 10.0), ("park_02", 20.0)]
+        assert [annotation.key for annotation in annotations] == [
+            ("park_02", 0.0),
+            ("park_02", 10.0),
+            ("park_02", 20.0),
+        ]
         assert {(a.duration, a.split_group) for a in annotations} == {(10.0, "park_02")}
 
     @pytest.mark.parametrize(
@@ -192,14 +201,15 @@ class TestMaestro:
             read_annotations(tmp_path, "maestro-soft")
 
 
-class TestAudioTime:
-    TIMESTAMP = {
-        "syn_1": {"event": {"dog_barking": [[0.5, 1.25], [3, 4]], "rain": [[5.1, 9.0]]}, "caption": "Dog at 0.5 s"},
-        "syn_2.wav": {"event": {"rain": [[0, 10.0]]}, "caption": ["Rain.", "Raining."]},
-    }
+TIMESTAMP = {
+    "syn_1": {"event": {"dog_barking": [[0.5, 1.25], [3, 4]], "rain": [[5.1, 9.0]]}, "caption": "Dog at 0.5 s"},
+    "syn_2.wav": {"event": {"rain": [[0, 10.0]]}, "caption": ["Rain.", "Raining."]},
+}
 
+
+class TestAudioTime:
     def test_intervals(self, tmp_path):
-        path = write(tmp_path, "timestamp_captions.json", json.dumps(self.TIMESTAMP))
+        path = write(tmp_path, "timestamp_captions.json", json.dumps(TIMESTAMP))
         one, two = read_annotations(path, "audiotime")
         assert events_of(one) == [(0.5, 1.25, "dog barking"), (3.0, 4.0, "dog barking"), (5.1, 9.0, "rain")]
         assert (two.recording, two.duration, one.resolution) == ("syn_2", 10.0, 0.0)
@@ -233,7 +243,7 @@ class TestAudioTime:
 class TestAudioSet:
     HEADER = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
     LINES = (("b0RFKhbpFJA_30000", 0, 10, "/m/03m9d0z"), ("b0RFKhbpFJA_30000", 4.753, 5.72, "/m/05zppz"))
-    NAMES = "index,mid,display_name\n0,/m/03m9d0z,Wind\n1,/m/05zppz,\"Male speech, man speaking\"\n"
+    NAMES = 'index,mid,display_name\n0,/m/03m9d0z,Wind\n1,/m/05zppz,"Male speech, man speaking"\n'
 
     @pytest.mark.parametrize("header", [True, False])
     def test_ids_have_names(self, tmp_path, header):
@@ -260,7 +270,8 @@ class TestAudioSet:
         ]
         ontology = write(tmp_path, "tree.json", json.dumps(entries))
         related = related_labels(ontology)
-        assert related["Human voice"] == {"Speech", "Male speech"} and related["Wind"] == frozenset()
+        assert related["Human voice"] == {"Speech", "Male speech"}
+        assert related["Wind"] == frozenset()
         assert related["Male speech"] == {"Human voice", "Speech"}
         path = write(tmp_path, "strong.tsv", rows(*self.LINES))
         (annotation,) = read_annotations(path, "audioset-strong", ReadOptions(names=ontology))
@@ -303,9 +314,18 @@ class TestJams:
             ("{}", "a.jams: is no JAMS"),
             ("[", "a.jams: is no JAMS"),
             (jams([{"namespace": "beat", "data": []}]), "has no annotation of the namespaces scaper, segment_open"),
-            (jams([{"namespace": "tag_open", "data": []}] * 2), "has 2 annotations of the namespace 'tag_open'; keep one"),
-            (jams([{"namespace": "scaper", "data": [observation(0, 1, "dog")]}]), r"a.jams: scaper 1: is no observation"),
-            (jams([{"namespace": "tag_open", "data": [observation(0, 11, "dog")]}]), r"tag_open 1: .* until 11 s, after"),
+            (
+                jams([{"namespace": "tag_open", "data": []}] * 2),
+                "has 2 annotations of the namespace 'tag_open'; keep one",
+            ),
+            (
+                jams([{"namespace": "scaper", "data": [observation(0, 1, "dog")]}]),
+                r"a.jams: scaper 1: is no observation",
+            ),
+            (
+                jams([{"namespace": "tag_open", "data": [observation(0, 11, "dog")]}]),
+                r"tag_open 1: .* until 11 s, after",
+            ),
             (jams([{"namespace": "tag_open", "data": [observation(0, 1, "dog")]}], None), "durations of 1 recordings"),
         ],
     )
@@ -333,27 +353,28 @@ class TestText:
             read_annotations(write(tmp_path, "empty/x.md", "").parent, "text")
 
 
-class TestTable:
-    COLUMNS = {"recording": "Datei", "onset": "von", "label": "Klang", "length": "Dauer", "duration": "gesamt"}
-    HEADER = "Datei;von;Dauer;Klang;gesamt\n"
+COLUMNS = {"recording": "Datei", "onset": "von", "label": "Klang", "length": "Dauer", "duration": "gesamt"}
+HEADER = "Datei;von;Dauer;Klang;gesamt\n"
 
+
+class TestTable:
     def test_any_columns(self, tmp_path):
-        path = write(tmp_path, "dataSED.csv", self.HEADER + 'x/a.flac;0.5;1.5;"Hund; groß";12\na.flac;4;2;Katze;12\n')
-        (annotation,) = read_annotations(path, "table", ReadOptions(columns=self.COLUMNS, resolution=0.05))
+        path = write(tmp_path, "dataSED.csv", HEADER + 'x/a.flac;0.5;1.5;"Hund; groß";12\na.flac;4;2;Katze;12\n')
+        (annotation,) = read_annotations(path, "table", ReadOptions(columns=COLUMNS, resolution=0.05))
         assert (annotation.recording, annotation.duration, annotation.resolution) == ("a", 12.0, 0.05)
         assert events_of(annotation) == [(0.5, 2.0, "Hund; groß"), (4.0, 6.0, "Katze")]
 
     def test_what_is_wrong(self, tmp_path):
-        path = write(tmp_path, "a.csv", self.HEADER + "a;0;1;Hund;12\na;2;1;Hund;13\n")
+        path = write(tmp_path, "a.csv", HEADER + "a;0;1;Hund;12\na;2;1;Hund;13\n")
         with pytest.raises(AnnotationError, match=r"a.csv:3: 'a' lasts 13 s, in a line before 12 s"):
-            read_annotations(path, "table", ReadOptions(columns=self.COLUMNS))
+            read_annotations(path, "table", ReadOptions(columns=COLUMNS))
         with pytest.raises(AnnotationError, match=r"there is none for recording, onset, label, offset \(or length\)"):
             read_annotations(path, "table")
         with pytest.raises(AnnotationError, match="a table has no field 'onsets'; did you mean 'onset'"):
             read_annotations(path, "table", ReadOptions(columns={"onsets": "von"}))
-        write(tmp_path, "b.csv", self.HEADER + "a;0;1;Hund;12\n")
-        with pytest.raises(AnnotationError, match="'a' stands in a.csv:2 as well"):
-            read_annotations(tmp_path, "table", ReadOptions(columns=self.COLUMNS))
+        write(tmp_path, "b.csv", HEADER + "a;0;1;Hund;12\n")
+        with pytest.raises(AnnotationError, match=r"'a' stands in a.csv:2 as well"):
+            read_annotations(tmp_path, "table", ReadOptions(columns=COLUMNS))
 
 
 def test_formats():
@@ -384,7 +405,8 @@ class TestWindows:
             (("r", 0.0), 25.0, [(0, 3, "a"), (24, 25.0, "b")]),
             (("r", 25.0), 25.0, [(0.0, 25.0, "b")]),
         ]
-        assert parts[1].events[0].source == "s" and parts[1].events[0].confidence == 0.8
+        assert parts[1].events[0].source == "s"
+        assert parts[1].events[0].confidence == 0.8
         assert {part.split_group for part in parts} == {"r"}
 
     def test_what_is_short_stays_whole(self):
