@@ -38,7 +38,7 @@ Ints = NDArray[np.int64]
 TASKS = ("counting", "duration", "concurrency", "classification", "detection")
 """The five tasks, in the order of the paper."""
 
-STATES = ("overlap", "alone")
+POLARITIES = ("overlap", "alone")
 """What "Yes" says of a question of concurrency: that something overlaps the sound asked about, or that nothing does."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -48,9 +48,10 @@ REFUSED = ("refusal",)
 UNPARSED = ("empty", "echo", "no such letter", "conflict", "none of them", "refusal", "several", "nothing")
 """Rules of `match_answer` after which an answer is unparsed; those of REFUSED are refusals."""
 
-DRAWS = 2000
+RESAMPLES = 2000
 """Draws of the bootstrap."""
 
+_LABELS = ("polyphony", "sources", "templates")
 _CERTAINTY = 1.959963984540054  # the .975 quantile of the normal distribution
 
 _DESCRIPTION = """\
@@ -120,8 +121,8 @@ def polybench(
     - `ids` [m]: answers of one id are to one question whose options were shown in several orders. By default each
       answer is to a question of its own. A question counts once, each of its R answers by 1/R; counts are of answers;
     - `groups` [m]: questions that share one are not independent; by default each question is its own;
-    - `polarity` [m]: of concurrency one of STATES, what "Yes" says; by default, and where empty, "overlap". Entries of
-      other tasks are not looked at;
+    - `polarity` [m]: of concurrency what "Yes" says, one of POLARITIES; by default, and where empty, "overlap". Entries
+      of other tasks are not looked at;
     - `polyphony`, `sources`, `templates` [m]: texts or integers; `overlap` [m]: seconds, or None.
 
     Numbers, of all questions:
@@ -150,9 +151,9 @@ def polybench(
     Tables:
 
     - `interval` of the accuracy, and `intervals` by name of accuracy_micro, the tasks and what else is a share: 95 %,
-      [low, high], by DRAWS draws of whole groups with replacement: the expanded percentile interval (Hesterberg 2015),
-      whose level makes up for few groups. Where all groups are right, or all wrong, draws tell nothing, and the end
-      that is free is Wilson's; of a single group the interval is [0, 1];
+      [low, high], by RESAMPLES draws of whole groups with replacement: the expanded percentile interval (Hesterberg
+      2015), whose level makes up for few groups. Where all groups are right, or all wrong, draws tell nothing, and the
+      end that is free is Wilson's; of a single group the interval is [0, 1];
     - `by_task`: of each task n, answers, accuracy, interval, adjusted; `chance`: mean of 1/k; `majority`: of always
       giving the one best text; `best_position`: of always taking the one best position; `macro_f1`, `weighted_f1` over
       the texts that are right answers (detection: over positions, since its texts all differ), where an unparsed answer
@@ -179,7 +180,7 @@ def polybench(
     given = {"predictions": predictions, "references": references, "options": options, "tasks": tasks}
     of_questions = {"groups": groups, "polarity": polarity, "polyphony": polyphony, "sources": sources}
     of_questions |= {"templates": templates, "overlap": overlap}
-    a = _read(given, ids, of_questions, parsed)
+    a = _questions(given, ids, of_questions, parsed)
 
     ratios, draws, intervals = _ratios(a), _Intervals(a.group), dict[str, Any]()
     for name, pairs in ratios.items():
@@ -206,7 +207,7 @@ def polybench(
     return result
 
 
-class PolyBench(evaluate.Metric):  # type: ignore[misc]
+class Polybench(evaluate.Metric):  # type: ignore[misc]
     """PolyBench as a metric of the `evaluate` library; `polybench` in this module does the work."""
 
     def _info(self) -> Any:
@@ -238,14 +239,14 @@ class PolyBench(evaluate.Metric):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class _Answers:
-    """m answers to n questions.
+class _Questions:
+    """n questions and m answers to them.
 
     Attributes:
         question: number of the question of each answer, [m].
         options: number of options of each, [m]; of a question it is the same in every order.
         place: position of the right option, [m]; choice: position of that taken, -1 where there is none, [m].
-        chosen_text: the text of that taken, None where there is none, [m].
+        text_taken: the text of that taken, None where there is none, [m].
         rules: how each was read, [m].
         weight: 1/R of a question with R answers, [m].
         task, group: numbers, [n]; has_groups: whether groups were given.
@@ -259,7 +260,7 @@ class _Answers:
     options: Ints
     place: Ints
     choice: Ints
-    chosen_text: tuple[str | None, ...]
+    text_taken: tuple[str | None, ...]
     rules: tuple[str, ...]
     weight: Floats
     task: Ints
@@ -282,7 +283,8 @@ class _Answers:
     @property
     def right(self) -> Floats:
         """Whether each answer is right, [m]."""
-        return (self.choice == self.place).astype(np.float64)
+        right: Floats = (self.choice == self.place).astype(np.float64)
+        return right
 
     @property
     def orders(self) -> Ints:
@@ -292,75 +294,82 @@ class _Answers:
 
     def per_question(self, values: Floats) -> Floats:
         """Means over the answers of each question, [m] to [n]."""
-        means: Floats = np.bincount(self.question, values, minlength=self.n) / self.orders
+        means: Floats = _sums(self.question, values, self.n) / self.orders
         return means
 
 
-def _read(given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, Any], parsed: bool) -> _Answers:
-    missing = [name for name, values in given.items() if values is None]
-    if missing:
-        rest = ", ".join(name for name in given if name not in missing) or "nothing"
-        raise ValueError(f"polybench got {rest} without {', '.join(missing)}.")
-    columns = {name: _list(name, values) for name, values in given.items()}
-    m = len(columns["references"])
-    extra = {name: _list(name, values) for name, values in of_questions.items() if values is not None}
-    names = [(row,) for row in range(m)] if ids is None else _names_of("ids", _list("ids", ids))
-    lengths = {name: len(values) for name, values in (columns | extra | {"ids": names}).items()}
-    if len(set(lengths.values())) > 1 or m == 0:
-        shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise ValueError(f"There must be one entry for each answer, and one answer at least; got {shown}.")
-    options = [_options(row, entry, columns["references"][row]) for row, entry in enumerate(columns["options"])]
-    for row, task in enumerate(columns["tasks"]):
-        if task not in TASKS:
-            raise ValueError(f"tasks must be {', '.join(TASKS)}; row {row} has {task!r}.")
-        if task == "concurrency" and sorted(map(_folded, options[row])) != [("no",), ("yes",)]:
-            raise ValueError(f"Options of concurrency are Yes and No; row {row} has {options[row]!r}.")
-
+def _questions(given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, Any], parsed: bool) -> _Questions:
+    """The answers, or ValueError."""
+    columns, names = _columns(given, ids, of_questions)
+    references, options, tasks = columns["references"], columns["options"], columns["tasks"]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     question = np.array([numbers[name] for name in names])
     first = np.unique(question, return_index=True)[1]
-    extra = _checked(extra, columns["tasks"])
-    shared = {"references": columns["references"], "tasks": columns["tasks"], **extra}
-    shared["options"] = [sorted(texts) for texts in options]
-    _check_agreement(names, question, first, shared)
-
-    if parsed:
-        choices = [_position_given(row, entry, options[row]) for row, entry in enumerate(columns["predictions"])]
-        rules = ["position" if choice >= 0 else "nothing" for choice in choices]
-    else:
-        matches = [_matched(row, entry, options[row]) for row, entry in enumerate(columns["predictions"])]
-        choices = [-1 if match.option is None else match.option for match in matches]
-        rules = [match.rule for match in matches]
+    _check_agreement(names, question, first, columns)
+    choices, rules = _choices(columns["predictions"], options, parsed)
+    taken = [texts[choice] if choice >= 0 else None for texts, choice in zip(options, choices, strict=True)]
     counts = np.bincount(question)
-    groups = extra.get("groups")
-    # Sorted, so that draws do not depend on the order of the rows.
-    names_of_groups = [str(names[row]) for row in first] if groups is None else [str(groups[row]) for row in first]
-    polarity = extra.get("polarity", ["overlap"] * m)
-    overlap = extra.get("overlap")
-    return _Answers(
+    groups, overlap = columns.get("groups"), columns.get("overlap")
+    polarity = columns.get("polarity", ["overlap"] * len(names))
+    # By name, so that draws do not depend on the order of the rows.
+    keys = groups or (names if ids is not None else None)
+    return _Questions(
         question=question,
         options=np.array([len(texts) for texts in options]),
-        place=np.array([texts.index(text) for texts, text in zip(options, columns["references"], strict=True)]),
+        place=np.array([texts.index(text) for texts, text in zip(options, references, strict=True)]),
         choice=np.array(choices),
-        chosen_text=tuple(
-            texts[choice] if choice >= 0 else None for texts, choice in zip(options, choices, strict=True)
-        ),
+        text_taken=tuple(taken),
         rules=tuple(rules),
         weight=1 / counts[question],
-        task=np.array([TASKS.index(columns["tasks"][row]) for row in first]),
-        group=np.unique(names_of_groups, return_inverse=True)[1] if groups is not None else np.arange(len(first)),
+        task=np.array([TASKS.index(tasks[row]) for row in first]),
+        group=np.unique([repr(keys[row]) for row in first], return_inverse=True)[1] if keys else np.arange(len(first)),
         has_groups=groups is not None,
-        text=tuple(columns["references"][row] for row in first),
+        text=tuple(references[row] for row in first),
         says_overlap=np.array([polarity[row] == "overlap" for row in first]),
         k=np.array([len(options[row]) for row in first]),
-        labels={
-            name: [extra[name][row] for row in first] for name in ("polyphony", "sources", "templates") if name in extra
-        },
+        labels={name: [columns[name][row] for row in first] for name in _LABELS if name in columns},
         overlap=None if overlap is None else np.array([overlap[row] for row in first], np.float64),
     )
 
 
-def _list(name: str, values: Any) -> list[Any]:
+def _columns(
+    given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, Any]
+) -> tuple[dict[str, list[Any]], list[Any]]:
+    """What is given as lists of one length, checked, and the name of the question of each answer."""
+    missing = [name for name, values in given.items() if values is None]
+    if missing:
+        rest = ", ".join(name for name in given if name not in missing) or "nothing"
+        raise ValueError(f"polybench got {rest} without {', '.join(missing)}.")
+    columns = {name: _listed(name, values) for name, values in given.items()}
+    extra = {name: _listed(name, values) for name, values in of_questions.items() if values is not None}
+    names: list[Any] = [(row,) for row in range(len(columns["references"]))]
+    if ids is not None:
+        names = _names_of("ids", _listed("ids", ids))
+    lengths = {name: len(values) for name, values in (columns | extra | {"ids": names}).items()}
+    if len(set(lengths.values())) > 1 or not names:
+        shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise ValueError(f"There must be one entry for each answer, and one answer at least; got {shown}.")
+    references = columns["references"]
+    columns["options"] = [_option_texts(row, entry, references[row]) for row, entry in enumerate(columns["options"])]
+    for row, task in enumerate(columns["tasks"]):
+        if task not in TASKS:
+            raise ValueError(f"tasks must be {', '.join(TASKS)}; row {row} has {task!r}.")
+        if task == "concurrency" and sorted(map(_folded, columns["options"][row])) != [("no",), ("yes",)]:
+            raise ValueError(f"Options of concurrency are Yes and No; row {row} has {columns['options'][row]!r}.")
+    return columns | _checked(extra, columns["tasks"]), names
+
+
+def _choices(predictions: Sequence[Any], options: Sequence[list[str]], parsed: bool) -> tuple[list[int], list[str]]:
+    """The position that each answer takes, -1 where it takes none, and the rule that decided."""
+    rows = list(enumerate(zip(predictions, options, strict=True)))
+    if parsed:
+        choices = [_position_given(row, entry, texts) for row, (entry, texts) in rows]
+        return choices, ["position" if choice >= 0 else "nothing" for choice in choices]
+    matches = [_matched(row, entry, texts) for row, (entry, texts) in rows]
+    return [-1 if match.option is None else match.option for match in matches], [match.rule for match in matches]
+
+
+def _listed(name: str, values: Any) -> list[Any]:
     if isinstance(values, str | bytes | Mapping):
         raise ValueError(f"{name} must be a list; got {values!r}.")
     if hasattr(values, "detach"):
@@ -381,7 +390,7 @@ def _names_of(name: str, entries: Sequence[Any]) -> list[Any]:
     return [entry if isinstance(entry, str) else int(entry) for entry in entries]
 
 
-def _options(row: int, entry: Any, reference: Any) -> list[str]:
+def _option_texts(row: int, entry: Any, reference: Any) -> list[str]:
     """The options of a row, or ValueError."""
     texts = entry.tolist() if hasattr(entry, "tolist") else entry
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
@@ -427,13 +436,15 @@ def _seconds(row: int, entry: Any) -> float | None:
 def _polarity(row: int, entry: Any) -> str:
     if entry in (None, ""):
         return "overlap"
-    if entry not in STATES:
-        raise ValueError(f"polarity must be {' or '.join(STATES)}; row {row} has {entry!r}.")
+    if entry not in POLARITIES:
+        raise ValueError(f"polarity must be {' or '.join(POLARITIES)}; row {row} has {entry!r}.")
     return str(entry)
 
 
-def _check_agreement(names: Sequence[Any], question: Ints, first: Ints, shared: Mapping[str, Sequence[Any]]) -> None:
+def _check_agreement(names: Sequence[Any], question: Ints, first: Ints, columns: Mapping[str, Sequence[Any]]) -> None:
     """Raise ValueError when answers of one id are not to one question."""
+    shared = {name: entries for name, entries in columns.items() if name != "predictions"}
+    shared["options"] = [sorted(texts) for texts in columns["options"]]
     for row, place in enumerate(first[question]):
         for name, entries in shared.items():
             if entries[row] != entries[place]:
@@ -466,7 +477,7 @@ def _matched(row: int, entry: Any, options: Sequence[str]) -> "Match":
 # ----- scores
 
 
-def _overall(a: _Answers, table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _overall(a: _Questions, table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Numbers of all tasks together that are no shares of their own."""
     everything = np.ones(a.n, bool)
     row = _row(a, everything)
@@ -483,7 +494,7 @@ def _overall(a: _Answers, table: Mapping[str, Mapping[str, Any]]) -> dict[str, A
     return numbers
 
 
-def _row(a: _Answers, mask: NDArray[np.bool_], draws: "_Intervals | None" = None) -> dict[str, Any]:
+def _row(a: _Questions, mask: NDArray[np.bool_], draws: "_Intervals | None" = None) -> dict[str, Any]:
     """Of some questions how many are right, and what they would be right by without listening."""
     rows = mask[a.question]
     correct, n = a.per_question(a.right), int(mask.sum())
@@ -513,19 +524,19 @@ def _adjusted(accuracy: float, chance: float) -> float:
 
 
 def _best_of_each_task(
-    a: _Answers, mask: NDArray[np.bool_], counts: Callable[[_Answers, NDArray[np.bool_]], Floats]
+    a: _Questions, mask: NDArray[np.bool_], counts: Callable[[_Questions, NDArray[np.bool_]], Floats]
 ) -> float:
     """Share of right answers of who always gives the same, in each task the best that there is."""
     parts = [mask & (a.task == task) for task in np.unique(a.task[mask])]
     return float(sum(counts(a, part).max() for part in parts) / mask.sum())
 
 
-def _text_counts(a: _Answers, mask: NDArray[np.bool_]) -> Floats:
+def _text_counts(a: _Questions, mask: NDArray[np.bool_]) -> Floats:
     texts = [a.text[place] for place in np.flatnonzero(mask)]
     return np.unique(texts, return_counts=True)[1].astype(np.float64)
 
 
-def _place_counts(a: _Answers, mask: NDArray[np.bool_]) -> Floats:
+def _place_counts(a: _Questions, mask: NDArray[np.bool_]) -> Floats:
     rows = mask[a.question]
     return _sums(a.place[rows], a.weight[rows])
 
@@ -535,7 +546,7 @@ def _sums(places: Ints, values: Any, count: int = 0) -> Floats:
     return np.bincount(places, values, minlength=count).astype(np.float64)
 
 
-def _task_row(a: _Answers, mask: NDArray[np.bool_], draws: "_Intervals") -> dict[str, Any]:
+def _task_row(a: _Questions, mask: NDArray[np.bool_], draws: "_Intervals") -> dict[str, Any]:
     """All that there is of one task."""
     row = _row(a, mask, draws)
     row |= _f1(a, mask)
@@ -548,16 +559,14 @@ def _task_row(a: _Answers, mask: NDArray[np.bool_], draws: "_Intervals") -> dict
     return row
 
 
-def _f1(a: _Answers, mask: NDArray[np.bool_]) -> dict[str, float]:
+def _f1(a: _Questions, mask: NDArray[np.bool_]) -> dict[str, float]:
     """F1 of each right answer's text as a class, or of its position, averaged."""
     rows = np.flatnonzero(mask[a.question])
     truth: list[Any]
     taken: list[Any]
     by_position = TASKS[a.task[mask][0]] == "detection"
     truth = [int(a.place[row]) if by_position else a.text[a.question[row]] for row in rows]
-    taken = [
-        (int(a.choice[row]) if by_position else a.chosen_text[row]) if a.choice[row] >= 0 else None for row in rows
-    ]
+    taken = [(int(a.choice[row]) if by_position else a.text_taken[row]) if a.choice[row] >= 0 else None for row in rows]
     weight = a.weight[rows]
     codes = {label: code for code, label in enumerate(dict.fromkeys(truth))}
     true, said = (
@@ -570,7 +579,7 @@ def _f1(a: _Answers, mask: NDArray[np.bool_]) -> dict[str, float]:
     return {"macro_f1": float(scores.mean()), "weighted_f1": float(np.average(scores, weights=support))}
 
 
-def _groups_right(a: _Answers, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _groups_right(a: _Questions, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Whether all of some questions of a group are right, at its first question, and 1 there, [n] each."""
     wrong = np.bincount(a.group[mask], a.per_question(a.right)[mask] < 1, minlength=a.group.max() + 1)
     first = np.flatnonzero(mask)[np.unique(a.group[mask], return_index=True)[1]]
@@ -580,14 +589,14 @@ def _groups_right(a: _Answers, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]
     return right, count
 
 
-def _groups(a: _Answers, mask: NDArray[np.bool_]) -> dict[str, Any]:
+def _groups(a: _Questions, mask: NDArray[np.bool_]) -> dict[str, Any]:
     """Number of groups, and how many would be all right by drawing."""
     logarithms = np.bincount(a.group[mask], (a.orders * np.log(a.k))[mask], minlength=a.group.max() + 1)
     present = np.unique(a.group[mask])
     return {"groups": len(present), "groups_right_chance": float(np.exp(-logarithms[present]).mean())}
 
 
-def _orders(a: _Answers, mask: NDArray[np.bool_]) -> dict[str, Any]:
+def _orders(a: _Questions, mask: NDArray[np.bool_]) -> dict[str, Any]:
     """How questions with several orders are answered; nothing where there are none."""
     several = mask & (a.orders > 1)
     if not several.any():
@@ -600,7 +609,7 @@ def _orders(a: _Answers, mask: NDArray[np.bool_]) -> dict[str, Any]:
     }
 
 
-def _order_scores(a: _Answers) -> dict[str, Floats]:
+def _order_scores(a: _Questions) -> dict[str, Floats]:
     """Of each question, [n]; consistency is 0 where there is but one order."""
     correct = a.per_question(a.right)
     rows: list[list[int]] = [[] for _ in range(a.n)]
@@ -608,13 +617,13 @@ def _order_scores(a: _Answers) -> dict[str, Floats]:
         rows[place].append(row)
     same = np.zeros(a.n)
     for place, answers in enumerate(rows):
-        texts = [a.chosen_text[row] for row in answers]
+        texts = [a.text_taken[row] for row in answers]
         pairs = list(itertools.combinations(texts, 2))
         same[place] = np.mean([one is not None and one == two for one, two in pairs]) if pairs else 0.0
     return {"correctness": correct, "consistency": same, "all_orders_right": (correct == 1).astype(np.float64)}
 
 
-def _position(a: _Answers, rows: NDArray[np.bool_]) -> dict[str, Any]:
+def _position(a: _Questions, rows: NDArray[np.bool_]) -> dict[str, Any]:
     """Share of each position among the options taken, and its distance from what it is without a habit."""
     taken = rows & (a.choice >= 0)
     weight, most = a.weight[taken], int(a.options[rows].max())
@@ -631,7 +640,7 @@ def _position(a: _Answers, rows: NDArray[np.bool_]) -> dict[str, Any]:
     }
 
 
-def _states(a: _Answers) -> dict[str, Any]:
+def _states(a: _Questions) -> dict[str, Any]:
     """Counts of answers about concurrency by the states that are right and said, and what follows from them."""
     truth, said, says_yes = _true_and_said(a)
     if not len(truth):
@@ -655,12 +664,12 @@ def _states(a: _Answers) -> dict[str, Any]:
     }
 
 
-def _true_and_said(a: _Answers) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+def _true_and_said(a: _Questions) -> tuple[Ints, Ints, NDArray[np.bool_]]:
     """Of answers about concurrency: the true state, that said (2: none), and whether Yes was said."""
     rows = np.flatnonzero(a.task[a.question] == TASKS.index("concurrency"))
     says_overlap = a.says_overlap[a.question[rows]]
     is_yes = np.array([_folded(a.text[a.question[row]]) == ("yes",) for row in rows], bool)
-    says_yes = np.array([_folded(a.chosen_text[row] or "") == ("yes",) for row in rows], bool)
+    says_yes = np.array([_folded(a.text_taken[row] or "") == ("yes",) for row in rows], bool)
     said = np.where(says_yes == says_overlap, 0, 1)
     said[a.choice[rows] < 0] = 2
     return np.where(is_yes == says_overlap, 0, 1), said, says_yes
@@ -680,7 +689,7 @@ def _values(labels: list[Any] | None) -> Iterator[tuple[Any, NDArray[np.bool_]]]
         yield value, np.array([entry == value for entry in labels or []])
 
 
-def _by_overlap(a: _Answers, draws: "_Intervals") -> dict[str, Any]:
+def _by_overlap(a: _Questions, draws: "_Intervals") -> dict[str, Any]:
     """Questions without overlap, and quartiles of the others by its length."""
     if a.overlap is None:
         return {}
@@ -703,7 +712,7 @@ Pairs = Sequence[tuple[Floats, Floats]]
 """Of a mean of ratios Σ numerator / Σ denominator, these two, [n] each."""
 
 
-def _ratios(a: _Answers) -> dict[str, Pairs]:
+def _ratios(a: _Questions) -> dict[str, Pairs]:
     """All shares that have an interval."""
     correct, ones = a.per_question(a.right), np.ones(a.n)
     of_task = {
@@ -755,23 +764,23 @@ class _Intervals:
         for pairs, table, key in self._asked:
             part = slice(place, place + 2 * len(pairs))
             place = part.stop
-            table[key] = _interval(_mean_of_ratios(pairs), sums[:, part], drawn[:, part])
+            table[key] = _share_interval(_mean_of_ratios(pairs), sums[:, part], drawn[:, part])
 
 
 def _drawn_sums(sums: Floats) -> Floats:
-    """Sums [DRAWS, columns] over as many groups as there are, drawn with replacement."""
+    """Sums [RESAMPLES, columns] over as many groups as there are, drawn with replacement."""
     rng, count = np.random.default_rng(0), len(sums)
     # In blocks, so that memory does not grow with the number of groups.
-    block = max(1, min(DRAWS, 2**22 // count))
+    block = max(1, min(RESAMPLES, 2**22 // count))
     totals = []
-    for start in range(0, DRAWS, block):
-        size = min(block, DRAWS - start)
+    for start in range(0, RESAMPLES, block):
+        size = min(block, RESAMPLES - start)
         drawn = rng.integers(count, size=(size, count)) + count * np.arange(size)[:, None]
         totals.append(np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count) @ sums)
     return np.concatenate(totals)
 
 
-def _interval(value: float, sums: Floats, drawn: Floats) -> list[float]:
+def _share_interval(value: float, sums: Floats, drawn: Floats) -> list[float]:
     """The interval of a value, from sums of numerators and denominators by turns: of groups, and of draws."""
     count = int((sums[:, 1::2] > 0).any(axis=1).sum())
     if count == 1:
@@ -882,7 +891,7 @@ def _form(texts: tuple[str, ...]) -> _Form:
     by_words: dict[tuple[str, ...], list[int]] = {}
     for place, words in enumerate(folded):
         by_words.setdefault(words, []).append(place)
-    intervals = tuple(_numbers(text) for text in plain)
+    intervals = tuple(_digits(text) for text in plain)
     is_interval = all(len(numbers) == 2 for numbers in intervals)
     patterns = [
         (_pattern(plain[places[0]], is_interval=is_interval), tuple(places))
@@ -988,7 +997,7 @@ def _value(number: str) -> float | None:
         return None
 
 
-def _numbers(text: str) -> tuple[float, ...]:
+def _digits(text: str) -> tuple[float, ...]:
     """The numbers in digits of a text."""
     values = [_value(number) for number in _NUMBER.findall(text)]
     return tuple(math.nan if value is None else value for value in values)
@@ -1348,7 +1357,7 @@ def _yes_no_or_interval(text: str, form: _Form) -> Match | None:
     if form.yes_no:
         option = _yes_no(text, form)
         return None if option is None else Match(option, "yes or no")
-    numbers = _numbers(text)
+    numbers = _digits(text)
     if form.intervals and form.intervals.count(numbers) == 1:
         return Match(form.intervals.index(numbers), "interval")
     return None
@@ -1870,7 +1879,7 @@ def example() -> dict[str, Any]:
             rows["tasks"].append(task)
             rows["ids"].append(f"{task} {number}")
             rows["groups"].append(f"{task}, scene {number // 2}")
-            rows["polarity"].append(STATES[is_alone])
+            rows["polarity"].append(POLARITIES[is_alone])
             rows["polyphony"].append(2 + number % 2)
             rows["overlap"].append(0.5 * number)
     return rows
