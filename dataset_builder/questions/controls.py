@@ -281,7 +281,9 @@ def _form(option: str) -> str:
 
 
 def _leak(questions: Sequence[Question]) -> str:
-    """The part of the text that gives most away, in words."""
+    """The parts of the text that give most away, in words; several where one says as much as another."""
     shares = {family: blind_accuracy(questions, [family]) for family in FAMILIES}
-    worst = max(shares, key=lambda family: shares[family])
-    return f"{FAMILIES[worst]} ({worst} alone {shares[worst]:.3f})"
+    most = max(shares.values())
+    return " and ".join(
+        f"{FAMILIES[family]} ({family} alone {share:.3f})" for family, share in shares.items() if share > most - 0.02
+    )
