@@ -284,6 +284,9 @@ def _leak(questions: Sequence[Question]) -> str:
     """The parts of the text that give most away, in words; several where one says as much as another."""
     shares = {family: blind_accuracy(questions, [family]) for family in FAMILIES}
     most = max(shares.values())
+    if shares["option"] > most - 0.02:
+        # These learn from each option as well, and so say nothing more.
+        shares = {family: share for family, share in shares.items() if family not in {"wording", "anchor", "set"}}
     return " and ".join(
         f"{FAMILIES[family]} ({family} alone {share:.3f})" for family, share in shares.items() if share > most - 0.02
     )
