@@ -133,6 +133,8 @@ CASES: list[tuple[str, Sequence[str], int | None, str]] = [
     ("I'm sorry, but I cannot listen to audio. A dog would be typical.", PETS, None, "refusal"),
     ("As an AI language model, I don't have ears; the cat?", PETS, None, "refusal"),
     ("It is impossible to tell if the dog is heard.", PETS, None, "refusal"),
+    ("It is hard to say whether the dog or the cat is heard.", PETS, None, "refusal"),
+    ("It is hard to say, but I hear the dog.", PETS, A, "mention"),
     ("No audio was provided.", PETS, None, "refusal"),
     ("Please upload the recording of the rain.", PETS, None, "refusal"),
     ("Unable to determine.", YES_NO, None, "refusal"),
