@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
+
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
 
 
 def shortest(run: Callable[[], Any], times: int = 3) -> float:
@@ -15,6 +21,15 @@ def shortest(run: Callable[[], Any], times: int = 3) -> float:
         run()
         seconds.append(time.perf_counter() - started)
     return min(seconds)
+
+
+def in_fresh_process(file: str, *arguments: str) -> dict[str, Any]:
+    """What a file of this folder prints as JSON when it is run by itself, on one core."""
+    command = [sys.executable, file, *arguments]
+    environment = {**os.environ, **ONE_THREAD}
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+    content: dict[str, Any] = json.loads(printed)
+    return content
 
 
 def line(what: str, ours: float, peer: str, theirs: float, unit: str = "s") -> None:

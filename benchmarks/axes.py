@@ -10,48 +10,33 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 import resource
-import subprocess
 import sys
 import time
 from typing import Any
 
-from _measure import line
+from _measure import in_fresh_process, line
 
 DIMS = (384, 768)
 """Length of an embedding of Whisper's tiny and small sizes."""
 
 
 def run(_: argparse.Namespace) -> None:
-    mini = {dim: _in_fresh_process("mini", dim) for dim in DIMS}
+    mini = {dim: in_fresh_process(__file__, "mini", str(dim)) for dim in DIMS}
     for dim, cost in mini.items():
         line(f"axes of mini, {cost['clips']} clips, D = {dim}", cost["seconds"], "goal", 60)
         line(f"axes of mini, D = {dim}: peak memory", cost["memory"], "goal", 1.5, "GB")
         print("    " + ", ".join(f"{task} {seconds:.1f} s" for task, seconds in cost["tasks"].items()), flush=True)
     dim = DIMS[-1]
-    full = _in_fresh_process("full", dim)
+    full = in_fresh_process(__file__, "full", str(dim))
     mine, theirs = (1e3 * cost["seconds"] / cost["clips"] for cost in (full, mini[dim]))
     line(f"axes of full, {full['clips']} clips, D = {dim}: a clip", mine, "a clip of mini", theirs, "ms")
     line(f"axes of full, D = {dim}: peak memory", full["memory"], "goal", 1.5, "GB")
     print("    " + ", ".join(f"{task} {seconds:.1f} s" for task, seconds in full["tasks"].items()), flush=True)
 
 
-def _in_fresh_process(preset: str, dim: int) -> dict[str, Any]:
-    """Seconds of all and of each task, clips scored, and peak memory in GB."""
-    cost: dict[str, Any] = json.loads(
-        subprocess.run(
-            [sys.executable, __file__, preset, str(dim)],
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
-        ).stdout
-    )
-    return cost
-
-
 def _measured(preset: str, dim: int) -> dict[str, Any]:
+    """Seconds of all and of each task, clips scored, and peak memory in GB."""
     import numpy as np
 
     from audio_compositionality.dataset_builder.rendered import rendered_preset

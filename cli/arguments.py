@@ -22,7 +22,7 @@ MODEL_HELP = (
     "transformers audio model, path/to/file.py:ClassName, the name of an installed entry point, hear:MODULE, "
     "xares:FILE.py:CLASS, mteb:NAME, or a twin of a model as control: untrained:MODEL, its architecture with fresh "
     "weights, or shuffled:MODEL, with the entries of each weight matrix permuted; or any of these that is given "
-    "something else: sorted-words:, reversed-audio:, without-audio: or without-text:MODEL"
+    "something else: sorted-words:, reversed-audio:, padded-audio:, without-audio: or without-text:MODEL"
 )
 
 
@@ -51,9 +51,19 @@ def add_data(parser: argparse.ArgumentParser) -> argparse._ActionsContainer:
     """Add the data: `opened_data` reads it. Returns the group of arguments that name data, of which one is given."""
     data = parser.add_mutually_exclusive_group()
     data.add_argument("--preset", default="mini", metavar="NAME", help="mini (default) or full, rendered on the fly")
-    data.add_argument("--data", metavar="DIR|HUB_ID", help="a built folder, or the Hub id of a data set")
+    add_data_path(data)
     add_protocol(parser)
     return data
+
+
+def add_data_path(data: argparse._ActionsContainer) -> None:
+    """Add `options.data`: `opened_data` reads it."""
+    data.add_argument(
+        "--data",
+        metavar="DIR|HUB_ID|NAME:PATH",
+        help="a built folder, the Hub id of a data set, or your copy of a benchmark that others published; a wrong "
+        "name lists these",
+    )
 
 
 def add_protocol(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +88,7 @@ def add_data_of_results(parser: argparse.ArgumentParser) -> None:
     """Add `options.data`: where the data of results are."""
     parser.add_argument(
         "--data",
-        metavar="DIR|HUB_ID",
+        metavar="DIR|HUB_ID|NAME:PATH",
         help="the data of the results, where they are neither a preset nor in the folder that the results state",
     )
 
@@ -277,14 +287,15 @@ def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None
     """
     from audio_compositionality.dataset_builder.opening import open_data
     from audio_compositionality.dataset_builder.rendered import rendered_preset
-    from audio_compositionality.tasks.registry import recipes_on_request
+    from audio_compositionality.tasks.registry import recipes_on_request, scored_recipes
 
     if options.data is not None:
         return open_data(options.data)
     preset = preset_of(options.preset, options)
     if tasks is None:
-        every, on_request = rendered_preset(preset).recipes, recipes_on_request()
-        recipes = [recipe for recipe in every if recipe not in on_request] or list(every)
+        every = [recipe for recipe in rendered_preset(preset).recipes if recipe in scored_recipes()]
+        on_request = recipes_on_request()
+        recipes = [recipe for recipe in every if recipe not in on_request] or every
     else:
         recipes = list(dict.fromkeys(task.info.recipe for task in tasks))
     return open_data(rendered_preset(preset, recipes=recipes))

@@ -24,8 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_protocol(parser)
     parser.add_argument(
         "--recipes",
+        "--recipe",
         metavar="NAME,NAME",
-        help="only these recipes; default all that have the preset, or that recordings can serve",
+        help="only these recipes; default all that a task scores and that have the preset, or that recordings can "
+        "serve; what is only learnt from is built where it is named here",
     )
     parser.add_argument("--out", type=Path, default=Path("audio-compositionality"), metavar="DIR", help="the folder")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of every random choice; default 0")
@@ -40,13 +42,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace another data set in the folder")
     recordings.add_recordings(parser, data)
     recordings.add_skip_invalid(parser)
+    writer = parser.add_argument_group("texts by a language model")
+    writer.add_argument(
+        "--writer",
+        metavar="MODEL",
+        help="a language model of transformers, by Hub id or folder, rewrites captions and hard negatives of rows to "
+        "train with. Texts that the program cannot read, or that fail its test of truth, are not taken",
+    )
+    writer.add_argument("--writer-revision", metavar="REV", help="branch, tag or commit of a Hub id")
+    writer.add_argument(
+        "--writer-device", metavar="DEVICE", help="cpu, cuda or cuda:1; default CUDA where there is one"
+    )
+    writer.add_argument("--writer-in-test", action="store_true", help="rewrite captions of test items too")
 
 
 def run(options: argparse.Namespace) -> None:
     """Build the data set, and say how it is read."""
     from audio_compositionality.dataset_builder.build import build_dataset
 
-    data = _rendered(options)
+    data = _written(_rendered(options), options)
     folder = build_dataset(
         data,
         options.out,
@@ -60,14 +74,36 @@ def run(options: argparse.Namespace) -> None:
         print(f'  load_dataset("{folder.name}", "{recipe}")')
 
 
+def _written(data: RenderedData, options: argparse.Namespace) -> RenderedData:
+    """The data with the texts of a language model, where one is named."""
+    if options.writer is None:
+        for name in ("writer_revision", "writer_device", "writer_in_test"):
+            if getattr(options, name):
+                raise InputError(f"--{name.replace('_', '-')} is about a language model: give --writer MODEL too")
+        return data
+    from audio_compositionality.dataset_builder.language.language_model import LanguageModel
+    from audio_compositionality.dataset_builder.language.writer import LanguageModelWriter
+    from audio_compositionality.dataset_builder.written import written_data
+
+    model = LanguageModel(options.writer, revision=options.writer_revision, device=options.writer_device)
+    writer = LanguageModelWriter(model, in_test=options.writer_in_test)
+    written = written_data(data, writer, progress=sys.stderr.isatty())
+    for recipe, report in written.reports.items():
+        print("\n  ".join([f"{recipe}:", *report.sentences()]))
+    return written
+
+
 def _rendered(options: argparse.Namespace) -> RenderedData:
     from audio_compositionality.dataset_builder.rendered import rendered_preset
     from audio_compositionality.dataset_builder.synthesis.dx7.bank import load_bank
+    from audio_compositionality.tasks.registry import scored_recipes
 
     if recordings.are_given(options):
         return _rendered_recordings(options)
     preset = preset_of(options.preset, options)
-    recipes = names_of(options, "recipes")
+    recipes = names_of(options, "recipes") or [
+        recipe for recipe in rendered_preset(preset).recipes if options.writer is not None or recipe in scored_recipes()
+    ]
     if options.bank is None:
         if options.voices is not None:
             raise InputError("--voices chooses from a bank: give --bank FILE too")
@@ -106,6 +142,8 @@ COMMAND = Command(
       at the paper's size, as WAV
   audio-compositionality build --recordings animals --out animals-built
       what can be made of your own recordings, as `evaluate --recordings` renders it: --data takes the folder
+  audio-compositionality build --writer MODEL --out written
+      with captions and hard negatives that a language model wrote, tested like the others
 """,
     resume=GO_ON,
     place=50,

@@ -121,6 +121,8 @@ def argument_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
             description=command.description,
             epilog=f"examples:\n{command.examples}" if command.examples else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            # The beginning of an option is no option: --data of another command would be --dataset here.
+            allow_abbrev=False,
         )
         command.add_arguments(subparser)
         add_traceback(subparser)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
@@ -33,13 +32,9 @@ a note says why.
 
 _SIZES = ("mini", "full")
 
-_SETTINGS = ("classes", "context_sources", "part_sources")
-"""Whole numbers that are settings of recipes, by their names."""
-
 _DETAILS = (
     *("label", "group", "condition", "captions", "separator", "strong_labels", "split", "config"),
-    *("prompts", "transforms"),
-    *(*_SETTINGS, "size"),
+    *("prompts", "transforms", "size", "set"),
 )
 
 
@@ -52,23 +47,30 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
     """
     data.add_argument(
         "--recordings",
-        type=Path,
         metavar="DIR|NAME",
         help="recordings of your own: a folder with LABEL[/CONDITION]/file.wav, or with metadata.csv "
-        "(file_name,label,group,condition,caption); or sounds that are made here, once, of what is installed, such as "
-        "words: a wrong name lists them",
+        "(file_name,label,group,condition,caption). Or the name of sounds that programs on this machine make, once, "
+        "such as words; a wrong name lists all, and a folder of such a name is ./words",
     )
     data.add_argument(
         "--dataset",
-        metavar="DIR|HUB_ID|NAME",
+        metavar="DIR|HUB_ID|NAME|FILE.yaml",
         help="recordings of a data set with a column of audio, as `datasets` reads it: Parquet, or a folder of sound "
-        "files; or of one whose columns are known here, such as speech-commands, from the Hub or, as NAME=DIR, from a "
-        "copy: a wrong name lists them",
+        "files. Or the name of one whose columns are known here, such as speech-commands, downloaded from the Hub, or "
+        "read from a copy of its files by NAME=DIR; a wrong name lists all. Or your own description of one, in YAML",
     )
     details = parser.add_argument_group("recordings (--recordings, --dataset)", _DESCRIPTION)
-    details.add_argument("--label", metavar="COLUMN", help="column of --dataset, or of metadata.csv, with labels")
-    details.add_argument("--group", metavar="COLUMN", help="column that says which recordings belong together")
-    details.add_argument("--condition", metavar="COLUMN", help="column with conditions")
+    _add_columns(details)
+    _add_settings(details)
+
+
+def _add_columns(details: argparse._ActionsContainer) -> None:
+    """Add where in a table or a data set stands what."""
+    details.add_argument("--label", metavar="COLUMN", help="column of --dataset or metadata.csv with labels")
+    details.add_argument(
+        "--group", metavar="COLUMN", help="column of what is never both learnt from and tested, such as speakers"
+    )
+    details.add_argument("--condition", metavar="COLUMN", help="column of what several labels share, such as voices")
     details.add_argument(
         "--captions",
         metavar="COLUMN,COLUMN",
@@ -79,38 +81,40 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
     )
     details.add_argument(
         "--strong-labels",
-        type=Path,
         metavar="TABLE",
         help="what is heard in the files of --recordings, from when to when: each part that is heard alone is a "
         "recording (file,label,start,stop; or AudioSet's strong labels)",
     )
+    details.add_argument(
+        "--split", metavar="NAME", help="split of --dataset, a part of it, or several: train[:1000]+test"
+    )
+    details.add_argument("--config", metavar="NAME", help="configuration of --dataset, where it has several")
+
+
+def _add_settings(details: argparse._ActionsContainer) -> None:
+    """Add what is made of the recordings."""
     details.add_argument(
         "--prompts",
         metavar="NAME|FILE",
         help="what labels are called in texts that clips are compared with: a set (default, plain, several), or a YAML "
         "file that lists templates such as 'This is a sound of {label}'",
     )
-    details.add_argument("--split", metavar="NAME", help="split of --dataset, also a part of it: train[:1000]")
-    details.add_argument("--config", metavar="NAME", help="configuration of --dataset, where it has several")
     details.add_argument(
         "--transforms",
         metavar="NAME,NAME",
         help="default gain,noise,lowpass,reverb; also pitch and stretch, which need the extra `transforms`",
     )
     details.add_argument(
-        "--classes", type=int, metavar="K", help="labels that are told apart in a block of scenes; default 8"
-    )
-    details.add_argument(
-        "--context-sources", type=int, metavar="N", help="sources that are added to, in a block of scenes; default 2"
-    )
-    details.add_argument(
-        "--part-sources", type=int, metavar="N", help="most sources of each part of a quadruple of scenes; default 2"
-    )
-    details.add_argument(
         "--size",
         metavar="NAME",
-        help="mini (default): few scenes, 48 recordings with copies and 208 without; full: many more, as far "
-        "as there are so many",
+        help="mini (default) or full: how many scenes are mixed, and how many recordings are transformed",
+    )
+    details.add_argument(
+        "--set",
+        action="append",
+        metavar="NAME=VALUE",
+        help="a setting of what is made of recordings, such as classes=6, context_sources=1, blocks=48 or "
+        "unrelated=false; can be given several times. docs/data.md says what each is, and a wrong name lists all",
     )
 
 
@@ -153,9 +157,7 @@ def opened_data(options: argparse.Namespace, tasks: list[Task] | None) -> tuple[
     possible = _possible_tasks(options, tasks)
     recipes = dict.fromkeys(task.info.recipe for task in possible)
     offer = _offer(options, recipes, required=tuple(recipes) if options.tasks is not None else ())
-    for recipe, reason in offer.left_out.items():
-        names = [task.info.name for task in possible if task.info.recipe == recipe]
-        _note(f"{listed(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
+    _note_left_out({task.info.name: offer.left_out.get(task.info.recipe) for task in possible})
     served = [task for task in possible if task.info.recipe in offer.data.recipes]
     return offer.data, tasks if options.tasks is not None else scorable(offer.data, served)
 
@@ -165,11 +167,15 @@ def recordings_data(options: argparse.Namespace, recipes: Sequence[str] | None) 
 
     Args:
         options: with the arguments of `add_recordings`.
-        recipes: names; None for all that these recordings can serve, where a note says why of the others.
+        recipes: names; None for all that a task scores and these recordings can serve, where a note says why of the
+            others.
     """
-    offer = _offer(options, recipes, required=recipes or ())
-    for recipe, reason in offer.left_out.items():
-        _note(f"{recipe} is left out: {reason}")
+    from audio_compositionality.dataset_builder.recordings.opening import recorded_recipes
+    from audio_compositionality.tasks.registry import scored_recipes
+
+    wanted = [recipe for recipe in recorded_recipes() if recipe in scored_recipes()] if recipes is None else recipes
+    offer = _offer(options, wanted, required=recipes or ())
+    _note_left_out(offer.left_out)
     return offer.data
 
 
@@ -178,7 +184,9 @@ def _offer(options: argparse.Namespace, recipes: Iterable[str] | None, required:
     from audio_compositionality.dataset_builder.recordings.opening import offered
 
     # What is wrong with the other arguments is told before recordings are read.
-    preset, changes = _preset(options), _changes(options)
+    preset = _preset(options)
+    recipes = None if recipes is None else tuple(recipes)
+    changes = _changes(options, preset, recipes)
     return offered(_opened(options), preset=preset, recipes=recipes, required=required, **changes)
 
 
@@ -189,23 +197,26 @@ def _preset(options: argparse.Namespace) -> str:
     return arguments.preset_of(size, options)
 
 
-def _changes(options: argparse.Namespace) -> dict[str, Any]:
+def _changes(options: argparse.Namespace, preset: str, recipes: Sequence[str] | None) -> dict[str, Any]:
     """What is asked for of settings of recipes."""
+    from audio_compositionality.dataset_builder.recordings.opening import changes_from
     from audio_compositionality.dataset_builder.synthesis.transforms import load_transform
 
-    changes = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
-    # Only `build` has another seed.
-    if getattr(options, "seed", 0):
-        changes["seed"] = options.seed
+    changes = changes_from(options.set or (), preset=preset, recipes=recipes)
     if options.prompts is not None:
         from audio_compositionality.dataset_builder.language.prompts import load_templates
 
         changes["templates"] = load_templates(options.prompts)
-    transforms = arguments.names_of(options, "transforms")
-    if transforms is not None:
-        changes["transforms"] = transforms
-        for name in transforms:
-            load_transform(name).check_available()
+    # Only `build` has another seed.
+    seed = getattr(options, "seed", 0) or None
+    of_options: dict[str, Any] = {"transforms": arguments.names_of(options, "transforms"), "seed": seed}
+    for name, value in of_options.items():
+        if value is not None and name in changes:
+            raise InputError(f"--{name} and --set {name}=... are both given; give one")
+        if value is not None:
+            changes[name] = value
+    for name in changes.get("transforms", ()):
+        load_transform(name).check_available()
     return changes
 
 
@@ -217,7 +228,7 @@ def _opened(options: argparse.Namespace) -> ReadRecordings:
         if options.dataset is None and getattr(options, name) is not None:
             raise InputError(f"--{name} is of a data set (--dataset), and a folder of sound files has none")
     if options.dataset is not None:
-        named, _ = named_set_of(options.dataset)
+        named = named_set_of(options.dataset)
         if named is not None:
             _note(named.terms)
     elif options.strong_labels is None:
@@ -256,9 +267,13 @@ def _possible_tasks(options: argparse.Namespace, tasks: list[Task] | None) -> li
     named = [task for task in tasks if task.info.recipe in recipes]
     impossible = [task.info.name for task in tasks if task not in named]
     if impossible and (options.tasks is not None or not named):
-        what = f"benchmark {options.benchmark!r} has no task" if options.tasks is None else f"{impossible[0]!r} is none"
         names = ", ".join(task.info.name for task in possible)
-        raise InputError(f"{what} that can be scored on recordings; those that can: {names}")
+        what = (
+            f"the task {impossible[0]!r} cannot be scored on recordings"
+            if options.tasks is not None
+            else f"no task of the benchmark {options.benchmark!r} can be scored on recordings"
+        )
+        raise InputError(f"{what}; those that can: {names}")
     return named
 
 
@@ -285,6 +300,17 @@ def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
     for reason in reasons:
         _note(reason)
     return served
+
+
+def _note_left_out(reasons: Mapping[str, str | None]) -> None:
+    """Say what is left out and why, those of one reason together.
+
+    Args:
+        reasons: by name; None for what is not left out.
+    """
+    for reason in dict.fromkeys(filter(None, reasons.values())):
+        names = [name for name, of_name in reasons.items() if of_name == reason]
+        _note(f"{listed(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
 
 
 def _note(text: str) -> None:

@@ -28,7 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_models(parser, nargs="*")
     arguments.add_tasks(parser)
-    recordings.add_recordings(parser, parser.add_mutually_exclusive_group())
+    data = parser.add_mutually_exclusive_group()
+    arguments.add_data_path(data)
+    recordings.add_recordings(parser, data)
+    parser.set_defaults(preset=PRESET)
     arguments.add_protocol(parser)
     arguments.add_out(parser)
     model_options.add_model_options(parser)
@@ -43,34 +46,31 @@ def run(options: argparse.Namespace) -> None:
     model_options.check_model_options(options)
     tasks = arguments.chosen_tasks(options)
     # Imported only where the arguments are right: it takes seconds.
-    from audio_compositionality.dataset_builder.opening import open_data
     from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
-    brought = recordings.are_given(options)
-    if brought:
-        data, tasks = recordings.opened_data(options, tasks)
-    else:
-        data = open_data(arguments.preset_of(PRESET, options))
-        if options.benchmark is not None:
-            tasks = recordings.scorable(data, tasks or ())
+    data, tasks = recordings.opened_data(options, tasks)
+    brought = options.data is not None or recordings.are_given(options)
     scored = arguments.scored_tasks(data, tasks)
+    if brought and tasks is None:
+        # Whose data serve a task wants what stands beside that task.
+        tasks = recordings.scorable(data, scored)
+        scored = tasks
     baselines, beside = _names(options.models, tasks, scored)
     processes = arguments.processes_of_run()
     if processes.is_main:
         where = data.source if brought else f"the preset {data.source}"
-        print(_opening(where, baselines, [*options.models, *beside], options.out, how.store), flush=True)
+        networks = [one for name, twins in beside.items() for one in (name, *twins)]
+        print(_opening(where, baselines, networks, options.out, how.store), flush=True)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
     as_they_are = argparse.Namespace(
         device=options.device, layer=None, pooling=None, precision="float32", compile=False
     )
-    given = model_options.loaded_models([name for name in options.models if name not in baselines], options, processes)
-    model_options.check_kinds(given, scored, options, data.source)
-    models = [
-        *model_options.loaded_models(baselines, as_they_are, processes),
-        *given,
-        *model_options.loaded_models(beside, options, processes),
-    ]
+    models = model_options.loaded_models(baselines, as_they_are, processes)
+    for name, twins in beside.items():
+        given = model_options.loaded_models([name], options, processes)
+        model_options.check_kinds(given, scored, options, data.source)
+        models += [*given, *model_options.loaded_models(twins, options, processes)]
     protocol = arguments.protocol_settings(options, data, tasks)
     how = replace(how, settings={**_quick_settings(data, tasks), **protocol, **how.settings})
     if processes.is_main:
@@ -78,7 +78,8 @@ def run(options: argparse.Namespace) -> None:
     results = evaluate_models(models, data, scored or None, how, on_result=print_result, leave_out=True)
     if processes.is_main:
         print_end(results, options.out, how.store)
-        _write_report(options.out, options.typed, data if brought and isinstance(data, RenderedData) else None)
+        rendered = data if brought and isinstance(data, RenderedData) else None
+        _write_report(options.out, options.typed, options.data if rendered is None else rendered)
 
 
 def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
@@ -89,9 +90,11 @@ def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
     return {}
 
 
-def _names(given: Sequence[str], tasks: Sequence[Task] | None, scored: Sequence[Task]) -> tuple[list[str], list[str]]:
-    """Names of the baselines, and of what stands beside the models: their untrained twins, and what tasks that are
-    named want.
+def _names(
+    given: Sequence[str], tasks: Sequence[Task] | None, scored: Sequence[Task]
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Names of the baselines; and for each of the models what stands beside it: its untrained twin, and what tasks that
+    are named want.
 
     Args:
         given: the models.
@@ -108,14 +111,14 @@ def _names(given: Sequence[str], tasks: Sequence[Task] | None, scored: Sequence[
     wanted = [control for task in tasks or () for control in task.info.controls]
     baselines += [control for control in dict.fromkeys(wanted) if not control.endswith(":")]
     prefixes = dict.fromkeys([UNTRAINED, *(control for control in wanted if control.endswith(":"))])
-    of_input = {kind.prefix for kind in CONTROLS.values()}
-    beside = [
-        f"{prefix}{name}"
-        for name in given
-        for prefix in prefixes
-        if (not name.startswith(tuple(of_input)) if prefix in of_input else has_twins(name))
-    ]
-    return baselines, [name for name in dict.fromkeys(beside) if name not in (*baselines, *given)]
+    of_input = tuple(kind.prefix for kind in CONTROLS.values())
+    beside: dict[str, list[str]] = {}
+    for name in dict.fromkeys(given):
+        if name not in baselines:
+            twins = [prefix for prefix in prefixes if prefix not in of_input and has_twins(name)]
+            controls = [prefix for prefix in prefixes if prefix in of_input and not name.startswith(of_input)]
+            beside[name] = [f"{prefix}{name}" for prefix in (*twins, *controls) if f"{prefix}{name}" not in given]
+    return baselines, beside
 
 
 def _opening(where: str, baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None) -> str:
@@ -127,13 +130,13 @@ def _opening(where: str, baselines: Sequence[str], networks: Sequence[str], out:
     )
 
 
-def _write_report(out: Path, command: str, data: RenderedData | None) -> None:
+def _write_report(out: Path, command: str, data: str | RenderedData | None) -> None:
     """Write the report of all results in the folder, earlier ones too; where that fails, say why and go on.
 
     Args:
         out: the folder.
         command: as it was typed.
-        data: theirs, where no name leads to them again.
+        data: theirs, where the results do not lead to them.
     """
     from audio_compositionality.evaluator.report.page import write_report
 
@@ -158,6 +161,8 @@ COMMAND = Command(
       a pretrained model with its untrained twin, and a class of your own
   audio-compositionality run whisper-base --recordings animals --out results-animals
       the same on recordings of your own, in animals/dog, animals/cat and so on
+  audio-compositionality run laion/clap-htsat-fused --data compa:CompA --out results-compa
+      a model of sound and text on your copy of a benchmark that others published, or on a data set that `build` wrote
 """,
     resume=GO_ON,
     place=10,

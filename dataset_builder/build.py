@@ -64,6 +64,7 @@ class _Job:
     name: str
     recipe: Recipe[Any]
     rendering: Rendering
+    rows: Sequence[Row]
     features: Features
     fingerprint: str
     audio_format: AudioFormat
@@ -147,7 +148,7 @@ def _chosen_data(
         raise InputError("changes are made to a preset; rendered data have their settings already")
     if recipes is None:
         return preset
-    return RenderedData(preset.source, {name: preset.configuration(name).settings for name in recipes})
+    return preset.only(recipes)
 
 
 def _build(
@@ -183,10 +184,10 @@ def _entries(data: RenderedData, audio_format: str) -> dict[str, BuiltRecipe]:
         configuration, recipe = data.configuration(name), load_recipe(name)
         entries[name] = BuiltRecipe(
             version=recipe.version,
-            settings=configuration.settings.values(),
+            settings=configuration.values,
             fingerprint=configuration.fingerprint,
             audio_format=audio_format,
-            description=recipe.describe(configuration.settings),
+            description=configuration.description,
             shards={},
         )
     return entries
@@ -233,15 +234,16 @@ def _claim(folder: Path, entries: Mapping[str, BuiltRecipe], force: bool) -> Man
 
 def _job(data: RenderedData, name: str, audio_format: AudioFormat) -> _Job:
     configuration, recipe = data.configuration(name), load_recipe(name)
-    features = recipe.features(configuration.settings)
+    features = configuration.features
     rendering = configuration.rendering
     for column in audio_columns(features):
         if column.sample_rate not in (None, rendering.sample_rate):
             raise DatasetError(
                 f"recipe {name!r} declares {column.name} at {column.sample_rate} Hz and renders {rendering.sample_rate}"
             )
-    shards = tuple(_plan(name, recipe, rendering.rows))
-    return _Job(name, recipe, rendering, features, configuration.fingerprint, audio_format, shards)
+    rows = configuration.rows
+    shards = tuple(_plan(name, recipe, rows))
+    return _Job(name, recipe, rendering, rows, features, configuration.fingerprint, audio_format, shards)
 
 
 def _plan(name: str, recipe: Recipe[Any], rows: Sequence[Row]) -> Iterator[_PlannedShard]:
@@ -327,7 +329,7 @@ def _encoded_groups(job: _Job, shard: _PlannedShard, pool: ThreadPoolExecutor) -
 
 
 def _encoded_row(job: _Job, index: int) -> Row:
-    row = dict(job.rendering.rows[index])
+    row = dict(job.rows[index])
     names = job.recipe.clip_names(row)
     del row["split"]
     row |= {column.name: [] for column in job.columns if column.is_list}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -32,9 +33,13 @@ def open_data(source: str | Path | RenderedData, *, revision: str | None = None)
     from .readers import list_readers, reader_of
 
     name = str(source)
-    reader = reader_of(name)
-    if reader is not None:
-        return reader[0].open(reader[1])
+    published = reader_of(name)
+    if published is not None:
+        reader, path = published
+        if not path:
+            raise DatasetError(f"{name!r} names no path; {reader.name}:PATH is {reader.meaning}")
+        # A shell leaves what stands behind a colon as it is.
+        return reader.open(os.path.expanduser(path))
     presets = preset_names()
     if isinstance(source, str) and source in presets:
         return rendered_preset(source)
@@ -42,8 +47,8 @@ def open_data(source: str | Path | RenderedData, *, revision: str | None = None)
         from .stored import StoredData
 
         return StoredData(name, revision=revision)
-    published = ", ".join(f"{reader}:PATH" for reader in list_readers())
+    benchmarks = ", ".join(f"{reader}:PATH" for reader in list_readers())
     raise DatasetError(
         f"no data {name!r}: not a preset, not a folder, not a Hub id (ORG/NAME), not a benchmark that others published "
-        f"({published}); {nearest(name, presets)}"
+        f"({benchmarks}); {nearest(name, presets)}"
     )

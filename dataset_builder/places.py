@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -158,6 +158,18 @@ class HubRepository:
             return call(Action(f"read the data set {self.source}", repository=self._repository), question)
         except HubError as error:
             raise DatasetError(str(error)) from error
+
+    def size_of(self, names: Collection[str]) -> int:
+        """Bytes of files below the root, as the Hub states them.
+
+        Raises:
+            DatasetError: the Hub cannot be reached.
+        """
+        try:
+            files = Hub().files(self._repository, self.revision)
+        except HubError as error:
+            raise DatasetError(str(error)) from error
+        return sum(files[name].size for name in names if name in files)
 
     def parquet_files(self) -> None:
         """Not looked for: only what the manifest names is read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
@@ -13,6 +13,9 @@ from audio_compositionality.support.text import nearest
 from .data import Clip, DatasetError, Row, check_range, to_waveform
 from .recipes import list_recipes, load_recipe
 from .recipes.base import Recipe, RecipeSettings, Rendering, fingerprint_of
+
+if TYPE_CHECKING:
+    from datasets import Features
 
 
 class RenderedConfiguration:
@@ -41,6 +44,21 @@ class RenderedConfiguration:
     def rows(self) -> Sequence[Row]:
         """All rows without their audio."""
         return self.rendering.rows
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Everything that decides the rows and their samples, as JSON values: the fingerprint is made of them."""
+        return self.settings.values()
+
+    @property
+    def features(self) -> Features:
+        """The columns of a built folder."""
+        return self._recipe.features(self.settings)
+
+    @property
+    def description(self) -> str:
+        """Markdown of the card."""
+        return self._recipe.describe(self.settings)
 
     @cached_property
     def clip_ids(self) -> Sequence[str]:
@@ -100,6 +118,12 @@ class RenderedData:
         if recipe not in self._configurations:
             raise DatasetError(f"{self.source} has no data of {recipe!r}; {nearest(recipe, self.recipes)}")
         return self._configurations[recipe]
+
+    def only(self, recipes: Sequence[str]) -> RenderedData:
+        """The data of some of the recipes; raises DatasetError where one has none."""
+        data = RenderedData(self.source, {name: self.configuration(name).settings for name in recipes})
+        data._configurations = {name: self.configuration(name) for name in recipes}
+        return data
 
 
 def preset_names() -> tuple[str, ...]:

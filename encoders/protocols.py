@@ -28,6 +28,7 @@ class ModelCard:
         parameters: number of weights of the part of the model that is run; None where it is not known or none.
         paradigm: how the model was trained, in words; None where it is not known.
         licence: of the weights, as their publisher states it; None where it is not known.
+        trained_on: data that the weights were trained on, both towers, in words; None where it is not stated.
         front_end_version: counted up when a change to the front end changes embeddings, so that stored ones are not
             taken for new ones.
         options: layer, pooling and precision that it is run with.
@@ -41,6 +42,7 @@ class ModelCard:
     parameters: int | None = None
     paradigm: str | None = None
     licence: str | None = None
+    trained_on: str | None = None
     front_end_version: int = 1
     options: EncoderOptions = field(default=DEFAULT_OPTIONS)
 

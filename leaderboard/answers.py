@@ -186,7 +186,7 @@ class Answers:
         left = [] if data is None else list(filter(filters.keep, board.rows(task.name, data)))
         rows = ordered(task, left, selection.sort, ascending=selection.ascending)
         name = "none" if data is None else re.sub("[^a-z0-9]+", "-", model_page.data_name(task.name, data))
-        path = self._files.write(f"{task.name}-{name}.csv", board_csv(task, rows, board.commit))
+        path = self._files.write(f"{task.name}-{name}.csv", board_csv(task, rows, board.commit).encode())
         return gr.Dataframe(_cells(board_table(task, rows)), **looks(task)), gr.DownloadButton(value=str(path))
 
     def toggled(self, sent: Any, event: gr.SelectData) -> tuple[Any, Any]:
@@ -213,7 +213,11 @@ class Answers:
         entries = [entry for entry in entries if entry.result.key == entries[-1].result.key]
         task = self._tasks[entries[0].result.task]
         drawing = self._plots.draw(board.commit, entries, _measure(task, _text(measure)))
-        return drawing.boxes, drawing.diversity, "\n".join(drawing.notes)
+        boxes, diversity = (
+            None if image is None else str(self._files.write(name, image))
+            for name, image in (("boxes.png", drawing.boxes), ("diversity.png", drawing.diversity))
+        )
+        return boxes, diversity, "\n".join(drawing.notes)
 
     def of_model(self, sent: Any) -> tuple[Any, str, Any, Any]:
         """Of a model its entries, the address of its page, what opens that, and the options of the list of details."""
@@ -246,20 +250,24 @@ class Answers:
 
 
 class _Files:
-    """Files for download, the newest `_FILES_KEPT` of them; Gradio has copied a file before others take its place."""
+    """Files that visitors get, the newest `_FILES_KEPT` of them; Gradio has copied a file before others take its place.
+
+    Images are among them, since Gradio writes an image that it is given as such into the file that another visitor of
+    the same plot is being sent (6.31).
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._folder = tempfile.TemporaryDirectory(prefix="audio-compositionality-")
         self._written: list[Path] = []
 
-    def write(self, name: str, text: str) -> Path:
-        """A file with this name and content."""
-        content = text.encode()
+    def write(self, name: str, content: bytes) -> Path:
+        """A file with this name and content; one that is there is not touched, since it may be being read."""
         path = Path(self._folder.name) / hashlib.sha256(content).hexdigest()[:16] / name
         with self._lock:
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(content)
+            if path not in self._written:
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(content)
             self._written = [*(one for one in self._written if one != path), path]
             for old in self._written[:-_FILES_KEPT]:
                 old.unlink(missing_ok=True)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from matplotlib.figure import Figure
-from PIL import Image
 
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.evaluator.compare.comparison import OpenedData, compare_loaded, describe_data
@@ -47,14 +46,14 @@ class Drawing:
     """The plots of some entries.
 
     Attributes:
-        boxes: the box plot; None where it cannot be drawn.
+        boxes: the box plot, a PNG file; None where it cannot be drawn.
         diversity: the same against diversity.
         notes: what is not drawn and why, and what makes the results less comparable than they look.
         lacks_files: something is not drawn since the Hub did not give it.
     """
 
-    boxes: Image.Image | None
-    diversity: Image.Image | None
+    boxes: bytes | None
+    diversity: bytes | None
     notes: tuple[str, ...]
     lacks_files: bool = False
 
@@ -106,11 +105,11 @@ class Plots:
         except ResultError as error:
             return Drawing(None, None, (*notes, f"Not drawn: {shortened(str(error), 300)}"), trouble)
         notes += [f"Note: {shortened(note, 300)}." for note in comparison.notes]
-        images: list[Image.Image | None] = []
+        images: list[bytes | None] = []
         for draw in (score_boxes, diversity_panels):
             try:
                 with self._drawing:
-                    images.append(_image(draw(comparison, measure)))
+                    images.append(_png(draw(comparison, measure)))
             except (FigureError, ResultError) as error:
                 images.append(None)
                 notes.append(f"Not drawn: {shortened(str(error), 300)}.")
@@ -165,11 +164,11 @@ def labels(entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _image(figure: Figure) -> Image.Image:
+def _png(figure: Figure) -> bytes:
     file = io.BytesIO()
     with figure_style():
         figure.savefig(file, format="png", dpi=DPI)
-    return Image.open(file)
+    return file.getvalue()
 
 
 class _Kept(Generic[Key, Value]):

@@ -231,6 +231,7 @@ class Form:
         self.limits: Mapping[str, int] = page.get("limits", {})
         self.options: Mapping[str, Mapping[str, Any]] = page.get("options", {})
         kinds: Mapping[str, str] = page.get("kinds", {})
+        # Inputs of another length than the features', which are all of one.
         needed: Sequence[str] = page.get("needed", ())
         boxes = [
             Box.of(name, label, *self.features.get(name, ()), kind=kinds.get(name, "numbers"))

@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioEncoder
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
-from .instance_ladder import LADDER, draw_ladder, draw_one_ladder
+from .instance_ladder import INTERVALS, LADDER, draw_ladder, draw_one_ladder
 from .metric_files import describe_metric
 
 _METRIC = describe_metric("a_coat_instances")
@@ -66,6 +66,7 @@ class ACoatInstances:
             columns=tuple(LADDER),
             panel=draw_ladder,
             one=draw_one_ladder,
+            intervals=INTERVALS,
             y="top-1",
         ),
     )

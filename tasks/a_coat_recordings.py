@@ -44,6 +44,9 @@ class ACoatRecordings(ACoat):
             rows=tuple(rows),
             clusters=scenes.same_scenes(parts["T"]),
             clustered_by="the sets of added recordings T",
+            # Recordings have no attributes whose entropy could be a diversity, but as in A-COAT the chance of who hears
+            # nothing but numbers of sources rises with these.
+            held_fixed={f"number of sources of {part}": count for part, count in counts.items()},
             groups={
                 "|T|, the number of sources that are added": tuple(map(str, counts["T"])),
                 "the number of sources": tuple(map(str, total)),

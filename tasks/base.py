@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Number = float | int | bool | None
 
+ENERGY = "energy alone"
+"""What an encoder hears that hears nothing but how much sounds."""
+
 
 class TaskError(AudioCompositionalityError):
     """A task that does not exist, or rows and settings that it cannot score: says which and why."""
@@ -41,6 +44,7 @@ class Measure:
         shown: whether it stands in tables; the others are in result files only.
         linear: value that an encoder which is linear in the waveform has by construction, where clips are sums of
             sources; None where that is not fixed.
+        floor: name of the measure that is what is left of the null for a model without knowledge, of its own numbers.
         outside: why single samples, and so ends of intervals, may lie outside `range`; a sentence.
     """
 
@@ -56,6 +60,7 @@ class Measure:
     shown: bool = True
     linear: float | None = None
     outside: str = ""
+    floor: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,13 +96,16 @@ class TaskInfo:
         is_headline: whether the verdict on a model is by this task, and not by those without it, where there are
             results of both: on recordings, not on presets. Training shows in its score, where it was the training for
             what is asked.
-        is_level_matched: whether all that is compared is as loud and as many, so that an encoder that hears nothing but
-            how much sounds is at the chance of `trusted`, and not at that of telling numbers of sources apart.
+        is_level_matched: whether all that is compared has one level and as many sources, so that telling numbers of
+            sources apart gains nothing. How a level changes over time may still tell something: what energy alone
+            reaches is the score of a baseline that hears nothing else, such as ``level-statistics``, and the chance of
+            `trusted` is assumed only where that is not among the results.
         judged_by: name of the measure that decides whether a model is above another; empty means that which it ranks
             by.
-        shows_training: whether tables say beside each model how it was trained, without which a score says little.
+        shows_training: whether tables say beside each model what it was trained on, or else how, without which a score
+            says little.
         heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.
-        floor: what reaches the numbers of `trusted`, in words: ``energy alone``, or ``chance`` where nothing is known.
+        floor: what reaches the numbers of `trusted`, in words: `ENERGY`, or ``chance`` where nothing is known.
     """
 
     name: str
@@ -122,7 +130,7 @@ class TaskInfo:
     is_headline: bool = False
     is_level_matched: bool = False
     judged_by: str = ""
-    floor: str = "energy alone"
+    floor: str = ENERGY
     heard_by: str = ""
     shows_training: bool = False
 
@@ -274,6 +282,8 @@ class Drawing:
         columns: of the samples that it is drawn from; it is left out where a result has not all of them.
         panel: draws one model's panel onto axes, from its columns and lists of `training` as arrays, and its measures.
         training: names of lists of `Scores.training` that it is drawn from, likewise.
+        intervals: names of measures whose 95 % intervals, those of tables, it is drawn from: of each, beside the
+            columns and by its own name, the lower and the upper end, NaN where there are too few samples.
         x, y: what the axes are, where all panels have the same.
         one: draws the same with one sample marked, by its place; None where no sample can be told from the others.
     """
@@ -285,6 +295,7 @@ class Drawing:
     panel: Callable[[Axes, Mapping[str, Floats], Mapping[str, Number]], None]
     one: Callable[[Axes, Mapping[str, Floats], Mapping[str, Number], int], None] | None = None
     training: tuple[str, ...] = ()
+    intervals: tuple[str, ...] = ()
     x: str = ""
     y: str = ""
 

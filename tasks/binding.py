@@ -45,9 +45,9 @@ class Binding:
             "Y3": "Y1 under other conditions",
         },
         warning=(
-            "X and Y are different mixtures of known recordings, and whoever remembers mixtures tells them: log-mel "
-            "statistics are above chance. Across, the same under other conditions, asks for binding alone; there no "
-            "encoder that we measured was above chance."
+            "X2 and Y2 are the recordings of X1 and Y1 once more, so that a memory of mixtures suffices: log-mel "
+            "statistics, which know no label, are high too. Across, the same under other conditions, is the number "
+            "that asks for binding; sounds without related conditions have none."
         ),
         citation=_METRIC.citation,
         on_request=True,

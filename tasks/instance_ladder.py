@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -16,23 +15,26 @@ if TYPE_CHECKING:
 LADDER = {"score_alone_top1": "alone", "score_part_top1": "part", "score": "scene"}
 """Columns of the samples, from none of two contexts to both, and what they are called."""
 
+INTERVALS = ("alone_top1", "part_top1", "top1")
+"""The measures that are their means."""
+
 _COLOUR = "#0072B2"
 """Blue of Okabe and Ito 2008, "Color universal design"."""
 
 
 def draw_ladder(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
-    """Draw one model's means with 95 % intervals by the normal distribution, and the chance.
+    """Draw one model's means with their intervals, and the chance.
 
     Args:
         axes: an empty panel.
-        columns: those of `LADDER`, each [n].
+        columns: those of `LADDER`, each [n], and the ends of `INTERVALS`, each [2].
         measures: with ``top1_chance``.
     """
-    means = [float(columns[name].mean()) for name in LADDER]
-    halves = [1.96 * float(columns[name].std(ddof=1)) / math.sqrt(len(columns[name])) for name in LADDER]
-    if len(columns["score"]) < 2:
-        halves = [0.0] * len(LADDER)
-    axes.errorbar(range(len(LADDER)), means, halves, color=_COLOUR, marker="o", markersize=4, capsize=2)
+    means = np.array([columns[name].mean() for name in LADDER])
+    low, high = np.stack([columns[name] for name in INTERVALS], axis=1)
+    # Rounding may put an end on the wrong side of a mean that is the same for all blocks.
+    lengths = np.maximum([means - low, high - means], 0)
+    axes.errorbar(range(len(LADDER)), means, lengths, color=_COLOUR, marker="o", markersize=4, capsize=2)
     _finish(axes, measures)
 
 

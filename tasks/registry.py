@@ -24,8 +24,17 @@ def list_tasks() -> list[Task]:
 
 
 def default_tasks(recipes: Collection[str]) -> list[Task]:
-    """What is scored where neither tasks nor a benchmark are named: the tasks of recipes, less those on request."""
-    return [task for task in list_tasks() if task.info.recipe in recipes and not task.info.on_request]
+    """What is scored where neither tasks nor a benchmark are named: the tasks of recipes, less those on request.
+
+    Where the recipes are of such tasks alone, whoever brought them has asked for these.
+    """
+    tasks = [task for task in list_tasks() if task.info.recipe in recipes]
+    return [task for task in tasks if not task.info.on_request] or tasks
+
+
+def scored_recipes() -> set[str]:
+    """Names of the recipes that a task scores; those of others are to learn from."""
+    return {task.info.recipe for task in list_tasks()}
 
 
 def recipes_on_request() -> set[str]:

@@ -13,6 +13,9 @@ import yaml
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import first_line, nearest
 
+Templates = tuple[str, ...]
+"""Templates of prompts: whole sentences, with commas where they have some."""
+
 SLOT = "{label}"
 """Where the words of a class go."""
 
@@ -26,7 +29,7 @@ def _sets() -> dict[str, Any]:
     return sets
 
 
-def load_templates(name: str = DEFAULT) -> tuple[str, ...]:
+def load_templates(name: str = DEFAULT) -> Templates:
     """The templates of prompts of a set.
 
     Args:
@@ -51,7 +54,7 @@ def load_templates(name: str = DEFAULT) -> tuple[str, ...]:
     return check_templates(values)
 
 
-def check_templates(templates: Sequence[Any]) -> tuple[str, ...]:
+def check_templates(templates: Sequence[Any]) -> Templates:
     """Templates, each once.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a text says: the grammar of `captions` read backwards, with the synonyms of ``reading.yaml``, for strangers' texts.
+"""What a stranger's text says: the grammar of `captions` read backwards, with the synonyms of ``reading.yaml``.
 
 It is strict. A text with a word that is neither a noun or an attribute of the clip nor listed, or whose parts could be
 taken in two ways, is read as nothing. It reads each caption of the grammar as what it was made from.
@@ -20,10 +20,13 @@ import yaml
 from audio_compositionality.support.errors import InputError
 
 from .expressions import Expression, Leaf, Then, Together, formula, joined, leaves, replaced
-from .lexicon import spoken_words
+from .lexicon import dimension_of, spoken_words
 from .templates import Mention, templates
 
 _WORD = re.compile(r"[^\W_]+")
+
+_JOINING = re.compile(r"[\s_-]*")
+"""What stands between words that nothing parts."""
 
 _PUNCTUATION = re.compile(r"[\s,.;:!\"'()_–—-]*")
 """What may stand between words. A question mark, a slash or a sign of any other kind may say something."""
@@ -59,9 +62,8 @@ class Reading:
 
     @property
     def formula(self) -> str:
-        """Equal for two readings that say the same, in whatever order the words of a leaf stand."""
-        new = [replace(leaf, attributes=tuple(sorted(leaf.attributes))) for leaf in leaves(self.expression)]
-        return formula(replaced(self.expression, new))
+        """See `formula_of`."""
+        return formula_of(self.expression)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -74,8 +76,14 @@ class Reading:
         return any(cues <= self.cues for cues in _held_out_cues())
 
 
+def formula_of(expression: Expression) -> str:
+    """As `expressions.formula`, and equal in whatever order the words of a leaf stand."""
+    new = [replace(leaf, attributes=tuple(sorted(leaf.attributes))) for leaf in leaves(expression)]
+    return formula(replaced(expression, new))
+
+
 def words_in(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case; ``_`` and ``-`` part words: equal for texts that differ in punctuation alone."""
+    """The words of a text in lower case, parted by ``_`` and ``-`` too: equal for texts that differ in punctuation."""
     return tuple(_WORD.findall(text.lower()))
 
 
@@ -115,7 +123,8 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
     mentions = {_MENTIONS[role] for _, role in parser.cues if role in _MENTIONS}
     if len(mentions) > 1:
         raise UnreadableError(text)
-    return Reading(expression, next(iter(mentions), ""), frozenset(parser.cues))
+    stages = any(role == "stages" for _, role in parser.cues)
+    return Reading(expression, next(iter(mentions), "forward" if stages else ""), frozenset(parser.cues))
 
 
 @cache
@@ -178,11 +187,13 @@ class _Unit:
         kind: label, attribute, cue, neutral; leaf, once labels have their attributes.
         text: the label, attribute or cue.
         leaf: of a leaf.
+        parted: whether a comma or the like stands before it.
     """
 
     kind: str
     text: str = ""
     leaf: Leaf | None = None
+    parted: bool = False
 
     def has(self, *roles: str) -> bool:
         """Whether it is a cue that has one of these roles."""
@@ -194,28 +205,39 @@ _Units = Sequence[_Unit]
 
 def _units(text: str, vocabulary: Vocabulary) -> list[_Unit]:
     """The units of a text, of all that fit the longest, without the neutral ones."""
-    if any(not _PUNCTUATION.fullmatch(between) for between in _WORD.split(text)):
+    between = _WORD.split(text)
+    if not all(map(_PUNCTUATION.fullmatch, between)):
         raise UnreadableError(text)
     words, phrases = words_in(text), vocabulary.phrases
     longest = max(map(len, phrases))
     units = []
-    place = 0
+    place, parted = 0, False
     while place < len(words):
         lengths = (size for size in range(longest, 0, -1) if words[place : place + size] in phrases)
         size = next(lengths, 0)
         if not size:
             raise UnreadableError(text, words[place])
-        units.append(phrases[words[place : place + size]])
+        unit = phrases[words[place : place + size]]
+        parted = parted or not _JOINING.fullmatch(between[place])
+        if unit.kind != "neutral":
+            units.append(replace(unit, parted=parted))
+            parted = False
         place += size
-    return [unit for unit in units if unit.kind != "neutral"]
+    return units
 
 
 def _with_leaves(units: _Units, text: str) -> list[_Unit]:
-    """Labels as leaves with the attributes before them, which may have "and" between them."""
+    """Labels as leaves with their attributes: those before them, which may have "and" between them, and those behind.
+
+    Words of the lexicon stand before a label; any other word, as in "man speaking", also right behind it.
+    """
     result: list[_Unit] = []
     attributes: list[str] = []
     for place, unit in enumerate(units):
-        if unit.kind == "attribute":
+        last = result[-1].leaf if result else None
+        if unit.kind == "attribute" and last and not attributes and not unit.parted and not dimension_of(unit.text):
+            result[-1] = _Unit("leaf", leaf=Leaf(last.label, (*last.attributes, unit.text)))
+        elif unit.kind == "attribute":
             attributes.append(unit.text)
         elif unit.kind == "label":
             result.append(_Unit("leaf", leaf=Leaf(unit.text, tuple(attributes))))

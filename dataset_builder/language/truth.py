@@ -7,6 +7,7 @@ then a man" of dog, man, dog. A caption has to be true, a hard negative false; w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -42,7 +43,7 @@ class Event:
     Attributes:
         label: as of `Leaf`.
         start: seconds from the beginning of the clip.
-        stop: seconds, greater than start.
+        stop: seconds, greater than start, and finite.
         attributes: all words that are true of it.
         length: seconds that it would last whole; None where nothing was cut off, or nobody knows.
     """
@@ -54,14 +55,22 @@ class Event:
     length: float | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.start < self.stop:
-            raise InputError(f"{self.label!r} is heard from {self.start} to {self.stop} s; start is less than stop")
+        if not 0 <= self.start < self.stop < math.inf:
+            text = f"{self.label!r} is heard from {self.start} to {self.stop} s"
+            raise InputError(f"{text}; start is not negative and less than stop, and both are finite")
 
     @classmethod
     def of(cls, event: Event | Mapping[str, Any]) -> Event:
-        """An event of a row: ``label``, ``start``, ``stop``, and, where there are any, ``attributes``, ``length``."""
+        """An event of a row: ``label``, ``start``, ``stop``, and, where there are any, ``attributes``, ``length``.
+
+        Raises:
+            InputError: one of the first three is missing or empty, or the times are none; see `Event`.
+        """
         if isinstance(event, Event):
             return event
+        missing = [key for key in ("label", "start", "stop") if event.get(key) is None]
+        if missing:
+            raise InputError(f"an event has no {' and no '.join(missing)}; it has {', '.join(event) or 'nothing'}")
         attributes = tuple(event.get("attributes") or ())
         return cls(event["label"], event["start"], event["stop"], attributes, event.get("length"))
 

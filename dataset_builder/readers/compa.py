@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from audio_compositionality.support.text import first_line
+
 from ..data import Data, DatasetError, Row
 from ..recordings.sound_files import AUDIO_SUFFIXES, SoundFile, printable
 from .base import ReadClip, ReadConfiguration, ReadData
@@ -39,6 +41,9 @@ _COPY = ("file_name", "audio", "answer")
 
 _STEMS = ("", "_rev", "_trip")
 """What the stems of an item's files end with in that copy."""
+
+_HEAD = 2**16
+"""Bytes of a table that are read to tell by its first line whether it is of the benchmark."""
 
 _HINT = "expected are its archives, as zip files or unpacked, one of its tables, or the Parquet copy of the order items"
 
@@ -95,7 +100,8 @@ class _Reader:
         """
         source, problems = f"{self.name}:{path}", _Problems()
         configurations: dict[str, ReadConfiguration] = {}
-        for container, table in _tables(Path(path), source):
+        skipped: list[str] = []
+        for container, table in _tables(Path(path), source, skipped):
             of_table = _Problems()
             if isinstance(container, ParquetFiles):
                 recipe, items = ORDER, _items_of_copy(container, of_table)
@@ -109,32 +115,54 @@ class _Reader:
             # What was unpacked is read in place of the archive that it lies beside.
         problems.tell(source)
         if not configurations:
-            raise DatasetError(f"{source} has no table of the benchmark (columns {', '.join(_NEEDED)}); {_HINT}")
+            unread = "".join(f"; {text}" for text in skipped)
+            raise DatasetError(
+                f"{source} has no table of the benchmark (columns {', '.join(_NEEDED)}); {_HINT}{unread}"
+            )
+        for text in skipped:
+            warnings.warn(f"{source}: left out: {text}", stacklevel=3)
         return ReadData(source, {name: configurations[name] for name in EXPECTED if name in configurations})
 
 
-def _tables(path: Path, source: str) -> Iterator[tuple[Container, str]]:
-    """The tables at a path, each with what its files lie in; a name of its own for Parquet, which is both."""
+def _tables(path: Path, source: str, skipped: list[str]) -> Iterator[tuple[Container, str]]:
+    """The tables at a path, each with what its files lie in; a name of its own for Parquet, which is both.
+
+    What lies in a folder or archive and cannot be read may have nothing to do with it, and is added to `skipped`.
+    """
     if path.is_dir():
         folder = FolderFiles(path)
-        containers: list[Container] = [folder]
-        containers += [ZippedFiles(path / name) for name in folder.names if name.lower().endswith(".zip")]
-        for container in containers:
-            yield from ((container, name) for name in container.names if _is_table(container, name))
-        for name in folder.names:
-            if name.lower().endswith(".parquet"):
-                yield from _copies(path / name)
+        yield from _tables_in(folder, skipped)
+        for name in sorted(folder.names, key=lambda name: name.lower().endswith(".parquet")):
+            try:
+                if name.lower().endswith(".zip"):
+                    yield from _tables_in(ZippedFiles(path / name), skipped)
+                elif name.lower().endswith(".parquet"):
+                    yield from _copies(path / name)
+            except DatasetError as error:
+                skipped.append(first_line(error))
     elif not path.is_file():
         raise DatasetError(f"{source} is neither a folder nor a file; {_HINT}")
     elif path.suffix.lower() == ".zip":
-        archive = ZippedFiles(path)
-        yield from ((archive, name) for name in archive.names if _is_table(archive, name))
+        yield from _tables_in(ZippedFiles(path), skipped)
     elif path.suffix.lower() == ".parquet":
         yield from _copies(path)
     elif path.suffix.lower() == ".csv":
-        yield FolderFiles(path.parent), path.name
+        folder = FolderFiles(path.parent)
+        if _is_table(folder, path.name):
+            yield folder, path.name
     else:
         raise DatasetError(f"{source} is no CSV, zip or Parquet file; {_HINT}")
+
+
+def _tables_in(container: FolderFiles | ZippedFiles, skipped: list[str]) -> Iterator[tuple[Container, str]]:
+    for name in container.names:
+        try:
+            is_table = name.lower().endswith(".csv") and _is_table(container, name)
+        except DatasetError as error:
+            skipped.append(f"{container.title}: {printable(name)} {first_line(error)}")
+            continue
+        if is_table:
+            yield container, name
 
 
 def _copies(path: Path) -> Iterator[tuple[Container, str]]:
@@ -144,11 +172,14 @@ def _copies(path: Path) -> Iterator[tuple[Container, str]]:
         yield ParquetFiles(path, name=_COPY[0], sound=_COPY[1]), path.name
 
 
-def _is_table(container: Container, name: str) -> bool:
-    """Whether a file is a CSV with the columns of the benchmark."""
-    if not name.lower().endswith(".csv"):
+def _is_table(container: FolderFiles | ZippedFiles, name: str) -> bool:
+    """Whether the first line of a CSV has the columns of the benchmark; no more of it is read."""
+    head = container.head(name, _HEAD).decode("utf-8-sig", "replace")
+    try:
+        header = next(csv.reader(io.StringIO(head, newline="")), [])
+    except csv.Error:
         return False
-    return set(_NEEDED) <= set(_columns(next(_lines(container, name), [])))
+    return set(_NEEDED) <= set(_columns(header))
 
 
 def _lines(container: Container, name: str) -> Iterator[list[str]]:
@@ -176,7 +207,7 @@ def _items_of_table(container: Container, table: str, problems: _Problems) -> tu
     columns = _columns(lines[0])
     file_columns = {role: (f"{role}_file.1", f"{role}_file") for role in ROLES}
     repeated = any(names[0] in columns for names in file_columns.values())
-    recipe = ATTRIBUTE if repeated or "attribute" in table.lower() else ORDER
+    recipe = ATTRIBUTE if repeated or "attribute" in PurePosixPath(table).name.lower() else ORDER
     items = []
     for number, fields in enumerate(lines[1:], 2):
         values = {name: field.strip() for name, field in zip(columns, fields, strict=False)}
@@ -201,7 +232,13 @@ def _items_of_table(container: Container, table: str, problems: _Problems) -> tu
 def _items_of_copy(copy: ParquetFiles, problems: _Problems) -> list[list[_Clip]]:
     """The items of the Parquet copy: those of a stem X, X_rev and, where there is one, X_trip."""
     texts = dict(zip(copy.names, copy.texts(_COPY[2]), strict=True))
-    names = {PurePosixPath(name).stem: name for name in copy.names}
+    names: dict[str, str] = {}
+    for name in copy.names:
+        first = names.setdefault(PurePosixPath(name).stem, name)
+        if first != name:
+            problems.add(
+                f"{copy.title}: {printable(first)} and {printable(name)} are of one item by {_COPY[0]}; keep one"
+            )
     items, used = [], set()
     for stem, name in names.items():
         if any(stem.endswith(ending) and stem.removesuffix(ending) in names for ending in _STEMS[1:]):
@@ -227,17 +264,20 @@ def _configuration(
 ) -> ReadConfiguration:
     """The rows of some items with their files; what is missing is added to the problems."""
     files = _Files(container, table)
+    if not items:
+        problems.add(f"{container.title}: {printable(table)} has no rows")
     rows, clips = [], []
     for number, item in enumerate(items):
         of_row = []
-        for place, clip in enumerate(item):
-            name = files.name_of(clip, problems)
+        names = [files.name_of(clip, problems) for clip in item]
+        _check_twins(item, names, problems)
+        for place, name in enumerate(names):
             if name is not None:
                 of_row.append(ReadClip(f"audio/{place}", partial(_file, container, name)))
         rows.append(_row(f"{recipe}-{number:05d}", recipe, item))
         clips.append(of_row)
     counts = (len(items), sum(len(item) == len(ROLES) for item in items))
-    if counts != EXPECTED[recipe]:
+    if items and counts != EXPECTED[recipe]:
         warnings.warn(
             f"{source}: {printable(PurePosixPath(table).name)} has {counts[0]:,} items, {counts[1]:,} of them with a "
             f"third clip; the published one has {EXPECTED[recipe][0]} and {EXPECTED[recipe][1]}: scores are not those "
@@ -245,6 +285,17 @@ def _configuration(
             stacklevel=4,
         )
     return ReadConfiguration(recipe, source, rows, clips)
+
+
+def _check_twins(item: Sequence[_Clip], names: Sequence[str | None], problems: _Problems) -> None:
+    """Add what a clip and its reversed one have in common: nobody could tell them apart."""
+    if len(item) < 2:
+        return
+    (first, second), where = item[:2], printable(item[1].where)
+    if names[0] is not None and names[0] == names[1]:
+        problems.add(f"{where}: the file {printable(second.name)!r} is that of {ROLES[0]} as well")
+    if first.caption == second.caption:
+        problems.add(f"{where}: the caption {printable(second.caption)!r} is that of {ROLES[0]} as well")
 
 
 def _file(container: Container, name: str) -> SoundFile:

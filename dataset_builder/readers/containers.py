@@ -71,6 +71,18 @@ class FolderFiles:
             raise DatasetError(f"has {path.stat().st_size:,} bytes; {LARGEST_FILE:,} are the most")
         return path
 
+    def head(self, name: str, size: int) -> bytes:
+        """The first bytes of a file, however large it is.
+
+        Raises:
+            DatasetError: it cannot be read.
+        """
+        try:
+            with (self._folder / name).open("rb") as stream:
+                return stream.read(size)
+        except OSError as error:
+            raise DatasetError(f"cannot be read: {first_line(error)}") from error
+
 
 class ZippedFiles:
     """The files in a zip archive, read in memory one by one: nothing is written anywhere.
@@ -100,18 +112,22 @@ class ZippedFiles:
         entry = self._entries[name]
         if entry.file_size > LARGEST_FILE:
             raise DatasetError(f"claims {entry.file_size:,} bytes; {LARGEST_FILE:,} are the most")
+        # Not more than it claims, whatever the compressed data would grow to.
+        content = self.head(name, entry.file_size + 1)
+        if len(content) != entry.file_size:
+            raise DatasetError(f"has {len(content):,} bytes or more and claims {entry.file_size:,}")
+        return io.BytesIO(content)
+
+    def head(self, name: str, size: int) -> bytes:
+        """The first bytes of a file; see `FolderFiles.head`."""
         try:
-            with self._archive.open(entry) as stream:
-                # Not more than it claims, whatever the compressed data would grow to.
-                content = stream.read(entry.file_size + 1)
+            with self._archive.open(self._entries[name]) as stream:
+                return stream.read(size)
         except (OSError, zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
             raise DatasetError(f"cannot be unpacked: {first_line(error)}") from error
         except Exception as error:
             # zlib, lzma and bz2 have errors of their own.
             raise DatasetError(f"cannot be unpacked: {first_line(error)}") from error
-        if len(content) != entry.file_size:
-            raise DatasetError(f"has {len(content):,} bytes or more and claims {entry.file_size:,}")
-        return io.BytesIO(content)
 
 
 def _is_plain(entry: zipfile.ZipInfo) -> bool:
@@ -177,7 +193,7 @@ class ParquetFiles:
 
 
 def table_text(container: Container, name: str) -> str:
-    """The text of a table, in UTF-8 or, where it is not, in the code page of Western spreadsheets.
+    """The text of a table in a container; see `text_of`.
 
     Raises:
         DatasetError: it cannot be read, or is too large.
@@ -190,6 +206,11 @@ def table_text(container: Container, name: str) -> str:
         content = file.read_bytes() if isinstance(file, Path) else file.getvalue()
     except (DatasetError, OSError) as error:
         raise DatasetError(f"{container.title}: {printable(name)} {first_line(error)}") from error
+    return text_of(content)
+
+
+def text_of(content: bytes) -> str:
+    """The text of a table, in UTF-8 or, where it is not, in the code page of Western spreadsheets."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

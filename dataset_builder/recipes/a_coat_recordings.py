@@ -132,7 +132,7 @@ def draw_quadruples(pool: RecordingPool, settings: RecordedQuadrupleSettings) ->
     needed = 3 * settings.part_sources
     count = len(pool.by_label)
     if count < needed:
-        nearest = f": --part-sources {count // 3}" if count >= 3 else "; 3 are the least (--part-sources 1)"
+        nearest = f": --set part_sources={count // 3}" if count >= 3 else "; 3 are the least (--set part_sources=1)"
         raise DatasetError(
             f"{pool.source} has {count} labels; {settings.part_sources} sources in each of A, C and T need "
             f"{needed}{nearest}"

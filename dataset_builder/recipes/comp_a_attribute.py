@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from ..data import Row
 from ..language.captions import Wording
 from ..language.lexicon import attributes
-from ..language.rows import check_item, clip_names, item_features
 from ..language.templates import templates
 from ..synthesis.captioned import CaptionedSettings, Speaker, dealt, pairs_of, split_of
 from ..synthesis.captioned_items import (
@@ -23,19 +21,17 @@ from ..synthesis.captioned_items import (
     CaptionedItem,
     RenderedItems,
     describe_words,
-    scene_item_features,
+    draw_until,
 )
-from ..synthesis.natural_cards import describe_attributes, settings_of_recordings
-from ..synthesis.natural_items import EVENT_TEXTS, NaturalAttributes, NaturalItemSettings
+from ..synthesis.item_recipes import ItemRecipe
+from ..synthesis.natural_cards import describe_attributes
+from ..synthesis.natural_items import NaturalAttributes, NaturalItemSettings
 from ..synthesis.rows import random_generator
 from ..synthesis.scenes import Source
 from ..synthesis.timeline import SourceEvent
 
 if TYPE_CHECKING:
     import numpy as np
-    from datasets import Features
-
-    from ..recordings.protocol import Recordings
 
 _ITEMS, _PAIRS, _TEMPLATES, _SWAPPED = 35, 36, 37, 38
 """The random streams."""
@@ -78,16 +74,24 @@ class RenderedAttributes(RenderedItems[AttributeSettings]):
 
     name = "comp_a_attribute"
 
-    @cached_property
-    def items(self) -> tuple[CaptionedItem, ...]:
-        """The items, in the order of `rows`."""
-        return tuple(draw_items(self.settings))
+    def draw(self) -> Iterator[CaptionedItem]:
+        """See `draw_items`."""
+        return draw_items(self.settings)
+
+
+class RecordedAttributes(NaturalAttributes):
+    """The items of settings of recordings and their sound; see `Rendering`."""
+
+    name = RenderedAttributes.name
 
 
 def draw_items(settings: AttributeSettings) -> Iterator[CaptionedItem]:
     """The items of some settings, one after the other; further ones change none of those before.
 
     Subsets, exchanged attributes, pairs of timbres and templates are dealt evenly; which clip is first is drawn.
+
+    Raises:
+        InputError: there are not as many different items.
     """
     speaker = Speaker(settings)
     drawn: set[frozenset[Source]] = set()
@@ -101,9 +105,9 @@ def draw_items(settings: AttributeSettings) -> Iterator[CaptionedItem]:
         exchanged = swapped.split("+")
         further = [attribute for attribute in attributes() if attribute not in exchanged]
         mentioned = [*exchanged, *(rng.choice(further, 1) if further and rng.random() < 0.5 else ())]
-        twins: list[Scene] = []
-        while not twins or not all(_serves(scene, drawn, settings) for scene in twins):
-            twins = _draw_twins(timbres, exchanged, mentioned, speaker, rng)
+        draw = partial(_draw_twins, timbres, exchanged, mentioned, speaker, rng)
+        serve = partial(_serve, drawn=drawn, settings=settings)
+        twins = draw_until(draw, serve, number, ("items", settings.items), settings.num_classes)
         drawn.update(map(frozenset, twins))
         starts = [speaker.draw_start(rng) for _ in timbres]
         end = settings.num_samples
@@ -120,8 +124,8 @@ def draw_items(settings: AttributeSettings) -> Iterator[CaptionedItem]:
         )
 
 
-def _serves(scene: Scene, drawn: set[frozenset[Source]], settings: AttributeSettings) -> bool:
-    return frozenset(scene) not in drawn and split_of(scene, settings.num_classes) == "test"
+def _serve(twins: Sequence[Scene], drawn: set[frozenset[Source]], settings: AttributeSettings) -> bool:
+    return all(frozenset(scene) not in drawn and split_of(scene, settings.num_classes) == "test" for scene in twins)
 
 
 def _draw_twins(
@@ -150,45 +154,17 @@ def _draw_twins(
     ]
 
 
-class _Attribute:
+class _Attribute(ItemRecipe[AttributeSettings, NaturalItemSettings]):
     """The recipe; see `Recipe`."""
 
-    name = RenderedAttributes.name
     version = 1
-    splits = ("test",)
-    one_length = True
+    of_scenes, of_natural, natural = RenderedAttributes, RecordedAttributes, NaturalItemSettings
 
     @cached_property
     def presets(self) -> Mapping[str, AttributeSettings]:
         """Settings by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
         mini, full = AttributeSettings(items=100), AttributeSettings()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
-
-    def of_recordings(
-        self, settings: AttributeSettings | NaturalItemSettings, recordings: Recordings, requested: Mapping[str, Any]
-    ) -> NaturalItemSettings:
-        """Scenes of recordings in place of tones; see `RecordedRecipe`."""
-        return settings_of_recordings(NaturalItemSettings, settings, recordings, requested)
-
-    def features(self, settings: AttributeSettings | NaturalItemSettings) -> Features:
-        """See `rows.item_features`; an event has the labels of its classes beside its words."""
-        if isinstance(settings, NaturalItemSettings):
-            return item_features(settings.sample_rate, EVENT_TEXTS)
-        return scene_item_features(settings.sample_rate)
-
-    def clip_names(self, row: Row) -> Sequence[str]:
-        """audio/0, audio/1."""
-        return clip_names(row)
-
-    def render(self, settings: AttributeSettings | NaturalItemSettings) -> RenderedAttributes | NaturalAttributes:
-        """Draw the rows; nothing is written."""
-        if isinstance(settings, NaturalItemSettings):
-            return NaturalAttributes.of(settings)
-        return RenderedAttributes.of(settings)
-
-    def check_row(self, row: Row) -> None:
-        """Refuse a row that is no item with captions."""
-        check_item(row)
 
     def describe(self, settings: AttributeSettings | NaturalItemSettings) -> str:
         """Markdown of the card."""

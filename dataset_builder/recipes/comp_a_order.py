@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..data import Row
 from ..language.captions import Wording
 from ..language.expressions import Expression, Leaf, time_line
-from ..language.rows import check_item, clip_names, item_features
 from ..language.templates import templates
 from ..synthesis.captioned import SequenceSettings, Speaker, dealt, draw_mentioned, draw_shares, pairs_of, split_of
 from ..synthesis.captioned_items import (
@@ -20,19 +18,17 @@ from ..synthesis.captioned_items import (
     CaptionedItem,
     RenderedItems,
     describe_words,
-    scene_item_features,
+    draw_until,
 )
-from ..synthesis.natural_cards import describe_order, settings_of_recordings
-from ..synthesis.natural_items import EVENT_TEXTS, NaturalOrder, NaturalOrderSettings
+from ..synthesis.item_recipes import ItemRecipe
+from ..synthesis.natural_cards import describe_order
+from ..synthesis.natural_items import NaturalOrder, NaturalOrderSettings
 from ..synthesis.rows import random_generator
 from ..synthesis.scenes import Source
 from ..synthesis.timeline import SourceEvent
 
 if TYPE_CHECKING:
     import numpy as np
-    from datasets import Features
-
-    from ..recordings.protocol import Recordings
 
 _ITEMS, _PAIRS, _TEMPLATES, _OVERLAYS = 31, 32, 33, 34
 """The random streams."""
@@ -69,16 +65,24 @@ class RenderedOrder(RenderedItems[OrderSettings]):
 
     name = "comp_a_order"
 
-    @cached_property
-    def items(self) -> tuple[CaptionedItem, ...]:
-        """The items, in the order of `rows`."""
-        return tuple(draw_items(self.settings))
+    def draw(self) -> Iterator[CaptionedItem]:
+        """See `draw_items`."""
+        return draw_items(self.settings)
+
+
+class RecordedOrder(NaturalOrder):
+    """The items of settings of recordings and their sound; see `Rendering`."""
+
+    name = RenderedOrder.name
 
 
 def draw_items(settings: OrderSettings) -> Iterator[CaptionedItem]:
     """The items of some settings, one after the other; further ones change none of those before.
 
     Subsets, mentions, pairs of timbres and templates are dealt evenly; which source is first is drawn.
+
+    Raises:
+        InputError: there are not as many different items.
     """
     speaker = Speaker(settings)
     drawn: set[frozenset[Source]] = set()
@@ -89,12 +93,26 @@ def draw_items(settings: OrderSettings) -> Iterator[CaptionedItem]:
         lengths = [stop - start for start, stop in spans]
         options = pairs_of(SUBSETS[number % 2], settings.num_classes)
         timbres = rng.permutation(dealt(options, number // 2, settings.seed, _PAIRS, number % 2)).tolist()
-        sources: list[Source] = []
-        while not sources or frozenset(sources) in drawn or split_of(sources, settings.num_classes) != "test":
-            words = [speaker.draw_words(mentioned, rng) for _ in timbres]
-            sources = [speaker.draw_source(*one, rng) for one in zip(timbres, words, lengths, strict=True)]
+        draw = partial(_draw_sources, timbres, lengths, mentioned, speaker, rng)
+        serves = partial(_serves, drawn=drawn, settings=settings)
+        sources = draw_until(draw, serves, number, ("items", settings.items), settings.num_classes)
         drawn.add(frozenset(sources))
         yield _item(number, sources, lengths, gap, mentioned, speaker, settings, rng)
+
+
+def _draw_sources(
+    timbres: Sequence[int],
+    lengths: Sequence[int],
+    mentioned: Sequence[str],
+    speaker: Speaker,
+    rng: np.random.Generator,
+) -> list[Source]:
+    words = [speaker.draw_words(mentioned, rng) for _ in timbres]
+    return [speaker.draw_source(*one, rng) for one in zip(timbres, words, lengths, strict=True)]
+
+
+def _serves(sources: Sequence[Source], drawn: set[frozenset[Source]], settings: OrderSettings) -> bool:
+    return frozenset(sources) not in drawn and split_of(sources, settings.num_classes) == "test"
 
 
 def _item(
@@ -127,45 +145,17 @@ def _item(
     return CaptionedItem(number, tuple(expressions), tuple(wordings), tuple(clips), swapped="order", gap=seconds)
 
 
-class _Order:
+class _Order(ItemRecipe[OrderSettings, NaturalOrderSettings]):
     """The recipe; see `Recipe`."""
 
-    name = RenderedOrder.name
     version = 1
-    splits = ("test",)
-    one_length = True
+    of_scenes, of_natural, natural = RenderedOrder, RecordedOrder, NaturalOrderSettings
 
     @cached_property
     def presets(self) -> Mapping[str, OrderSettings]:
         """Settings by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
         mini, full = OrderSettings(items=100), OrderSettings()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
-
-    def of_recordings(
-        self, settings: OrderSettings | NaturalOrderSettings, recordings: Recordings, requested: Mapping[str, Any]
-    ) -> NaturalOrderSettings:
-        """Scenes of recordings in place of tones; see `RecordedRecipe`."""
-        return settings_of_recordings(NaturalOrderSettings, settings, recordings, requested)
-
-    def features(self, settings: OrderSettings | NaturalOrderSettings) -> Features:
-        """See `rows.item_features`; an event has the labels of its classes beside its words."""
-        if isinstance(settings, NaturalOrderSettings):
-            return item_features(settings.sample_rate, EVENT_TEXTS)
-        return scene_item_features(settings.sample_rate)
-
-    def clip_names(self, row: Row) -> Sequence[str]:
-        """audio/0, audio/1, and audio/2 of a triplet."""
-        return clip_names(row)
-
-    def render(self, settings: OrderSettings | NaturalOrderSettings) -> RenderedOrder | NaturalOrder:
-        """Draw the rows; nothing is written."""
-        if isinstance(settings, NaturalOrderSettings):
-            return NaturalOrder.of(settings)
-        return RenderedOrder.of(settings)
-
-    def check_row(self, row: Row) -> None:
-        """Refuse a row that is no item with captions."""
-        check_item(row)
 
     def describe(self, settings: OrderSettings | NaturalOrderSettings) -> str:
         """Markdown of the card."""

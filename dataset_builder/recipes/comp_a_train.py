@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations
@@ -15,12 +15,13 @@ from ..language.templates import templates
 from ..language.truth import Event
 from ..language.variants import MOST_POSITIVES, negatives, true_parts, wholes
 from ..synthesis.captioned import SequenceSettings, Speaker, draw_mentioned, draw_shares, novel_pairs, split_of
-from ..synthesis.captioned_items import CITATION, describe_words
+from ..synthesis.captioned_items import CITATION, describe_words, draw_until
 from ..synthesis.natural_cards import describe_training, settings_of_recordings
 from ..synthesis.natural_items import EVENT_TEXTS
 from ..synthesis.natural_training import NaturalTraining, NaturalTrainingSettings
 from ..synthesis.rendering import SceneRendering
 from ..synthesis.rows import LABELS, random_generator
+from ..synthesis.scenes import Source
 from ..synthesis.timeline import SourceEvent, event_clips
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ class TrainingScene:
 class RenderedTraining(SceneRendering[TrainingSettings]):
     """The rows of some settings and their sound; see `Rendering`."""
 
+    name = "comp_a_train"
+
     @cached_property
     def scenes(self) -> tuple[TrainingScene, ...]:
         """The scenes, in the order of `rows`."""
@@ -120,6 +123,12 @@ class RenderedTraining(SceneRendering[TrainingSettings]):
         return event_clips(self.tone_bank, [self.scenes[index].events])
 
 
+class RecordedTraining(NaturalTraining):
+    """The rows of settings of recordings and their sound; see `Rendering`."""
+
+    name = RenderedTraining.name
+
+
 def draw_scenes(settings: TrainingSettings, split: str, count: int) -> Iterator[TrainingScene]:
     """So many scenes of a split, one after the other; further ones change none of those before.
 
@@ -127,7 +136,7 @@ def draw_scenes(settings: TrainingSettings, split: str, count: int) -> Iterator[
     """
     speaker = Speaker(settings)
     novel = novel_pairs(settings.num_classes)
-    drawn: set[tuple[Any, ...]] = set()
+    drawn: set[tuple[Expression, tuple[Source, ...]]] = set()
     for number in range(count):
         rng = random_generator(settings.seed, _SCENES, _SPLITS.index(split), number)
         shape = _draw_shape(settings, rng)
@@ -135,23 +144,42 @@ def draw_scenes(settings: TrainingSettings, split: str, count: int) -> Iterator[
         spans = time_line(shape, (0, settings.num_samples), gap, partial(draw_shares, rng=rng))
         # What sounds with another begins a little after the start that it shares with it.
         starts = [speaker.draw_start(rng) if _is_overlay(shape) else 0 for _ in spans]
-        while True:
-            timbres = _draw_timbres(len(spans), settings.num_classes, novel, rng)
-            words = [speaker.draw_words(mentioned, rng) for _ in spans]
-            if len(words) > 1 and all(one == words[0] for one in words):
-                continue
-            shortest = [stop - start - late for (start, stop), late in zip(spans, starts, strict=True)]
-            sources = tuple(speaker.draw_source(*one, rng) for one in zip(timbres, words, shortest, strict=True))
-            key = (shape, sources)
-            if key not in drawn and split_of(sources, settings.num_classes) == split:
-                break
-        drawn.add(key)
+        lengths = [stop - start - late for (start, stop), late in zip(spans, starts, strict=True)]
+        draw = partial(_draw_sources, lengths, mentioned, novel, speaker, rng)
+        serves = partial(_serves, shape=shape, drawn=drawn, split=split, settings=settings)
+        sources = draw_until(draw, serves, number, (f"{split}_rows", count), settings.num_classes)
+        drawn.add((shape, sources))
         expression = replaced(shape, [speaker.leaf(source, mentioned) for source in sources])
         events = [
             SourceEvent(source, start + late, stop)
             for source, (start, stop), late in zip(sources, spans, starts, strict=True)
         ]
         yield TrainingScene(split, number, expression, tuple(events))
+
+
+def _draw_sources(
+    lengths: Sequence[int],
+    mentioned: Sequence[str],
+    novel: frozenset[tuple[int, int]],
+    speaker: Speaker,
+    rng: np.random.Generator,
+) -> tuple[Source, ...]:
+    """A source for each of so many samples; none where all would be described by the same words."""
+    timbres = _draw_timbres(len(lengths), speaker.settings.num_classes, novel, rng)
+    words = [speaker.draw_words(mentioned, rng) for _ in lengths]
+    if len(words) > 1 and all(one == words[0] for one in words):
+        return ()
+    return tuple(speaker.draw_source(*one, rng) for one in zip(timbres, words, lengths, strict=True))
+
+
+def _serves(
+    sources: tuple[Source, ...],
+    shape: Expression,
+    drawn: Set[tuple[Expression, tuple[Source, ...]]],
+    split: str,
+    settings: TrainingSettings,
+) -> bool:
+    return bool(sources) and (shape, sources) not in drawn and split_of(sources, settings.num_classes) == split
 
 
 def _draw_shape(settings: TrainingSettings, rng: np.random.Generator) -> Expression:
@@ -199,7 +227,7 @@ def _row(scene: TrainingScene, speaker: Speaker) -> Row:
 class _Training:
     """The recipe; see `Recipe`."""
 
-    name = "comp_a_train"
+    name = RenderedTraining.name
     version = 1
     splits = _SPLITS
     one_length = True
@@ -228,10 +256,10 @@ class _Training:
         """The one clip, ``audio``."""
         return ("audio",)
 
-    def render(self, settings: TrainingSettings | NaturalTrainingSettings) -> RenderedTraining | NaturalTraining:
+    def render(self, settings: TrainingSettings | NaturalTrainingSettings) -> RenderedTraining | RecordedTraining:
         """Draw the rows; nothing is written."""
         if isinstance(settings, NaturalTrainingSettings):
-            return NaturalTraining.of(settings)
+            return RecordedTraining.of(settings)
         return RenderedTraining.of(settings)
 
     def check_row(self, row: Row) -> None:

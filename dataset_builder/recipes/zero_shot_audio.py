@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..data import DatasetError, Row
-from ..language.prompts import check_templates, load_templates, prompts_of
+from ..language.prompts import Templates, check_templates, load_templates, prompts_of
 from ..recordings.protocol import Recording
 from ..recordings.reading import with_all_labels
+from ..synthesis.pool import UnlabelledError, why_no_classes
 from ..synthesis.recorded_rows import check_lists, check_texts
 from ..synthesis.whole_clips import WholeClipRendering, WholeClipSettings, describe_whole_clips
 
@@ -31,7 +32,7 @@ class ZeroShotSettings(WholeClipSettings):
         InputError: see `WholeClipSettings`; also a template without ``{label}``.
     """
 
-    templates: tuple[str, ...] = load_templates()
+    templates: Templates = field(default_factory=load_templates)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,12 +72,16 @@ class RenderedLabels(WholeClipRendering[ZeroShotSettings]):
         """Rows without their audio; see `RenderedLabels`.
 
         Raises:
+            UnlabelledError: no recording has a class.
             DatasetError: there are no two classes.
         """
+        recordings = self.settings.sources
+        if not any(map(self.serves, recordings.entries)):
+            raise UnlabelledError(why_no_classes(recordings.source, recordings.entries, "prompts are made"))
         rows = super().rows
         classes = {label for row in rows for label in row["labels"]}
         if len(classes) < 2:
-            raise DatasetError(f"{self.settings.sources.source} has one class, {min(classes)!r}; 2 are the least")
+            raise DatasetError(f"{recordings.source} has one class, {min(classes)!r}; 2 are the least")
         return rows
 
 

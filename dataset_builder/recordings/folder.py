@@ -63,8 +63,11 @@ def folder_recordings(
     check_folder(folder)
     if (folder / MANIFEST_NAME).is_file():
         raise RecordingError(f"{str(folder)!r} is a data set that was built, which --data takes")
+    left_out: dict[str, str] = {}
+    labelling = f"put them into folders, LABEL/file.wav, or write a {METADATA} with the column {LABEL}"
     if (folder / METADATA).is_file():
-        candidates = _listed(folder, label, group, condition, captions, separator)
+        candidates, columns, left_out = _listed(folder, label, group, condition, captions, separator)
+        labelling = f"--label names a column of {METADATA}, which has {', '.join(columns)}"
     elif any(column is not None for column in (label, group, condition, captions, separator)):
         raise RecordingError(
             f"{str(folder)!r} has no {METADATA}, whose columns --label, --group, --condition and --captions name; "
@@ -76,6 +79,8 @@ def folder_recordings(
         printable(source or str(folder)),
         candidates,
         suggested=suggested,
+        labelling=labelling,
+        left_out=left_out,
         skip_invalid=skip_invalid,
         progress=progress,
     )
@@ -105,8 +110,9 @@ def _listed(
     condition: str | None,
     captions: str | Sequence[str] | None,
     separator: str | None,
-) -> list[Candidate]:
-    """The recordings of the table; of a file outside the folder, or that is not there, reading says so."""
+) -> tuple[list[Candidate], list[str], dict[str, str]]:
+    """The recordings of the table, its columns, and who is left out and why; of a file that is not there, or outside
+    the folder, reading says so."""
     rows = _table(folder / METADATA)
     columns = list(rows[0])
     for column in (FILE, label, group, condition):
@@ -121,9 +127,9 @@ def _listed(
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise RecordingError(f"{METADATA} names {twice!r} twice; a recording has one line")
-    read = labels_of_table([printable(text) for text in labels], separator)
+    read = labels_of_table([printable(text) for text in labels], separator if label in columns else None)
     said = captions_of_table(rows, caption_columns(METADATA, columns, captions))
-    return [
+    candidates = [
         Candidate(
             name,
             text,
@@ -137,6 +143,8 @@ def _listed(
         for place, (name, row, text) in enumerate(zip(names, rows, read.single, strict=True))
         if text is not None
     ]
+    left_out = {names[place]: reason for place, reason in read.left_out.items()}
+    return candidates, [printable(column) for column in columns if column != FILE], left_out
 
 
 def _table(path: Path) -> list[dict[str, str]]:

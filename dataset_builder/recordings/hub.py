@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from audio_compositionality.support.text import first_line, nearest
+from audio_compositionality.support.text import first_line, listed, nearest, shown
 
-from ..data import DatasetError
 from ..opening import HUB_ID
-from ..places import Folder, Place, check_card, place_of
-from .named_sets import list_named_sets
+from ..places import Folder, Place, place_of
+from .named_sets import NamedSet, list_named_sets
 from .reading import MOST_RECORDINGS, Candidate, ReadRecordings
-from .rows import Labels, caption_columns, captions_in, holds_texts, labels_in, texts_in
+from .rows import Labels, caption_columns, captions_in, holds_labels, holds_texts, labels_in, texts_in
 from .sound_files import RecordingError, SoundFile, printable
+from .splits import files_of_split, rows_of, splits_in
 
 if TYPE_CHECKING:
     import datasets
 
-READERS = ("parquet", "arrow", "audiofolder")
-"""The readers of `datasets` that are used: none of them runs code of a data set, or unpickles."""
-
-LARGEST_DOWNLOAD = 100
-"""GB that are downloaded at most."""
-
 LARGEST_FILE = 256 * 2**20
 """Bytes of an encoded recording."""
-
-Answer = TypeVar("Answer")
 
 
 def hub_recordings(
@@ -77,7 +67,7 @@ def hub_recordings(
         separator: between several labels of a row, of which `specific_labels` takes one; see `ReadRecordings.complete`
             for the others.
         caption_separator: between several captions in one text.
-        without: labels that are left out.
+        without: labels that are none: a row that has no other is left out, and `ReadRecordings.skipped` says so.
         source: what it is called; by default its id or path.
         suggested: as `Recordings.suggested`.
         skip_invalid: leave out recordings that cannot be used.
@@ -88,19 +78,12 @@ def hub_recordings(
         RecordingError: a recording cannot be used.
     """
     where = str(dataset)
-    if not Path(where).is_dir() and not HUB_ID.fullmatch(where):
-        raise RecordingError(
-            f"no data set {printable(where)!r}: neither a folder nor a Hub id (ORG/NAME), nor the name of one; "
-            f"{nearest(where, list_named_sets())}"
-        )
+    _check_name(where)
     place, source = place_of(where, revision), source or where
-    with _progress_bars(progress):
-        rows = _rows(place, config, split, files)
+    rows = rows_of(place, config, split, files, progress=progress)
     sound = _audio_column(place, rows.features, audio)
-    for column in (label, group, condition):
-        if column is not None and column not in rows.features:
-            raise RecordingError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
-    count = _count(source, rows)
+    _check_rows(source, rows, (label, group, condition))
+    count = len(rows)
     labels = Labels([""] * count) if label is None else labels_in(source, rows, label, separator, without)
     groups, conditions = (
         [""] * count if column is None else texts_in(source, rows, column) for column in (group, condition)
@@ -108,9 +91,10 @@ def hub_recordings(
     readable = [name for name, feature in rows.features.items() if captions is not None or holds_texts(feature)]
     said = captions_in(source, rows, caption_columns(source, readable, captions), caption_separator)
     sounds = _Files(place, rows, sound)
+    ids = [f"{rows.split}/{index}" for index in range(count)]
     candidates = [
         Candidate(
-            f"{rows.split}/{index}",
+            ids[index],
             text,
             None if labels.numbers is None else labels.numbers[index],
             groups[index],
@@ -122,145 +106,67 @@ def hub_recordings(
         for index, text in enumerate(labels.single)
         if text is not None
     ]
+    columns = [name for name, feature in rows.features.items() if holds_labels(feature)]
     return ReadRecordings(
-        printable(source), candidates, suggested=suggested, skip_invalid=skip_invalid, progress=progress
+        printable(source),
+        candidates,
+        suggested=suggested,
+        labelling=f"--label names a column, of which {printable(source)} has {printable(', '.join(columns))}",
+        left_out={ids[index]: reason for index, reason in labels.left_out.items()},
+        skip_invalid=skip_invalid,
+        progress=progress,
     )
 
 
-def _count(source: str, rows: datasets.Dataset) -> int:
-    """How many rows there are; refuses more than are read."""
+def _check_rows(source: str, rows: datasets.Dataset, columns: Sequence[str | None]) -> None:
+    """Refuse rows that lack a column that is named, or are too many."""
+    for column in columns:
+        if column is not None and column not in rows.features:
+            raise RecordingError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
     count = len(rows)
     if count > MOST_RECORDINGS:
         raise RecordingError(
             f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
             "them, such as --split train[:10000]"
         )
-    return count
 
 
-def _rows(place: Place, config: str | None, split: str | None, files: str | None) -> datasets.Dataset:
-    """The rows of a split, downloaded and prepared in the cache of `datasets`."""
-    import datasets
+def _check_name(where: str) -> None:
+    """Refuse what is neither a folder nor a Hub id."""
+    if not where.strip():
+        raise RecordingError(f"the data set is {where!r}; give a Hub id, a folder (. is the current one) or a name")
+    if not Path(where).is_dir() and not HUB_ID.fullmatch(where):
+        raise RecordingError(
+            f"no data set {printable(where)!r}: neither a folder nor a Hub id (ORG/NAME), nor the name of one; "
+            f"{nearest(where, list_named_sets())}"
+        )
 
-    check_card(place)
-    if files is None:
-        builder = _asked(place, lambda: datasets.load_dataset_builder(place.source, config, revision=place.revision))
-        _check_builder(place, builder, split)
-        builder = _of_one_split(place, builder, split)
+
+def check_copy(named: NamedSet, config: str | None, split: str) -> None:
+    """Refuse a copy of a named data set in a folder that has other files than the data set on the Hub.
+
+    Raises:
+        RecordingError: says which files are looked for, what there is, and what reads a folder of sound files.
+    """
+    folder = Path(named.dataset)
+    if named.files is None:
+        missing = not any(path.suffix in (".parquet", ".arrow") or path.stem == "metadata" for path in _files(folder))
+        columns = [named.label] if named.label is not None else named.captions or ()
+        wanted = f"Parquet files, or sound files with a metadata.csv that has the column {', '.join(columns)}"
     else:
-        builder = _builder_of_files(place, config or "", _base_of(split), files)
-        _check_builder(place, builder, split)
-    with _encoding_paths():
-        _asked(place, builder.download_and_prepare)
-    splits = list(builder.info.splits or ())
-    if split is None:
-        if len(splits) > 1:
-            raise RecordingError(f"{place.source} has the splits {', '.join(splits)}; name one with --split")
-        split = splits[0]
-    if re.match(r"\w*", split).group() not in splits:  # type: ignore[union-attr]
-        raise RecordingError(f"{place.source} has no split {printable(split)!r}; {nearest(split, splits)}")
-    rows: datasets.Dataset = _asked(place, lambda: builder.as_dataset(split=split))
-    return rows
-
-
-def _of_one_split(place: Place, builder: datasets.DatasetBuilder, split: str | None) -> datasets.DatasetBuilder:
-    """Of Parquet files those of one split, where one is named: the others are not downloaded."""
-    import datasets
-
-    name, files = _base_of(split), builder.config.data_files or {}
-    if isinstance(place, Folder) or _reader_of(builder) != "parquet" or name not in files:
-        return builder
-    features = builder.info.features
-    return _asked(
-        place,
-        lambda: datasets.load_dataset_builder(
-            "parquet", data_files={name: [str(file) for file in files[name]]}, features=features
-        ),
-    )
-
-
-def _builder_of_files(place: Place, config: str, split: str, files: str) -> datasets.DatasetBuilder:
-    """What reads the Parquet files of a pattern, whatever else the data set says of itself."""
-    import datasets
-
-    root = place.source if isinstance(place, Folder) else f"hf://datasets/{place.source}@{place.revision}"
-    pattern = f"{root}/{files.format(config=config, split=split)}"
-    return _asked(place, lambda: datasets.load_dataset_builder("parquet", data_files={split: pattern}))
-
-
-def _base_of(split: str | None) -> str:
-    """The split that one, or a part of one, is named of; nothing where it is of several."""
-    match = re.fullmatch(r"(\w+)(\[[^\]]*\])?", split or "")
-    return match[1] if match else ""
-
-
-def _reader_of(builder: datasets.DatasetBuilder) -> str:
-    """What of `datasets` reads the files; nothing where it is not one of its own."""
-    package, _, reader = type(builder).__module__.rpartition(".")
-    return reader if package.startswith("datasets.packaged_modules.") else ""
-
-
-def _check_builder(place: Place, builder: datasets.DatasetBuilder, split: str | None) -> None:
-    """Refuse data that are read by what could run code, that lie elsewhere, or that are too large."""
-    reader = _reader_of(builder)
-    if reader not in READERS:
+        patterns = [files_of_split(named.files, config, name) for name in splits_in(split)]
+        missing = not all(any(folder.glob(pattern)) for pattern in patterns)
+        wanted = listed(patterns)
+    if missing:
+        names = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
         raise RecordingError(
-            f"{place.source} is read by the reader {reader!r} of datasets; only {', '.join(READERS)} are used: give "
-            "its files as a folder, or save it as Parquet"
-        )
-    for files in (builder.config.data_files or {}).values():
-        place.names_of([str(file) for file in files])
-    declared = (builder.info.splits or {}).get(_base_of(split))
-    size = declared.num_bytes if declared and reader == "parquet" else builder.info.download_size
-    if not isinstance(place, Folder) and size is not None and size > LARGEST_DOWNLOAD * 10**9:
-        raise RecordingError(
-            f"{place.source} has {size / 10**9:,.0f} GB to download, more than {LARGEST_DOWNLOAD}; give another "
-            "--config, or a part of it in a folder"
+            f"{named.name} is read from the files that it has on the Hub ({wanted}); {printable(str(folder))!r} holds "
+            f"{printable(shown(names) or 'nothing')}. A folder of LABEL/file.wav is read by --recordings"
         )
 
 
-def _asked(place: Place, question: Callable[[], Answer]) -> Answer:
-    """What `datasets` answers; with files that somebody else made, it can fail in any way."""
-    try:
-        return place.ask(question)
-    except DatasetError:
-        raise
-    except Exception as error:
-        reason = first_line(error.__cause__ or error)
-        raise DatasetError(f"{place.source} cannot be read: {printable(reason)}") from error
-
-
-@contextmanager
-def _encoding_paths() -> Iterator[None]:
-    """`datasets` prepares a folder of sound files without torchcodec, which it asks for and does not use then."""
-    import datasets
-
-    def encode(self: datasets.Audio, value: Any) -> dict[str, Any]:
-        if isinstance(value, dict):
-            return {"bytes": value.get("bytes"), "path": value.get("path")}
-        return {"bytes": None, "path": str(value)}
-
-    before = datasets.Audio.encode_example
-    datasets.Audio.encode_example = encode
-    try:
-        yield
-    finally:
-        datasets.Audio.encode_example = before
-
-
-@contextmanager
-def _progress_bars(shown: bool) -> Iterator[None]:
-    """`datasets` shows its own, unless it is told otherwise for the whole process."""
-    import datasets
-
-    if shown or datasets.are_progress_bars_disabled():
-        yield
-        return
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        datasets.enable_progress_bars()
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
 
 
 def _audio_column(place: Place, features: datasets.Features, audio: str | None) -> str:

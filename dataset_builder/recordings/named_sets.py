@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib.resources import files
+from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import yaml
@@ -17,15 +19,21 @@ _FOLDER = "named"
 
 _SUFFIX = ".yaml"
 
+_SAID = ("label", "captions")
+"""Keys of which a file has one or both."""
+
+_LARGEST = 2**16
+"""Bytes of a file."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class NamedSet:
-    """A data set: a YAML file of the folder ``named``, called by its name, has these attributes.
+    """A data set: a YAML file of the folder ``named``, or of a user, has these attributes as keys, all but the name.
 
     Attributes:
         name: of the file, without its suffix.
         title: the name that its authors gave it.
-        dataset: Hub id.
+        dataset: Hub id; in a file of a user also a folder.
         split: that is read.
         label: column with labels; None where there are captions alone.
         domain: what the recordings are, in a word or two.
@@ -97,18 +105,112 @@ def load_named_set(name: str) -> NamedSet:
     return named_set_from(name, text)
 
 
+def read_named_set(path: Path) -> NamedSet:
+    """The data set that a user's own file describes, as those of the folder ``named`` do; its name is that of the file.
+
+    A `NamedSet.dataset` that is a folder beside the file is that folder.
+
+    Raises:
+        RecordingError: there is no such file, or it is no description of a data set: says which key is wrong.
+    """
+    try:
+        size = path.stat().st_size
+        text = path.read_text("utf-8") if size <= _LARGEST else ""
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
+    if size > _LARGEST:
+        raise RecordingError(
+            f"{str(path)!r} has {size:,} bytes; the description of a data set has at most {_LARGEST:,}"
+        )
+    named = named_set_from(path.stem, text)
+    beside = path.parent / named.dataset
+    return replace(named, dataset=str(beside)) if beside.is_dir() else named
+
+
 def named_set_from(name: str, text: str) -> NamedSet:
     """A data set as a file describes it.
 
     Raises:
-        RecordingError: the text is no YAML, or lacks an attribute, or has one that there is not.
+        RecordingError: the text is no YAML, or lacks a key, or has one that there is not, or of another type.
     """
     try:
         values = yaml.safe_load(text)
-        wrong = set(values).difference(each.name for each in fields(NamedSet))
-        if wrong:
-            raise RecordingError(f"{name}{_SUFFIX} has {min(wrong)!r}, which no data set has")
-        lists = {attribute: tuple(values[attribute]) for attribute in ("without", "captions") if attribute in values}
-        return NamedSet(**{**values, **lists, "name": name})
-    except (yaml.YAMLError, TypeError) as error:
-        raise RecordingError(f"{name}{_SUFFIX} does not describe a data set: {first_line(error)}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise RecordingError(f"{name}{_SUFFIX} is no YAML: {first_line(error)}") from error
+    if not isinstance(values, dict):
+        raise RecordingError(f"{name}{_SUFFIX} does not describe a data set: it has lines such as title: NAME")
+    keys = {each.name: each.default is MISSING and each.default_factory is MISSING for each in fields(NamedSet)}
+    del keys["name"]
+    for key, value in values.items():
+        if key not in keys:
+            raise RecordingError(f"{name}{_SUFFIX} has the key {str(key)!r}; {nearest(str(key), keys)}")
+        needed = _NEEDED.get(key, _TEXT)
+        if not needed.holds(value):
+            raise RecordingError(f"{name}{_SUFFIX}: {key} is {value!r}; it is {needed.words}")
+    missing = [key for key, required in keys.items() if required and key not in values]
+    if not any(key in values for key in _SAID):
+        missing.append(" or ".join(_SAID))
+    if missing:
+        raise RecordingError(f"{name}{_SUFFIX} lacks the keys {', '.join(missing)}")
+    lists = {key: _listed(values[key]) for key in ("without", "captions") if key in values}
+    return NamedSet(**{**values, **lists, "name": name})
+
+
+def _listed(value: str | list[str]) -> tuple[str, ...]:
+    """Texts of a list, or of one text with commas between them."""
+    texts = value.split(",") if isinstance(value, str) else value
+    return tuple(text.strip() for text in texts)
+
+
+@dataclass(frozen=True)
+class _Needed:
+    """What a key of the file holds, in words, and whether a value is one."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_columns(value: Any) -> bool:
+    return _are_texts(value.split(",") if isinstance(value, str) else value)
+
+
+def _is_separator(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_pattern(value: Any) -> bool:
+    try:
+        return (
+            _is_text(value)
+            and value[0] != "/"
+            and {name for _, name, _, _ in Formatter().parse(value)} <= {None, "config", "split"}
+        )
+    except ValueError:
+        return False
+
+
+def _are_settings(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(name, str) and isinstance(of, bool | int | float | str) for name, of in value.items()
+    )
+
+
+_TEXT = _Needed("a text; put a number, yes or no into quotes", _is_text)
+
+_NEEDED = {
+    "without": _Needed("a list of texts, such as [noise, 'no']", _are_texts),
+    "captions": _Needed("a column or a list of columns, such as [caption_1, caption_2]", _are_columns),
+    "separator": _Needed("a text, such as ','", _is_separator),
+    "caption_separator": _Needed("a text, such as '. '", _is_separator),
+    "files": _Needed("a pattern of files with {config} and {split}, such as 'data/{split}/*.parquet'", _is_pattern),
+    "settings": _Needed("settings of recipes by their names, such as classes: 6", _are_settings),
+}
+"""Of the keys that hold anything but a text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -16,12 +17,13 @@ def made_folder(maker: Maker, *, progress: bool = True) -> Path:
     """Where a maker's recordings lie: in the user's cache, made there first where they are not.
 
     They are made in a folder beside it that gets its name when all are written: a run that was stopped leaves nothing
-    that looks finished. Another version of the maker, or other installed sources, have another folder.
+    that looks finished. Another version of the maker, other installed sources, or another version of one of them (a
+    newer flite) have another folder.
 
     Raises:
         RecordingError: too little is installed, or nothing was made.
     """
-    sources = sha256_of("\n".join(maker.sources()).encode())[:12]
+    sources = sha256_of(json.dumps(list(maker.sources().items())).encode())[:12]
     folder = cache_folder() / "recordings" / safe_file_name(f"{maker.name}-{maker.version}-{sources}")
     if folder.is_dir():
         return folder

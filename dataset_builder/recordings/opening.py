@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from ..data import DatasetError
 from ..recipes import list_recipes, load_recipe
 from ..recipes.base import RecordedRecipe
 from ..rendered import RenderedData
+from ..synthesis.pool import UnlabelledError
+from .changes import Kind, check_changes, kinds_of, read_changes
 from .makers import list_makers, load_maker
 from .makers.base import Maker
-from .named_sets import NamedSet, list_named_sets, load_named_set
+from .named_sets import NamedSet, list_named_sets, load_named_set, read_named_set
 from .offline import made_folder
 from .protocol import Recordings
 from .reading import ReadRecordings
@@ -49,10 +51,12 @@ def open_recordings(
 
     Args:
         folder: with ``LABEL[/CONDITION]/file.wav``, or with ``metadata.csv``; see `folder_recordings`. Or the name of
-            sounds that are made of what is installed, of which `list_makers` has the list: they are made once.
+            sounds that are made of what is installed, of which `list_makers` has the list: they are made once. A folder
+            of such a name is ``./NAME``, or a `Path`.
         dataset: Hub id or folder of a data set with a column of audio, instead; see `hub_recordings`. Or the name of
-            one, of which `list_named_sets` has the list: the arguments below are as its file has them, where they are
-            not given, and what cannot be used is left out; ``NAME=FOLDER`` reads a copy of it.
+            one, of which `list_named_sets` has the list, or a YAML file that describes one as `NamedSet` has it: the
+            arguments below are as it states them, where they are not given, and what cannot be used is left out.
+            ``NAME=FOLDER`` reads a copy of it, with the files that it has on the Hub.
         label: column with labels.
         group: column whose values say which recordings belong together: they are never on both sides of a fold.
         condition: column with what recordings of several labels share and what says nothing of these, such as the
@@ -94,7 +98,7 @@ def open_recordings(
         "config": config,
         "revision": revision,
     }
-    return _of_data_set(str(dataset), asked, skip_invalid=skip_invalid, progress=progress)
+    return _of_data_set(dataset or "", asked, skip_invalid=skip_invalid, progress=progress)
 
 
 def _of_parts(
@@ -103,6 +107,7 @@ def _of_parts(
     """Those that are parts of the files in a folder."""
     from .strong_labels import strong_recordings
 
+    _check_given(folder)
     for name, column in columns.items():
         if column is not None:
             raise InputError(f"{name} is not needed: the table of strong labels says all that is said of a part")
@@ -114,6 +119,8 @@ def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: 
     from .folder import folder_recordings
 
     maker = maker_of(folder)
+    if maker is not None:
+        _warn_of_folder(maker.name, "sounds that are made here")
     return folder_recordings(
         folder if maker is None else made_folder(maker, progress=progress),
         **columns,
@@ -124,7 +131,9 @@ def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: 
     )
 
 
-def _of_data_set(dataset: str, asked: Mapping[str, Any], *, skip_invalid: bool, progress: bool) -> ReadRecordings:
+def _of_data_set(
+    dataset: str | Path, asked: Mapping[str, Any], *, skip_invalid: bool, progress: bool
+) -> ReadRecordings:
     """Those of a data set.
 
     Args:
@@ -133,18 +142,22 @@ def _of_data_set(dataset: str, asked: Mapping[str, Any], *, skip_invalid: bool, 
         skip_invalid: leave out what cannot be used, as is done in a named one, which nobody here can mend.
         progress: show progress bars.
     """
-    from .hub import hub_recordings
+    from .hub import check_copy, hub_recordings
 
-    named, place = named_set_of(dataset)
+    named = named_set_of(dataset)
     if named is None:
-        return hub_recordings(place, **asked, skip_invalid=skip_invalid, progress=progress)
+        return hub_recordings(dataset, **asked, skip_invalid=skip_invalid, progress=progress)
     stated = {name: getattr(named, name) if value is None else value for name, value in asked.items()}
+    if str(dataset) == named.name:
+        _warn_of_folder(named.name, "a data set")
+    if Path(named.dataset).is_dir():
+        check_copy(named, stated["config"], stated["split"])
     # Labels that are none, and several of them, are those of the column that it states; and so of captions.
     its_own = stated["label"] == named.label
     if asked["separator"] is None and not its_own:
         stated["separator"] = None
     return hub_recordings(
-        place,
+        named.dataset,
         **stated,
         caption_separator=named.caption_separator if asked["captions"] is None else None,
         without=named.without if its_own else (),
@@ -158,34 +171,100 @@ def _of_data_set(dataset: str, asked: Mapping[str, Any], *, skip_invalid: bool, 
 
 
 def maker_of(name: str | Path) -> Maker | None:
-    """The maker of sounds that is called so; None where a folder is.
+    """The maker of sounds that is called so; None where a folder is meant: a `Path`, or what no maker is called.
 
     Raises:
         RecordingError: there is neither.
     """
-    if Path(name).is_dir():
-        return None
     makers = list_makers()
-    if str(name) not in makers:
+    if isinstance(name, str) and name in makers:
+        return load_maker(name)
+    _check_given(name)
+    if not Path(name).is_dir():
         raise RecordingError(
             f"{str(name)!r} is not a folder, nor the name of sounds that are made here; {nearest(str(name), makers)}"
         )
-    return load_maker(str(name))
+    return None
 
 
-def named_set_of(text: str) -> tuple[NamedSet | None, str]:
-    """The named data set that is meant, ``NAME`` or ``NAME=FOLDER``, if one is, and where it lies."""
-    name, equals, folder = text.partition("=")
-    if name not in list_named_sets() or (not equals and Path(name).is_dir()):
-        return None, text
-    named = load_named_set(name)
-    return named, folder if equals else named.dataset
+def _check_given(name: str | Path) -> None:
+    """Refuse an empty text, which `Path` takes for the current folder."""
+    if not str(name).strip():
+        names = ", ".join(list_makers())
+        raise RecordingError(f"recordings are {str(name)!r}; give a folder (. is the current one), or a name: {names}")
+
+
+def named_set_of(text: str | Path) -> NamedSet | None:
+    """The data set that is meant by its name, or by a YAML file that describes it, and where it lies; None for others.
+
+    Args:
+        text: ``NAME``, ``FILE.yaml``, or either with ``=FOLDER``, which holds a copy. A `Path` is no name.
+
+    Raises:
+        RecordingError: the file describes none, or there is no such folder.
+    """
+    name, equals, folder = str(text).partition("=")
+    if name.endswith((".yaml", ".yml")) and not Path(name).is_dir():
+        named = read_named_set(Path(name))
+        try:
+            check_changes(named.settings, changeable())
+        except InputError as error:
+            raise RecordingError(f"{name}: settings: {error}") from error
+    elif isinstance(text, str) and name in list_named_sets():
+        named = load_named_set(name)
+    else:
+        return None
+    if equals and not (folder and Path(folder).is_dir()):
+        what = f"{folder!r} is no folder" if folder else "there is no folder after the ="
+        raise RecordingError(f"the data set is {str(text)!r}, and {what}: {name}=FOLDER reads a copy of {named.title}")
+    return replace(named, dataset=folder) if equals else named
+
+
+def _warn_of_folder(name: str, what: str) -> None:
+    """Say that a folder of the name of something else is there, and how it is had."""
+    if Path(name).is_dir():
+        warnings.warn(
+            f"{name!r} is taken as the name of {what}; ./{name} is the folder that is called so", stacklevel=4
+        )
 
 
 def recorded_recipes() -> dict[str, RecordedRecipe[Any]]:
     """The recipes whose sound can be that of recordings, by their names."""
     every = {name: load_recipe(name) for name in list_recipes()}
     return {name: recipe for name, recipe in every.items() if isinstance(recipe, RecordedRecipe)}
+
+
+def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, Kind]:
+    """The settings that `recorded` takes as changes, by their names.
+
+    Args:
+        preset: see `recorded`.
+        recipes: names; by default all.
+
+    Raises:
+        InputError: an unknown preset, or a recipe that takes no recordings.
+    """
+    kinds: dict[str, Kind] = {}
+    for settings in _of_recordings(_presets(preset, recipes)[0]).values():
+        kinds.update(kinds_of(settings))
+    return kinds
+
+
+def _of_recordings(presets: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of presets by recipe, of any recordings: those of made-up scenes can have other fields."""
+    from .timbres import default_timbres
+
+    every = recorded_recipes()
+    return {name: every[name].of_recordings(settings, default_timbres(), {}) for name, settings in presets.items()}
+
+
+def changes_from(texts: Sequence[str], *, preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, Any]:
+    """Changes that `recorded` takes, from texts such as ``classes=6``.
+
+    Raises:
+        InputError: there is no such setting, or a value is of another type.
+    """
+    return read_changes(texts, changeable(preset, recipes))
 
 
 @dataclass(frozen=True)
@@ -236,6 +315,41 @@ def offered(
     All rows are drawn: what cannot be had of these recordings is told before anything is rendered.
     """
     every = recorded_recipes()
+    presets, left_out = _presets(preset, recipes, required)
+    kinds = changeable(preset, presets)
+    has = {name: {field.name for field in fields(of_recipe)} for name, of_recipe in _of_recordings(presets).items()}
+    # What only code can change, such as ranges of parameters.
+    further = set().union(*has.values()) - {"recordings", *kinds}
+    check_changes({name: value for name, value in changes.items() if name not in further}, kinds)
+    wanted = {**recordings.suggested, **changes}
+    source = f"{RECORDINGS_OF}{recordings.source}"
+    served: dict[str, RenderedData] = {}
+    for name, of_recipe in presets.items():
+        requested = {change: value for change, value in wanted.items() if change in has[name]}
+        try:
+            data = RenderedData(source, {name: every[name].of_recordings(of_recipe, recordings, requested)})
+            _ = data.configuration(name).rows
+            served[name] = data
+        except DatasetError as error:
+            reason = _reason(error, recordings)
+            if name in required:
+                raise DatasetError(reason) from error
+            left_out[name] = reason
+    if not served:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise DatasetError(f"{recordings.source} can serve no recipe: {reasons}")
+    return Offer(RenderedData(source, {name: data.settings[name] for name, data in served.items()}), left_out)
+
+
+def _presets(
+    preset: str, recipes: Iterable[str] | None, required: Collection[str] = ()
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Settings of a preset by recipe, and why the others that are named are left out.
+
+    Raises:
+        InputError: a recipe takes no recordings, none has the preset, or one of `required` does not.
+    """
+    every = recorded_recipes()
     names = tuple(dict.fromkeys(every if recipes is None else recipes))
     for name in names:
         if name not in every:
@@ -244,36 +358,11 @@ def offered(
     if len(left_out) == len(names) or any(name in left_out for name in required):
         valid = dict.fromkeys(one for name in names for one in every[name].presets)
         raise InputError(f"unknown preset {preset!r}; {nearest(preset, valid)}")
-    presets = {name: every[name].presets[preset] for name in names if name not in left_out}
-    settings = {name: {field.name for field in fields(of_recipe)} for name, of_recipe in presets.items()}
-    _check_changes(changes, settings)
-    wanted = {**recordings.suggested, **changes}
-    source = f"{RECORDINGS_OF}{recordings.source}"
-    served: dict[str, RenderedData] = {}
-    for name, of_recipe in presets.items():
-        requested = {change: value for change, value in wanted.items() if change in settings[name]}
-        try:
-            data = RenderedData(source, {name: every[name].of_recordings(of_recipe, recordings, requested)})
-            _ = data.configuration(name).rows
-            served[name] = data
-        except DatasetError as error:
-            if name in required:
-                raise
-            left_out[name] = str(error)
-    if not served:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise DatasetError(f"{recordings.source} can serve no recipe: {reasons}")
-    return Offer(RenderedData(source, {name: data.settings[name] for name, data in served.items()}), left_out)
+    return {name: every[name].presets[preset] for name in names if name not in left_out}, left_out
 
 
-def _check_changes(changes: Mapping[str, Any], settings: Mapping[str, Collection[str]]) -> None:
-    """Refuse a change that no recipe has a setting of.
-
-    Args:
-        changes: by the name of a setting.
-        settings: names of those of each recipe.
-    """
-    for change in changes:
-        if not any(change in of_recipe for of_recipe in settings.values()):
-            valid = sorted({name for of_recipe in settings.values() for name in of_recipe} - {"recordings"})
-            raise InputError(f"recordings have no setting {change!r}; {nearest(change, valid)}")
+def _reason(error: DatasetError, recordings: Recordings) -> str:
+    """Why recordings cannot serve a recipe; where they have no classes, also how they get some."""
+    if isinstance(error, UnlabelledError) and isinstance(recordings, ReadRecordings) and recordings.labelling:
+        return f"{error}; {recordings.labelling}"
+    return str(error)

@@ -39,6 +39,9 @@ RATES = (1_000, 400_000)
 MOST_RECORDINGS = 100_000
 """More than that are not read: a part of them tells as much."""
 
+_SEVERAL = "holds several sounds, or nobody says which: left out but where a clip may have several labels"
+"""Why a recording with several labels is skipped."""
+
 _SHOWN = 3
 """Recordings that an error names."""
 
@@ -84,8 +87,9 @@ class ReadRecordings:
         source: what they were opened from.
         entries: what is said of each; those with several labels of which none is taken are not among them.
         complete: the same recordings with those, for whom several labels are no hindrance.
-        skipped: id of each that was left out, and why.
+        skipped: id of each that was left out, and why; those that `complete` has are among them.
         suggested: settings of recipes that suit them.
+        labelling: how to say what they are recordings of, where they have no labels, for messages.
     """
 
     def __init__(
@@ -94,10 +98,21 @@ class ReadRecordings:
         candidates: Sequence[Candidate],
         *,
         suggested: Mapping[str, Any] | None = None,
+        labelling: str = "",
+        left_out: Mapping[str, str] | None = None,
         skip_invalid: bool = False,
         progress: bool = True,
     ) -> None:
         """Read all, in several threads; samples are not kept.
+
+        Args:
+            source: what they were opened from.
+            candidates: all of them.
+            suggested: as `Recordings.suggested`.
+            labelling: see above.
+            left_out: id of each that is no candidate, and why: `skipped` begins with them.
+            skip_invalid: leave out those that cannot be used.
+            progress: show a progress bar.
 
         Raises:
             RecordingError: one cannot be used and `skip_invalid` is not given, or none can.
@@ -109,6 +124,8 @@ class ReadRecordings:
             )
         self.source = source
         self.suggested: Mapping[str, Any] = dict(suggested or {})
+        self.labelling = labelling
+        left_out = left_out or {}
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
             read = pool.map(_examine, candidates)
             results = list(tqdm(read, "recordings", len(candidates), unit="file", disable=None if progress else True))
@@ -117,18 +134,23 @@ class ReadRecordings:
         usable.sort(key=lambda pair: (pair[1][1], pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
         usable = _merged(usable)
         problems |= _duplicates(usable)
-        self.skipped: tuple[tuple[str, str], ...] = tuple(problems.items())
+        self.skipped: tuple[tuple[str, str], ...] = (*left_out.items(), *problems.items())
         if problems and not skip_invalid:
-            raise RecordingError(f"{source}: {self._problems()}; --skip-invalid leaves them out")
+            raise RecordingError(f"{source}: {_first_of(problems)}; --skip-invalid leaves them out")
         usable = [pair for pair in usable if pair[0].id not in problems]
         if not usable:
-            raise RecordingError(f"{source} has no recording that can be used: {self._problems()}")
+            raise RecordingError(f"{source} has no recording that can be used: {_first_of(dict(self.skipped))}")
         self._hold(usable)
         self.complete = self
-        single = [(candidate, read) for candidate, read in usable if candidate.label or not candidate.labels]
-        if len(single) < len(usable):
+        several = {candidate.id for candidate, _ in usable if candidate.labels and not candidate.label}
+        if several:
             self.complete = copy(self)
-            self._hold(single)
+            self.complete.complete = self.complete
+            self._hold([(candidate, read) for candidate, read in usable if candidate.id not in several])
+            none_taken = [(candidate.id, _SEVERAL) for candidate in candidates if candidate.id in several]
+            self.skipped = (*left_out.items(), *none_taken, *problems.items())
+            if len(several) == len(usable):
+                self.labelling = "each recording has several labels, of which none is taken"
 
     def _hold(self, usable: Sequence[Usable]) -> None:
         """Be the recordings that are given."""
@@ -156,11 +178,6 @@ class ReadRecordings:
             raise RecordingError(f"{self.source}: recording {entry.id!r} has changed since it was opened; start again")
         return samples.astype(np.float64), rate
 
-    def _problems(self) -> str:
-        first = "; ".join(f"{id!r} {reason}" for id, reason in self.skipped[:_SHOWN])
-        more = f"; and {len(self.skipped) - _SHOWN:,} more" if len(self.skipped) > _SHOWN else ""
-        return f"{first}{more}"
-
 
 def with_all_labels(recordings: Recordings) -> Recordings:
     """The same recordings with those that have several labels of which none is taken."""
@@ -173,6 +190,12 @@ def numbers_of(labels: Sequence[str]) -> list[float] | None:
         return None
     numbers = [float(label) for label in labels]
     return numbers if any("." in label for label in labels) and all(map(math.isfinite, numbers)) else None
+
+
+def _first_of(problems: Mapping[str, str]) -> str:
+    first = "; ".join(f"{id!r} {reason}" for id, reason in list(problems.items())[:_SHOWN])
+    more = f"; and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
+    return f"{first}{more}"
 
 
 def _examine(candidate: Candidate) -> tuple[int, str] | str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.text import listed, nearest
 
 from .reading import numbers_of
 from .several_labels import specific_labels, split_labels
@@ -29,23 +29,35 @@ class Labels:
         single: of each row the one label; None for a row that is left out, empty where none of several is taken.
         numbers: the same as numbers, where they are numbers.
         several: all labels of each row; empty where rows have one each.
+        left_out: why, by the number of a row that is left out.
     """
 
     single: Sequence[str | None]
     numbers: Sequence[float] | None = None
     several: Sequence[tuple[str, ...]] = ()
+    left_out: Mapping[int, str] = field(default_factory=dict)
 
 
 def single_labels(texts: Sequence[str], without: Sequence[str] = ()) -> Labels:
     """The labels of rows that have one each, but for those that are left out."""
-    return Labels([None if text in without else text for text in texts], numbers_of(texts))
+    left_out = {row: _no_class((text,)) for row, text in enumerate(texts) if text in without}
+    return Labels(
+        [None if row in left_out else text for row, text in enumerate(texts)], numbers_of(texts), (), left_out
+    )
 
 
 def several_labels(labels: Sequence[Sequence[str]], without: Sequence[str] = ()) -> Labels:
     """The labels of rows that have several each; rows without any are left out."""
     kept = [tuple(dict.fromkeys(label for label in of_row if label and label not in without)) for of_row in labels]
     single = [one or "" if of_row else None for one, of_row in zip(specific_labels(kept), kept, strict=True)]
-    return Labels(single, several=kept)
+    left_out = {row: _no_class(labels[row]) for row, of_row in enumerate(kept) if not of_row}
+    return Labels(single, None, kept, left_out)
+
+
+def _no_class(labels: Sequence[str]) -> str:
+    """Why a row is left out that has these labels and no other."""
+    names = [repr(label) for label in labels if label]
+    return f"is called {listed(names)}, which is no class" if names else "has no label"
 
 
 def labels_in(
@@ -126,13 +138,33 @@ def holds_texts(feature: object) -> bool:
     return isinstance(inner, datasets.Value) and "string" in inner.dtype
 
 
+def holds_labels(feature: object) -> bool:
+    """Whether a column can be one of labels: names of classes, texts or numbers, or lists of names or texts."""
+    import datasets
+
+    # Lists of numbers are measurements of one thing, and neither labels nor captions.
+    inner = getattr(feature, "feature", feature) if is_list(feature) else feature
+    return isinstance(inner, datasets.ClassLabel) or isinstance(feature, datasets.Value) or holds_texts(feature)
+
+
 def texts_in(source: str, rows: datasets.Dataset, column: str) -> list[str]:
-    """A column in words; nothing for null."""
-    return [_text(value) for value in _values(source, rows, column, rows.features[column])]
+    """A column in words; nothing for null.
+
+    Raises:
+        RecordingError: it holds lists, or anything else but classes, texts and numbers.
+    """
+    feature = rows.features[column]
+    if is_list(feature):
+        raise RecordingError(f"{source}: {column} is no column of classes, texts or numbers")
+    return [_text(value) for value in _values(source, rows, column, feature)]
 
 
 def lists_in(source: str, rows: datasets.Dataset, column: str) -> list[tuple[str, ...]]:
-    """A column of lists of texts or classes in words; an empty list for null."""
+    """A column of lists of texts or classes in words; an empty list for null.
+
+    Raises:
+        RecordingError: the lists hold anything else.
+    """
     values = _values(source, rows, column, rows.features[column].feature)
     return [tuple(_text(value) for value in of_row or ()) for of_row in values]
 
@@ -141,15 +173,13 @@ def _text(value: object) -> str:
     return "" if value is None else printable(str(value).strip())
 
 
-def _values(source: str, rows: datasets.Dataset, column: str, feature: object) -> Sequence[object]:
+def _values(source: str, rows: datasets.Dataset, column: str, feature: Any) -> Sequence[Any]:
     """The values of a column, names of classes in place of their numbers; of lists likewise, by their feature."""
     import datasets
 
-    # Lists of numbers are measurements of one thing, and neither labels nor captions.
-    is_readable = holds_texts(feature) or (isinstance(feature, datasets.Value) and not is_list(rows.features[column]))
-    if not (is_readable or isinstance(feature, datasets.ClassLabel)):
+    if not holds_labels(rows.features[column]):
         raise RecordingError(f"{source}: {column} is no column of classes, texts or numbers")
-    values: Sequence[object] = rows.select_columns([column])[:][column]
+    values: Sequence[Any] = rows.select_columns([column])[:][column]
     if isinstance(feature, datasets.Value):
         return values
     names: Sequence[str] = feature.names

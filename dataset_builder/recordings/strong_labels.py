@@ -84,21 +84,23 @@ def strong_recordings(
             paths.setdefault(name, path)
     candidates, missing = [], []
     for file, events in of_file.items():
-        path = next((paths[name] for name in _names_of(file) if name in paths), None)
-        if path is None:
-            missing.append(file)
+        names = [name for name in _names_of(file) if name in paths]
+        if names:
+            candidates += [_candidate(folder, paths[names[0]], event) for event in _alone(events)]
         else:
-            candidates += [_candidate(folder, path, event) for event in _alone(events)]
+            missing.append(file)
     if not candidates:
         raise RecordingError(
             f"{printable(str(folder))!r} holds none of the {len(of_file):,} files of {printable(table.name)} in which "
             f"a label is heard alone; they are called {shown([printable(name) for name in missing])}"
         )
-    recordings = ReadRecordings(
-        printable(f"{folder} ({table.name})"), candidates, skip_invalid=skip_invalid, progress=progress
+    return ReadRecordings(
+        printable(f"{folder} ({table.name})"),
+        candidates,
+        left_out={printable(file): "is not in the folder" for file in missing},
+        skip_invalid=skip_invalid,
+        progress=progress,
     )
-    recordings.skipped += tuple((printable(file), "is not in the folder") for file in missing)
-    return recordings
 
 
 def _names_of(file: str) -> list[str]:

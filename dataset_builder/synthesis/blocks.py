@@ -52,7 +52,7 @@ def draw_blocks(pool: RecordingPool, settings: BlockSettings) -> Iterator[Block]
         rng = random_generator(settings.seed, _BLOCKS, number)
         sides = pool.draw_sides(settings.classes, use, rng, unrelated=settings.unrelated)
         if sides is None:
-            raise DatasetError(why_no_sides(pool, settings.classes, "classes", unrelated=settings.unrelated))
+            raise DatasetError(why_no_sides(pool, settings.classes, unrelated=settings.unrelated))
         labels = pool.draw_labels(2 * settings.context_sources, sides.labels, contexts, rng)
         drawn = pool.draw_recordings(labels, use, rng)
         yield Block(number, sides, drawn[: settings.context_sources], drawn[settings.context_sources :])
@@ -65,32 +65,31 @@ def _too_few_labels(pool: RecordingPool, settings: BlockSettings) -> str:
         f"{classes + 2 * context}"
     )
     if count - 2 * context >= _FEW:
-        return f"{text}: --classes {count - 2 * context}"
+        return f"{text}: --set classes={count - 2 * context}"
     if count >= 4:
-        return f"{text}: --classes {min(classes, count - 2)} --context-sources 1"
-    return f"{text}; 4 are the least (--classes 2 --context-sources 1)"
+        return f"{text}: --set classes={min(classes, count - 2)} --set context_sources=1"
+    return f"{text}; 4 are the least (--set classes=2 --set context_sources=1)"
 
 
-def why_no_sides(pool: RecordingPool, count: int, noun: str, *, unrelated: bool) -> str:
-    """Why there are no two conditions or groups with so many labels, and the nearest that works.
+def why_no_sides(pool: RecordingPool, count: int, *, unrelated: bool) -> str:
+    """Why there are no two conditions or groups with so many classes, and the nearest that works.
 
     Args:
         pool: the recordings.
-        count: of the labels.
-        noun: what they are, in the plural.
+        count: of the classes.
         unrelated: see `RecordingPool.pairs`.
     """
     if not pool.has_conditions:
-        return _too_few_groups(pool, count, noun)
+        return _too_few_groups(pool, count)
     best, pair = pool.best_pair(unrelated=unrelated)
     if best >= count:
         return (
-            f"{pool.source}: {count} {noun} need recordings under two conditions, and no group under both; the groups "
-            f"of these recordings do not allow that: --{noun} {max(2, count - 1)}, or other groups"
+            f"{pool.source}: {count} classes need recordings under two conditions, and no group under both; the groups "
+            f"of these recordings do not allow that: --set classes={max(2, count - 1)}, or other groups"
         )
     if pair is not None:
         names = " and ".join(map(repr, pair))
-        nearest = f": --{noun} {best}" if best >= 2 else ""
+        nearest = f": --set classes={best}" if best >= 2 else ""
         text = (
             f"{pool.source} has no two {'unrelated ' if unrelated else ''}conditions that share {count} labels; "
             f"{names} share most, {best}{nearest}"
@@ -100,17 +99,18 @@ def why_no_sides(pool: RecordingPool, count: int, noun: str, *, unrelated: bool)
     if unrelated and len(pool.by_condition) > 1:
         return (
             f"{pool.source} has {len(pool.by_condition)} conditions, all related ({names}): the two sides of a block "
-            "need two that have nothing in common, such as another engine; the setting unrelated=False allows them"
+            "need two that have nothing in common, such as another engine; --set unrelated=false allows related ones"
         )
     return f"{pool.source} has one condition ({names}); two are needed"
 
 
-def _too_few_groups(pool: RecordingPool, count: int, noun: str) -> str:
+def _too_few_groups(pool: RecordingPool, count: int) -> str:
     single = [label for label in pool.by_label if pool.groups(label) < 2]
     serving = len(pool.by_label) - len(single)
-    text = f"{pool.source}: {count} {noun} need labels with two recordings each, of different groups; "
+    text = f"{pool.source}: {count} classes need labels with two recordings each, of different groups; "
     if serving >= count:
-        return f"{text}the groups of these recordings do not allow that: --{noun} {max(2, count - 1)}, or other groups"
+        nearest = f"--set classes={max(2, count - 1)}"
+        return f"{text}the groups of these recordings do not allow that: {nearest}, or other groups"
     names = f"{listed([repr(label) for label in single])} {'has' if len(single) == 1 else 'have'} one only"
-    nearest = f": --{noun} {serving}" if serving >= 2 else ""
+    nearest = f": --set classes={serving}" if serving >= 2 else ""
     return f"{text}{serving} of {len(pool.by_label)} have them, {names}{nearest}"

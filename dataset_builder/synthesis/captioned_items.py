@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
+
+from audio_compositionality.support.errors import InputError
 
 from ..data import Pcm16, Row
 from ..language.captions import Wording, caption
@@ -21,6 +24,11 @@ if TYPE_CHECKING:
     from datasets import Features
 
 Settings = TypeVar("Settings", bound=CaptionedSettings)
+
+Drawn = TypeVar("Drawn")
+
+MOST_DRAWS = 20_000
+"""Of the sources of an item; after as many that no item may have, there are none left, or hardly any."""
 
 SUBSETS = ("seen", "novel")
 """By turns those of the items: pairs of timbres that meet in training, and others."""
@@ -87,7 +95,11 @@ class RenderedItems(SceneRendering[Settings]):
     @cached_property
     def items(self) -> tuple[CaptionedItem, ...]:
         """The items, in the order of `rows`."""
-        raise NotImplementedError
+        return tuple(self.draw())
+
+    @abstractmethod
+    def draw(self) -> Iterator[CaptionedItem]:
+        """The items of the settings, one after the other; further ones change none of those before."""
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -116,6 +128,32 @@ class RenderedItems(SceneRendering[Settings]):
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clips of an item, each int16 [samples], under one gain."""
         return event_clips(self.tone_bank, self.items[index].clips)
+
+
+def draw_until(
+    draw: Callable[[], Drawn], serves: Callable[[Drawn], bool], number: int, size: tuple[str, int], num_classes: int
+) -> Drawn:
+    """What is drawn first that serves as an item or a row.
+
+    Args:
+        draw: draws anew.
+        serves: whether it does.
+        number: of the item.
+        size: the setting that says how many there are, its name and value, which the error names.
+        num_classes: another that it names.
+
+    Raises:
+        InputError: after `MOST_DRAWS` there is none.
+    """
+    for _ in range(MOST_DRAWS):
+        drawn = draw()
+        if serves(drawn):
+            return drawn
+    name, wanted = size
+    raise InputError(
+        f"{name} is {wanted:,}, and after {number:,} no sources are left that differ from those of all "
+        f"before: make {name} at most {number:,}, or num_classes, now {num_classes}, more"
+    )
 
 
 def scene_item_features(sample_rate: int) -> Features:

@@ -102,7 +102,7 @@ Settings = TypeVar("Settings", bound=NaturalItemSettings)
 
 
 class NaturalItems(NaturalRendering[Settings]):
-    """Items and their sound, see `Rendering`; a subclass draws them."""
+    """Items and their sound, see `Rendering`; a subclass draws them, and has the name of a recipe."""
 
     name = ""
     swapped = ""
@@ -155,7 +155,6 @@ class NaturalItems(NaturalRendering[Settings]):
 class NaturalOrder(NaturalItems[NaturalOrderSettings]):
     """x and then y, y and then x, and of some both at once: the same slices."""
 
-    name = "comp_a_order"
     swapped = "order"
 
     def draw(self) -> Iterator[NaturalItem]:
@@ -197,7 +196,6 @@ class NaturalOrder(NaturalItems[NaturalOrderSettings]):
 class NaturalAttributes(NaturalItems[NaturalItemSettings]):
     """Two at once that have exchanged how they sound, such as a man speaking and a woman singing."""
 
-    name = "comp_a_attribute"
     swapped = "attribute"
 
     @cached_property

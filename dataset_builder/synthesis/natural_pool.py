@@ -17,6 +17,7 @@ from ..language.categories import category_of, spoken
 from ..recordings.protocol import Recording, Recordings
 from .instances import resampled
 from .natural import trimmed
+from .pool import UnlabelledError, has_class, why_no_classes
 from .transforms.base import Samples, level
 
 SPLITS = ("train", "validation", "test")
@@ -119,10 +120,13 @@ class SlicePool:
         """Numbers of recordings by what their label is called, in each split; without labels of a single file.
 
         Raises:
+            UnlabelledError: no recording has a class.
             DatasetError: fewer than two labels have two files.
         """
         entries = self._recordings.entries
-        usable = [n for n, entry in enumerate(entries) if entry.label and entry.number is None]
+        usable = [number for number, entry in enumerate(entries) if has_class(entry)]
+        if not usable:
+            raise UnlabelledError(why_no_classes(self.source, entries))
         counts: dict[str, set[str]] = defaultdict(set)
         for number in usable:
             counts[spoken(entries[number].label)].add(entries[number].group or entries[number].sha256)

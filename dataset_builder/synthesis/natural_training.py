@@ -75,9 +75,9 @@ class NaturalScene:
 
 
 class NaturalTraining(NaturalRendering[NaturalTrainingSettings]):
-    """The rows of some settings and their sound; see `Rendering`."""
+    """Rows and their sound, see `Rendering`; a subclass has the name of a recipe."""
 
-    name = "comp_a_train"
+    name = ""
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
@@ -127,13 +127,14 @@ class NaturalTraining(NaturalRendering[NaturalTrainingSettings]):
         rows = [self.event(leaf.label, (), times, part) for leaf, times, part in of_leaves]
         events = [Event.of(row) for row in rows]
         kinds = {category_of(leaf.label) for leaf in said}
-        others = [label for label in self.pool.by_split[scene.split] if category_of(label) not in kinds]
-        absent = rng.permutation(others)[:_ABSENT].tolist() if others else []
+        unheard = [label for label in self.pool.by_split[scene.split] if category_of(label) not in kinds]
+        absent = rng.permutation(unheard)[:_ABSENT].tolist() if unheard else []
         captions = wholes(expression, rng, most=_CAPTIONS, held_out=False, phrase=recorded_phrase)
         whole, wording, _ = captions[0]
-        options = {"held_out": False, "phrase": recorded_phrase}
-        false = negatives(whole, wording, events, rng, most=_NEGATIVES, absent=absent, **options)
-        true = true_parts(expression, events, rng, most=MOST_POSITIVES, **options)
+        false = negatives(
+            whole, wording, events, rng, most=_NEGATIVES, absent=absent, held_out=False, phrase=recorded_phrase
+        )
+        true = true_parts(expression, events, rng, most=MOST_POSITIVES, held_out=False, phrase=recorded_phrase)
         return {
             "id": f"{self.name}-{scene.split}-{scene.number:05d}",
             "split": scene.split,

@@ -11,7 +11,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..recordings.protocol import Recordings, related
+from ..data import DatasetError
+from ..recordings.protocol import Recording, Recordings, related
 
 Item = TypeVar("Item")
 
@@ -23,6 +24,10 @@ _MOST_PAIRS = 200
 
 _ATTEMPTS = 5
 """Orders of labels that are tried with a pair."""
+
+
+class UnlabelledError(DatasetError):
+    """No recording has a class: whoever opened them can say where classes would come from."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +64,11 @@ class Sides:
 
 
 class RecordingPool:
-    """Recordings that have a label.
+    """Recordings that have a class: a label that is no number.
 
     Attributes:
         source: what they were opened from.
-        entries: all of them, with those that have no label.
+        entries: all of them, with those that have no class.
         by_label: numbers of the recordings of each label, labels in alphabetical order.
         has_conditions: whether any recording has one.
         by_condition: the same within each condition, without recordings that have none; all recordings under the empty
@@ -71,13 +76,19 @@ class RecordingPool:
     """
 
     def __init__(self, recordings: Recordings) -> None:
-        """Sort them; nothing is read."""
+        """Sort them; nothing is read.
+
+        Raises:
+            UnlabelledError: none has a class.
+        """
         self.source = recordings.source
         self.entries = recordings.entries
-        labelled = sorted((entry.label, number) for number, entry in enumerate(self.entries) if entry.label)
+        classes = [(entry.label, number) for number, entry in enumerate(self.entries) if has_class(entry)]
+        if not classes:
+            raise UnlabelledError(why_no_classes(self.source, self.entries))
         by_label: dict[str, list[int]] = defaultdict(list)
         by_condition: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        for label, number in labelled:
+        for label, number in sorted(classes):
             by_label[label].append(number)
             by_condition[self.entries[number].condition][label].append(number)
         self.has_conditions = any(by_condition)
@@ -214,6 +225,18 @@ class RecordingPool:
         drawn = tuple(evenly(allowed, use, rng)[:count])
         use.update(drawn)
         return drawn
+
+
+def has_class(entry: Recording) -> bool:
+    """Whether a recording has one label, and it is no number."""
+    return bool(entry.label) and entry.number is None
+
+
+def why_no_classes(source: str, entries: Sequence[Recording], use: str = "scenes are mixed") -> str:
+    """What recordings have in place of classes, and what these are for."""
+    number = next((entry.label for entry in entries if entry.number is not None), None)
+    what = "no labels" if number is None else f"numbers as labels, such as {number}, which are no classes"
+    return f"{source} has {what}; {use} of classes: names or whole numbers"
 
 
 def evenly(items: Sequence[Item], use: Counter[Item], rng: np.random.Generator) -> list[Item]:

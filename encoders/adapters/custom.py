@@ -47,7 +47,7 @@ class Embedder(Protocol):
     It may also have `id` (default: the name of the class), `revision` (default: of a file its digest, of a package
     its version, either with the digest of the weights of its torch modules), `output_dim` (default: learnt from a
     second of noise), `device`, and `to(device)`, which is called when a device is asked for. What it says in `paradigm`
-    (how it was trained) and `licence` (of its weights) stands in its results.
+    (how it was trained), `trained_on` (the data) and `licence` (of its weights) stands in its results.
 
     Attributes:
         sample_rate: rate in Hz of the clips that `embed` is given; they are resampled to it before.
@@ -108,6 +108,7 @@ class CustomEncoder(WaveformEncoder):
             parameters=count_parameters(embedder),
             paradigm=getattr(embedder, "paradigm", None),
             licence=getattr(embedder, "licence", None),
+            trained_on=getattr(embedder, "trained_on", None),
         )
 
     def _measure_dim(self, rate: int) -> int:

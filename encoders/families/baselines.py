@@ -276,6 +276,7 @@ def listing_of(
     is_reference: bool = False,
     is_linear: bool = False,
     embeds_text: bool = False,
+    is_level: bool = False,
 ) -> ModelListing:
     """The listing of a baseline, by its card."""
     card = encoder.card
@@ -293,6 +294,7 @@ def listing_of(
         is_reference=is_reference,
         is_linear=is_linear,
         embeds_text=embeds_text,
+        is_level=is_level,
     )
 
 
@@ -321,5 +323,6 @@ MODELS = (
         LevelStatistics,
         "8 statistics of how loud a clip is and how that changes; knows nothing else",
         is_baseline=False,
+        is_level=True,
     ),
 )

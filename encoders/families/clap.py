@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..base import FloatArray, ModelError
+import numpy as np
+
+from ..base import FloatArray, ModelError, check_sample_rate, check_waveforms
 from ..inference import double_precision_device
 from ..layers import with_states
 from ..loading.listing import ModelListing
@@ -16,6 +18,7 @@ from ..text_towers import TextedEncoder, TextTower
 
 if TYPE_CHECKING:
     import torch
+    from numpy.typing import ArrayLike
 
     from ..loading.checkpoints import Checkpoint
 
@@ -34,19 +37,22 @@ class ClapFeatures:
     """Input of a CLAP encoder.
 
     Attributes:
-        log_mel: float32 [n, frames of the window, mels], in decibels.
-        samples: length of the clips, before they were padded to the window.
+        log_mel: float32 [n · windows, frames of the window, mels], in decibels.
+        samples: length of the clips, before they were padded to the window; of longer ones that of the window.
+        windows: of each clip.
     """
 
     log_mel: torch.Tensor
     samples: int
+    windows: int
 
 
 class ClapEncoder(TextedEncoder[ClapFeatures]):
     """CLAP: the projected embedding of sound or of text, of unit length.
 
-    The window is 10 s. CLAP repeats a shorter clip, as in training; it would crop a longer one at random, so that
-    is refused. Layers are HTSAT's stages, of which all but the last halve the number of frames and double their
+    The window is 10 s. CLAP repeats a shorter clip, as in training. It would crop a longer one at random; here that is
+    the mean of as few windows as cover it, evenly spaced, of unit length again. Layers, frames and poolings of longer
+    clips are refused. Layers are HTSAT's stages, of which all but the last halve the number of frames and double their
     dimension; frames are those of the clip itself, without its repetitions.
 
     Texts are embedded as `ClapModel.get_text_features` does, with the tokenizer in the checkpoint.
@@ -87,10 +93,17 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
     def _extract_features(self, clips: FloatArray) -> ClapFeatures:
         import torch
 
-        samples = clips.shape[1]
-        self._refuse_long(samples, self._log_mel.window_samples)
-        log_mel = self._log_mel(torch.from_numpy(clips).to(self._front_end_device))
-        return ClapFeatures(log_mel.to(self.device), samples)
+        if self.card.options.layer is not None or self.card.options.pooling is not None:
+            self._refuse_long(clips.shape[1], self._log_mel.window_samples)
+        windows = windows_of(clips, self._log_mel.window_samples)
+        log_mel = self._log_mel(torch.from_numpy(np.concatenate(windows)).to(self._front_end_device))
+        return ClapFeatures(log_mel.to(self.device), windows.shape[2], windows.shape[1])
+
+    def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
+        """As `ModelEncoder.embed_frames`, of clips that are no longer than the window."""
+        samples = check_waveforms(waveforms).shape[1] * self.card.sample_rate
+        self._refuse_long(-(-samples // check_sample_rate(sample_rate)), self._log_mel.window_samples)
+        return super().embed_frames(waveforms, sample_rate)
 
     def _load_text_tower(self) -> TextTower:
         import torch
@@ -128,12 +141,22 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
             if layer is None:
                 frames = output.last_hidden_state.mean(dim=2).mT
                 embedding = torch.nn.functional.normalize(output.audio_embeds.float(), dim=-1)
+                if features.windows > 1:
+                    means = embedding.reshape(-1, features.windows, embedding.shape[1]).mean(dim=1)
+                    embedding = torch.nn.functional.normalize(means, dim=-1)
             else:
                 frames, embedding = unfold_image(output.hidden_states[layer], self._segments), None
             count = frames.shape[1]
             sounding = -(-count * features.samples // window)
             states.append(Hidden(frames[:, :sounding], window / self.card.sample_rate / count, embedding=embedding))
         return states
+
+
+def windows_of(clips: FloatArray, longest: int) -> FloatArray:
+    """Clips [n, samples] as [n, windows, samples of one]: as few as cover a clip, evenly spaced, itself if it fits."""
+    samples = clips.shape[1]
+    starts = np.linspace(0, max(samples - longest, 0), -(-samples // longest)).astype(int)
+    return np.stack([clips[:, start : start + longest] for start in starts], axis=1)
 
 
 def audio_name(stored: str) -> str | None:
@@ -158,5 +181,7 @@ MODELS = (
         "LAION CLAP without fusion (630k-audioset-best), projected to the space of text (10-s window)",
         "laion/clap-htsat-unfused",
         embeds_text=True,
+        # arXiv 2211.06687, section 2.2; which checkpoint it is: LAION-AI/CLAP, issues 123 and 142.
+        trained_on="LAION-Audio-630K, AudioCaps, Clotho, AudioSet with captions made of its labels",
     ),
 )

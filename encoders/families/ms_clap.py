@@ -217,5 +217,9 @@ MODELS = (
         ),
         MsClapEncoder,
         embeds_text=True,
+        # arXiv 2309.05767, section 3.
+        trained_on="4.6 M pairs: WavCaps, AudioSet, FSD50K, Clotho, AudioCaps, MACS, WavText5K, SoundDescs, NSynth, "
+        "FMA, MOSI, MELD, IEMOCAP, MOSEI, MSP-Podcast, CochlScene, LJ Speech, EPIC-Kitchens, Kinetics-700, "
+        "findsounds.com",
     ),
 )

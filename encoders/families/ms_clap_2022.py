@@ -149,5 +149,7 @@ MODELS = (
         WeightsFile("CLAP_weights_2022.pth", "microsoft/msclap", 785_000_000),
         MsClap2022Encoder,
         embeds_text=True,
+        # arXiv 2206.04769.
+        trained_on="FSD50K, ClothoV2, AudioCaps, MACS; its Cnn14 on AudioSet before",
     ),
 )

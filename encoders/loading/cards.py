@@ -22,12 +22,14 @@ class ModelSource(ABC):
         twin: None for the model itself, else which twin of it.
         paradigm: how the weights were trained; None where it is not known.
         licence: of the weights; None where it is not known.
+        trained_on: data that the weights were trained on; None where it is not stated.
     """
 
     name: str
     twin: Twin | None
     paradigm: str | None
     licence: str | None
+    trained_on: str | None
 
     @property
     def id(self) -> str:
@@ -78,5 +80,6 @@ class ModelSource(ABC):
             paradigm=self.paradigm if self.twin is None else self.twin.kind.paradigm,
             # Fresh weights are nobody's; permuted ones are still somebody's work.
             licence=None if self.fresh_seed is not None else self.licence,
+            trained_on=self.trained_on if self.twin is None else None,
             options=options,
         )

@@ -57,7 +57,7 @@ class Checkpoint(ModelSource):
 
     Attributes:
         name: listed name, Hub id, or the name of the local folder.
-        twin, paradigm, licence: see `ModelSource`.
+        twin, paradigm, licence, trained_on: see `ModelSource`.
         source: what transformers loads from: a Hub id or a folder.
         commit: commit of the Hub repository; None for a folder.
         config: the transformers configuration.
@@ -70,6 +70,7 @@ class Checkpoint(ModelSource):
     twin: Twin | None = None
     paradigm: str | None = None
     licence: str | None = None
+    trained_on: str | None = None
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -275,13 +276,14 @@ def open_checkpoint(
     twin: Twin | None = None,
     paradigm: str | None = None,
     licence: str | None = None,
+    trained_on: str | None = None,
 ) -> Checkpoint:
     """Read the configuration of a checkpoint.
 
     Args:
         source: a folder (`Path`) that holds config.json, or a Hub id (`str`).
         name: where it is not the Hub id or the folder's name: a listed name.
-        twin, paradigm, licence: see `Checkpoint`.
+        twin, paradigm, licence, trained_on: see `Checkpoint`.
 
     Raises:
         ModelError: if there is no such repository, it cannot be reached, or its configuration cannot be read.
@@ -295,7 +297,7 @@ def open_checkpoint(
             config = AutoConfig.from_pretrained(source, revision=commit, trust_remote_code=False)
     except Exception as error:
         raise ModelError(f"cannot read the configuration of '{identifier}': {error}; {HOW_TO_WRAP}") from error
-    return Checkpoint(name or identifier, str(source), commit, config, twin, paradigm, licence)
+    return Checkpoint(name or identifier, str(source), commit, config, twin, paradigm, licence, trained_on)
 
 
 @contextmanager

@@ -14,11 +14,14 @@ from typing import Any, cast
 import numpy as np
 
 from ..base import FloatArray, ModelError, StagedEncoder, check_embeddings
-from ..protocols import AudioEncoder, AudioTextEncoder, Model
+from ..protocols import AudioEncoder, AudioTextEncoder, Model, ModelCard
 from ..texts import check_texts, words_of
 
 PLAIN_TEXT = "a sound"
 """What every text becomes for a model that is not to read any."""
+
+PADDED_SECONDS = 10
+"""How long clips become that are padded: the window of CLAP, which repeats shorter ones until they fill it."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +31,14 @@ class ControlKind:
     Attributes:
         name: what stands in front of the model's name, up to the colon.
         meaning: what is done, for lists and cards.
-        clips: what is done to clips, float32 [n, samples]; None where they stay. Where one clip comes back,
-            all are this one.
+        clips: what is done to clips, float32 [n, samples], of a sample rate in Hz; None where they stay. Where one
+            clip comes back, all are this one.
         texts: what is done to texts; None where they stay. Where one comes back, all are this one.
     """
 
     name: str
     meaning: str
-    clips: Callable[[FloatArray], FloatArray] | None = None
+    clips: Callable[[FloatArray, int], FloatArray] | None = None
     texts: Callable[[list[str]], list[str]] | None = None
 
     @property
@@ -44,11 +47,16 @@ class ControlKind:
         return f"{self.name}:"
 
 
-def _reversed(clips: FloatArray) -> FloatArray:
+def _reversed(clips: FloatArray, sample_rate: int) -> FloatArray:
     return clips[:, ::-1]
 
 
-def _silence(clips: FloatArray) -> FloatArray:
+def _padded(clips: FloatArray, sample_rate: int) -> FloatArray:
+    missing = max(0, PADDED_SECONDS * sample_rate - clips.shape[1])
+    return np.pad(clips, ((0, 0), (0, missing)))
+
+
+def _silence(clips: FloatArray, sample_rate: int) -> FloatArray:
     return np.zeros_like(clips[:1])
 
 
@@ -70,6 +78,12 @@ CONTROLS = {
             texts=_sorted_words,
         ),
         ControlKind("reversed-audio", "every clip played backwards", clips=_reversed),
+        ControlKind(
+            "padded-audio",
+            f"every clip followed by silence up to {PADDED_SECONDS} s, so that a model that repeats short ones hears "
+            "each once",
+            clips=_padded,
+        ),
         ControlKind("without-audio", "silence for every clip", clips=_silence),
         ControlKind("without-text", f"'{PLAIN_TEXT}' for every text", texts=_one_text),
     )
@@ -90,8 +104,15 @@ class ControlledEncoder(StagedEncoder[Any]):
         self.card = replace(model.card, id=kind.prefix + model.card.id, paradigm=f"control ({kind.meaning})")
         self.device = model.device
 
+    @property
+    def clips_card(self) -> ModelCard:
+        """The card under which its embeddings of clips are known: the model's, where they are given as they are."""
+        if self._kind.clips is not None:
+            return self.card
+        return self._model.clips_card if isinstance(self._model, ControlledEncoder) else self._model.card
+
     def _extract_features(self, clips: FloatArray) -> Any:
-        changed = clips if self._kind.clips is None else self._kind.clips(clips)
+        changed = clips if self._kind.clips is None else self._kind.clips(clips, self.card.sample_rate)
         if isinstance(self._model, StagedEncoder):
             return self._model.prepare(changed, self.card.sample_rate), len(clips)
         return (changed, self.card.sample_rate), len(clips)

@@ -38,7 +38,9 @@ class ModelListing:
         is_baseline: whether `run` scores it beside whatever it is asked for.
         is_reference: whether it describes a sound so plainly that a model which adds nothing to it has learnt nothing.
         is_linear: whether embeddings are linear in the waveform, which fixes some scores by construction.
+        is_level: whether it hears nothing but how loud a clip is, and how that changes.
         embeds_text: whether it also embeds texts, into the same space.
+        trained_on: data that it was trained on, as its authors state them; None where they are not on record here.
     """
 
     name: str
@@ -52,7 +54,9 @@ class ModelListing:
     is_baseline: bool = False
     is_reference: bool = False
     is_linear: bool = False
+    is_level: bool = False
     embeds_text: bool = False
+    trained_on: str | None = None
 
     @property
     def embeds(self) -> str:

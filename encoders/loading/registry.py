@@ -114,7 +114,8 @@ def load_model(
     the entries of each weight matrix permuted.
 
     One of `CONTROLS` with a colon in front of any of these, twins, baselines and other people's code too, gives that
-    model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `without-audio:NAME`, `without-text:NAME`.
+    model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `padded-audio:NAME`,
+    `without-audio:NAME`, `without-text:NAME`.
 
     Args:
         name: which model.
@@ -240,7 +241,7 @@ def _load_listed(
     assert listing.make is not None
     file = None if twin is not None and twin.kind.is_fresh else _weights_path(name, path, source)
     folder = local if local is None or local.is_dir() else local.parent
-    weights = Weights(name, file, twin, listing.paradigm, listing.licence, folder)
+    weights = Weights(name, file, twin, listing.paradigm, listing.licence, folder, listing.trained_on)
     return listing.make(weights, resolve_device(device), options)
 
 
@@ -268,8 +269,8 @@ def _load_checkpoint(
     from .checkpoints import open_checkpoint
 
     torch_device = resolve_device(device)
-    paradigm, licence = (listing.paradigm, listing.licence) if listing is not None else (None, None)
-    checkpoint = open_checkpoint(source, name=name, twin=twin, paradigm=paradigm, licence=licence)
+    stated = {} if listing is None else {key: getattr(listing, key) for key in ("paradigm", "licence", "trained_on")}
+    checkpoint = open_checkpoint(source, name=name, twin=twin, **stated)
     makers = architectures()
     make = makers.get(checkpoint.config.model_type, makers[ANY_OTHER])
     return make(checkpoint, torch_device, options)

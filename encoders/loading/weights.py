@@ -38,7 +38,7 @@ class Weights(ModelSource):
     Attributes:
         path: the file; None for fresh weights.
         folder: where the user's copy lies, and perhaps a tokenizer beside it; None where it was fetched.
-        name, twin, paradigm, licence: see `ModelSource`.
+        name, twin, paradigm, licence, trained_on: see `ModelSource`.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Weights(ModelSource):
     paradigm: str | None = None
     licence: str | None = None
     folder: Path | None = None
+    trained_on: str | None = None
 
     @cached_property
     def weights_sha256(self) -> str | None:

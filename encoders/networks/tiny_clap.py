@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 if TYPE_CHECKING:
-    from transformers import ClapConfig, ClapFeatureExtractor, ClapModel, PreTrainedTokenizerFast
+    from transformers import BertTokenizer, ClapConfig, ClapFeatureExtractor, ClapModel
 
 SAMPLE_RATE = 16_000
 SECONDS = 10
@@ -38,7 +38,7 @@ def shipped_words() -> tuple[str, ...]:
     return tuple(sorted({word for words in groups.values() for word in words.split()}))
 
 
-def tiny_tokenizer(words: Iterable[str] | None = None) -> PreTrainedTokenizerFast:
+def tiny_tokenizer(words: Iterable[str] | None = None) -> BertTokenizer:
     """A tokenizer whose tokens are words; one that it does not have is spelt, so that none is unknown.
 
     Letters lose case and accents. Letters and digits are tokens as well, at the beginning of a word and within it
@@ -47,25 +47,22 @@ def tiny_tokenizer(words: Iterable[str] | None = None) -> PreTrainedTokenizerFas
     Args:
         words: whole words, in lower case; by default `shipped_words`.
     """
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
+    from transformers import BertTokenizer
 
     letters = ascii_lowercase + digits
     pieces = [*letters, *(f"##{letter}" for letter in letters), *punctuation]
     whole = shipped_words() if words is None else sorted(set(words))
-    vocabulary = {token: number for number, token in enumerate(dict.fromkeys((*SPECIAL_TOKENS, *pieces, *whole)))}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=UNKNOWN))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{START} $A {END}", special_tokens=[(token, vocabulary[token]) for token in (START, END)]
-    )
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=tokenizer,
+    tokens = dict.fromkeys((*SPECIAL_TOKENS, *pieces, *whole))
+    return BertTokenizer(
+        {token: number for number, token in enumerate(tokens)},
+        do_lower_case=True,
         bos_token=START,
+        cls_token=START,
         pad_token=PAD,
         eos_token=END,
+        sep_token=END,
         unk_token=UNKNOWN,
+        mask_token=UNKNOWN,  # There is none, and one of its own would be a token more.
         model_max_length=MAX_TOKENS,
     )
 

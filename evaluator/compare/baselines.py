@@ -38,6 +38,17 @@ def description_names(info: TaskInfo) -> str:
     return listed([listing.name for listing in named_models().values() if _describes(listing, info)])
 
 
+def levels_in(comparison: Comparison) -> list[int]:
+    """Places of the baselines that hear nothing but how loud a clip is, as the listing of models says."""
+    listings = map(baseline_listing, comparison.results)
+    return [k for k, listing in enumerate(listings) if listing is not None and listing.is_level]
+
+
+def level_names() -> str:
+    """Names of all baselines that hear nothing but how loud a clip is, in words."""
+    return listed([listing.name for listing in named_models().values() if listing.is_level])
+
+
 def fixed_by_construction(result: ComparedResult, measure: Measure) -> str:
     """Why a score of a baseline is none to reach, in words: it has it by construction; empty where it has not."""
     listing, value = baseline_listing(result), result.value(measure)

@@ -129,7 +129,8 @@ def _verdict_table(judged: Judged, groups: Sequence[Judged]) -> Table:
         rows.append(Row((*cells, Cell(model.conclusion))))
     note = (
         "Behind an answer: the difference, its 95 % interval, and p of the paired test, corrected over all pairs; of "
-        f"{judged.words['floor']}, p of the test against what it reaches, corrected over all models."
+        f"{judged.words['floor']}, where no result is of it, p of the test against what it reaches, corrected over all "
+        "models."
     )
     which = f" By the tasks of {judged.kind}" if len(groups) > 1 else ""
     return Table(f"Is each model above what needs no learning?{which}", columns, tuple(rows), (note,), "verdicts")

@@ -73,8 +73,10 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
 
 
 def training_note(result: Result, info: TaskInfo) -> str:
-    """How the model of a result was trained, where the task wants that beside a score."""
-    return f"trained by: {result.model.paradigm or 'not stated'}" if info.shows_training else ""
+    """What the model of a result was trained on, else how, where the task wants that beside a score."""
+    data, paradigm = result.model.trained_on, result.model.paradigm or "not stated"
+    note = f"trained on: {data}" if data else f"trained by: {paradigm}"
+    return note if info.shows_training else ""
 
 
 def stated_measures(measures: Sequence[Measure], stated: Sequence[Mapping[str, Number]]) -> list[Measure]:
@@ -103,25 +105,27 @@ def versioned_title(info: TaskInfo, version: int) -> str:
 
 
 def null_note(measure: Measure, values: Mapping[str, Number], info: TaskInfo, *, shown_too: bool = False) -> str:
-    """The null of a measure, where it has one; by default only where that is not shown by itself."""
-    null = None if measure.null is None else info.measure(measure.null)
-    if null is None or (null.shown and not shown_too) or values.get(null.name) is None:
-        return ""
-    return f"{null_name(measure, null)} {number_text(values[null.name], null.digits, minus='−')}"
+    """The null and the floor of a measure, a line each; by default only where that is not shown by itself."""
+    nulls = [null for null in _nulls(measure, info, shown_too) if values.get(null.name) is not None]
+    texts = [number_text(values[null.name], null.digits, minus="−") for null in nulls]
+    return "\n".join(f"{null_name(measure, null)} {text}" for null, text in zip(nulls, texts, strict=True))
+
+
+def _nulls(measure: Measure, info: TaskInfo, shown_too: bool) -> list[Measure]:
+    nulls = (info.measure(name) for name in (measure.null, measure.floor) if name is not None)
+    return [null for null in nulls if shown_too or not null.shown]
 
 
 def null_name(measure: Measure, null: Measure) -> str:
-    """What the null of a measure is called beside it: null, chance, matched null."""
+    """What the null of a measure is called beside it: null, chance, matched null; so is its floor."""
     return null.heading.removeprefix(f"{measure.heading} ")
 
 
 def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool = False) -> list[str]:
     """What the nulls beside measures are, a sentence; see `null_note`."""
-    nulls = [(measure, info.measure(measure.null)) for measure in measures if measure.null is not None]
-    meant = {null_name(measure, null): null.meaning for measure, null in nulls if shown_too or not null.shown}
-    if not meant:
-        return []
-    return [f"Beside it, what it has to be above: {'; '.join(f'{name}, {words}' for name, words in meant.items())}."]
+    meant = {null_name(one, null): null.meaning for one in measures for null in _nulls(one, info, shown_too)}
+    texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
+    return [f"Beside it, what it has to be above: {texts}."] if meant else []
 
 
 def outside_legend(comparison: Comparison, measures: Sequence[Measure]) -> list[str]:

@@ -11,9 +11,9 @@ from scipy import stats
 
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.support.text import listed, number_text, shortened
-from audio_compositionality.tasks.base import Measure, TaskInfo
+from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo
 
-from .baselines import description_names, descriptions_in
+from .baselines import description_names, descriptions_in, level_names, levels_in
 from .comparison import Comparison, View
 from .kinds import ModelKind
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval, mean_intervals, paired_t_test
@@ -162,9 +162,11 @@ def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
     A model is above another where the measure that the task judges by is significantly higher in the paired tests of
     all results, by `MATTERS` or more, and no other trusted measure is significantly lower. It is above the floor, such
     as energy alone, where each trusted measure of which that has a known value is significantly above it, corrected
-    over all models.
+    over all models. Of a task that is level-matched that value is assumed to be chance only where no result is of a
+    baseline that hears levels alone; else a model has to be above that one, as above any other.
     """
-    floor = _floor_checks(comparison)
+    levels = levels_in(comparison) if comparison.info.is_level_matched else []
+    floor = [] if levels else _floor_checks(comparison)
     return tuple(
         Verdict(
             label=result.label,
@@ -172,7 +174,7 @@ def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
             questions=(
                 _twin_question(comparison, place),
                 _description_question(comparison, place),
-                _floor_question(comparison, floor[place]),
+                _level_question(comparison, place, levels) if levels else _floor_question(comparison, floor[place]),
             ),
             flags=tuple(
                 measure.meaning.removeprefix("whether ")
@@ -233,6 +235,16 @@ def _floor_question(comparison: Comparison, checks: Sequence[Check]) -> Question
     return _of_checks("floor", words, checks)
 
 
+def _level_question(comparison: Comparison, place: int, levels: Sequence[int]) -> Question:
+    """Against the baselines that hear how loud clips are, and nothing else."""
+    checks = [
+        replace(check, words=f"{check.words} ({comparison.info.floor}: {comparison.labels[k]})")
+        for k in levels
+        for check in _against(comparison, place, k, comparison.labels[k])
+    ]
+    return _of_checks("floor", comparison.info.floor, checks)
+
+
 def _of_checks(name: str, words: str, checks: Sequence[Check]) -> Question:
     answer = combined([check.answer for check in checks if check.decides])
     telling = [check for check in checks if check.decides and check.answer is answer]
@@ -279,14 +291,17 @@ def _floor_checks(comparison: Comparison) -> list[list[Check]]:
                 margin = 0.0 if isinstance(value, str) else MATTERS
                 interval, p = _above(view, place, least)
                 drawn.append((place, view.measure, float(view.means[place]) - least, interval, p, margin, least))
+    assumed = f"is assumed to reach chance, {{}}: no result of {level_names()}"
+    of_levels = comparison.info.is_level_matched and comparison.info.floor == ENERGY
+    reaches = assumed if of_levels else "reaches {}"
     p_values = [p for *_, p, _, _ in drawn if p is not None]
     corrected = iter(stats.false_discovery_control(p_values).tolist() if p_values else [])
     checks: list[list[Check]] = [[] for _ in comparison.results]
     for place, measure, difference, interval, p, margin, least in drawn:
         adjusted = None if p is None else next(corrected)
-        floor, reached = comparison.info.floor, number_text(least, minus="−")
+        floor, reached = comparison.info.floor, reaches.format(number_text(least, minus="−"))
         check = _check(measure, f"what {floor} reaches", difference, interval, adjusted, margin)
-        checks[place].append(replace(check, words=f"{check.words} ({floor} reaches {reached})"))
+        checks[place].append(replace(check, words=f"{check.words} ({floor} {reached})"))
     return checks
 
 

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.lines import fit_line
-from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, Interval
+from audio_compositionality.evaluator.compare.loading import ComparedResult
+from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, Interval, mean_intervals
 from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Drawing
 
@@ -237,7 +238,8 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
         for axes, label, name in zip(panels, drawn, short_labels(drawn), strict=True):
             result = comparison.results[places[label]]
             fitted = {name: np.asarray(result.result.training[name], np.float64) for name in drawing.training}
-            drawing.panel(axes, {**result.samples.columns, **fitted}, result.result.measures)
+            beside = {**fitted, **_ends(comparison, result, drawing.intervals)}
+            drawing.panel(axes, {**result.samples.columns, **beside}, result.result.measures)
             _title(axes, f"{title_lines(name, grid.panel_width)}\n{_score(comparison, places[label])}")
         handles, words = panels[0].get_legend_handles_labels()
         anchor = (0.5, foot / figure.get_figheight())
@@ -246,6 +248,16 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
         for line, note in enumerate(reversed(notes)):
             figure.text(0.1 / width, (0.05 + line * LINE) / figure.get_figheight(), note, fontsize=SMALLEST)
     return figure
+
+
+def _ends(comparison: Comparison, result: ComparedResult, names: Sequence[str]) -> dict[str, Floats]:
+    """Both ends of the 95 % interval of some measures of a result, [2] each; NaN where there is none."""
+    ends = {}
+    for name in names:
+        column = result.column(comparison.info.measure(name))
+        interval = None if column is None else mean_intervals(column[:, None], comparison.clusters)[0]
+        ends[name] = np.array(interval or (np.nan, np.nan))
+    return ends
 
 
 def _panel_notes(comparison: Comparison, places: Sequence[str] | dict[str, int], drawn: Sequence[str]) -> str:

@@ -77,6 +77,7 @@ class Model(Strict):
     parameters: Count | None
     paradigm: Text | None
     licence: Text | None
+    trained_on: Text | None
     front_end_version: Count
     options: Options
 

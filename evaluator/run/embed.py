@@ -15,6 +15,7 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder.data import ClipBatch, Configuration, DatasetError, in_batches
 from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.layers import LayeredEncoder
+from audio_compositionality.encoders.loading.controls import ControlledEncoder
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches, embed_batches_at_layers
 from audio_compositionality.encoders.protocols import AudioEncoder, Model
 from audio_compositionality.support.text import first_line
@@ -34,8 +35,12 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 def open_store(model: AudioEncoder, configuration: Configuration, options: RunOptions) -> EmbeddingStore:
-    """The store for a model's embeddings of all clips of a configuration; in memory where `options.store` is None."""
-    key = StoreKey.of(model.card, configuration.recipe, configuration.fingerprint)
+    """The store for a model's embeddings of all clips of a configuration; in memory where `options.store` is None.
+
+    A model under a control that changes texts alone shares that of the model.
+    """
+    card = model.clips_card if isinstance(model, ControlledEncoder) else model.card
+    key = StoreKey.of(card, configuration.recipe, configuration.fingerprint)
     return EmbeddingStore(options.store, key, configuration.clip_ids)
 
 

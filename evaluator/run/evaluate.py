@@ -249,7 +249,7 @@ def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str
         "settings": json.loads(json.dumps(dict(opened.settings))),
     }
     other = [name for name, value in wanted.items() if getattr(result, name) != value]
-    told = ("paradigm", "licence", "parameters")
+    told = ("paradigm", "licence", "trained_on", "parameters")
     other += [
         name
         for name in ResultModel.model_fields

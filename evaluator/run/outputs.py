@@ -149,6 +149,10 @@ def compute_outputs(
     if opened.prompts and isinstance(model, AudioLanguageModel):
         return _answers(model, opened, options) if processes.is_main else None
     started = time.perf_counter()
+    texts, text_stage = None, ""
+    if processes.is_main and opened.texts and isinstance(model, AudioTextEncoder):
+        # First: a text that is too long, or a tokenizer that cannot be had, should not cost an hour of clips.
+        texts, text_stage = _texts(model, opened, options)
     store, stage, seconds = None, "embed", None
     if opened.clip_ids and isinstance(model, AudioEncoder):
         beside = [other for other in layers if isinstance(other, AudioEncoder) and other is not model]
@@ -160,13 +164,11 @@ def compute_outputs(
     clips = np.zeros((0, 0), np.float32)
     if store is not None:
         opened, clips, skipped = embedded_rows(store, store.load(), opened, options.skip_invalid)
-    texts = np.zeros((0, 0), np.float32)
-    if opened.texts and isinstance(model, AudioTextEncoder):
-        texts, text_stage = _texts(model, opened, options)
-        if seconds is None:
-            stage = text_stage if store is None else stage if stage == text_stage else "embed_rest"
+    if texts is not None and seconds is None:
+        stage = text_stage if store is None else stage if stage == text_stage else "embed_rest"
     seconds = time.perf_counter() - started if seconds is None else seconds
-    return ModelOutputs(opened, Outputs(clips=clips, texts=texts), skipped, stage, seconds)
+    said = np.stack([texts[text] for text in opened.texts]) if texts else np.zeros((0, 0), np.float32)
+    return ModelOutputs(opened, Outputs(clips=clips, texts=said), skipped, stage, seconds)
 
 
 def _filled_store(
@@ -220,13 +222,14 @@ def embedded_rows(
     return left, left.clip_outputs(content.embeddings), skipped
 
 
-def _texts(model: AudioTextEncoder, opened: OpenedTask, options: RunOptions) -> tuple[NDArray[np.float32], str]:
-    """Embeddings of the texts of all rows, each different text being embedded once; and the stage, see
-    `ModelOutputs`."""
+def _texts(
+    model: AudioTextEncoder, opened: OpenedTask, options: RunOptions
+) -> tuple[dict[str, NDArray[np.floating]], str]:
+    """The embedding of each different text of a task; and the stage, see `ModelOutputs`."""
     store = text_store(model.card, opened, options)
     stage = _stage(store, range(store.num_shards), options)
     fill_texts(store, model, opened, options)
-    return opened.text_outputs(store.load().embeddings), stage
+    return dict(zip(opened.unique_texts, store.load().embeddings, strict=True)), stage
 
 
 def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions) -> ModelOutputs:

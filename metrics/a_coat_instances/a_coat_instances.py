@@ -139,8 +139,9 @@ def a_coat_instances(
     - `fitted_top1`, `fitted_part_top1`, `fitted_alone_top1`, `fitted_pairwise`: controls, never to rank by. The same
       numbers after a linear map that is fitted with labels: x̃ ↦ (S + λI)^(−1/2) x̃, S being the covariance of b̃_k − d̃_k
       and λ SHRINKAGE times its mean eigenvalue. For each block the map is fitted on the blocks that share no condition
-      with it, and there on the classes that are not in it (means are over these). None where labels and conditions are
-      not given, or a block has fewer than FEWEST_FITTED others with two such classes or more.
+      with it, and there on the classes that are not in it (means are over these). Equal conditions are shared ones,
+      not those that are alike: another voice of the same synthesiser is fitted on. None where labels and conditions
+      are not given, or a block has fewer than FEWEST_FITTED others with two such classes or more.
 
     With return_scores, lists of n whose means are the results: `scores` of top1, `scores_NAME` of every other but the
     chances and counts; None where the result is. `scores_step_adjusted` are (step_i − step_null_i)/(1 − step_null).
@@ -449,7 +450,8 @@ def _student_coverage(t: float, freedom: int) -> float:
 
 
 def _fitted_scores(scenes: list[Floats], alone: list[Floats], classes: Ints, conditions: Ints) -> dict[str, Floats]:
-    """Scores after the map that is fitted without the block's classes and conditions; none where blocks are too few."""
+    """Scores after the map that is fitted without the block's classes and conditions, which are left out where they are
+    equal, not where they are related; none where blocks are too few."""
     n, k, _ = scenes[0].shape
     scales = [_largest_norms(x) for x in (*scenes, *alone)]
     centred = [_cleared(_centred(x), scale) for x, scale in zip((*scenes, *alone), scales, strict=True)]

@@ -122,11 +122,11 @@ def audio_text_retrieval(
     """
     s, clip = _similarities(audio, text, clip_of_text, similarity)
     texts, n = s.shape
-    own = clip[:, None] == np.arange(n)
-    scores = {"text_to_audio": _query_scores(s, own), "audio_to_text": _query_scores(s.T, own.T)}
+    relevant = clip[:, None] == np.arange(n)
+    scores = {"text_to_audio": _query_scores(s, relevant), "audio_to_text": _query_scores(s.T, relevant.T)}
     chances = {
         "text_to_audio": _chances(n, np.ones(texts, np.int64)),
-        "audio_to_text": _chances(texts, own.sum(axis=0)),
+        "audio_to_text": _chances(texts, relevant.sum(axis=0)),
     }
     numbers: dict[str, Any] = {"n": n, "texts": texts}
     columns: dict[str, Floats] = {}
@@ -263,7 +263,7 @@ def _keys(name: str, x: Any) -> list[Any]:
     """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
     if hasattr(x, "detach"):
         x = x.detach().cpu()
-    entries = x.tolist() if hasattr(x, "tolist") else list(x)
+    entries = x.tolist() if hasattr(x, "tolist") else list(x) if hasattr(x, "__iter__") else x
     for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
         number = isinstance(entry, int | float | np.integer | np.floating) and not isinstance(entry, bool)
         if not isinstance(entry, str) and not (number and float(entry).is_integer()):
@@ -276,10 +276,10 @@ def _keys(name: str, x: Any) -> list[Any]:
 # ----- ranks
 
 
-def _query_scores(s: Floats, own: NDArray[np.bool_]) -> Floats:
+def _query_scores(s: Floats, relevant: NDArray[np.bool_]) -> Floats:
     """Scores of queries with similarities [q, c] to candidates, some of which are sought, [5, q]; see _NAMES."""
     table = np.empty((len(_NAMES), len(s)))
-    for query, (values, sought) in enumerate(zip(s, own, strict=True)):
+    for query, (values, sought) in enumerate(zip(s, relevant, strict=True)):
         order = np.argsort(-values, kind="stable")
         starts = _tie_starts(values[order])
         table[:, query] = _group_scores(starts, len(values), np.add.reduceat(sought[order].astype(np.int64), starts))

@@ -320,7 +320,7 @@ def _keys(name: str, x: Any) -> list[Any]:
     """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
     if hasattr(x, "detach"):
         x = x.detach().cpu()
-    entries = x.tolist() if hasattr(x, "tolist") else list(x)
+    entries = x.tolist() if hasattr(x, "tolist") else list(x) if hasattr(x, "__iter__") else x
     for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
         number = isinstance(entry, int | float | np.integer | np.floating) and not isinstance(entry, bool)
         if not isinstance(entry, str) and not (number and float(entry).is_integer()):
@@ -506,6 +506,7 @@ MEASURES = {
         "meaning": "share of items where every clip has its own caption nearest and every caption its own clip",
         "range": (0.0, 1.0),
         "null": "chance_group",
+        "floor": "floor_group",
         "column": "score",
     },
     "text": {
@@ -513,6 +514,7 @@ MEASURES = {
         "meaning": "share of items where every clip has its own caption nearest",
         "range": (0.0, 1.0),
         "null": "chance_text",
+        "floor": "floor_text",
         "column": "score_text",
     },
     "audio": {
@@ -520,6 +522,7 @@ MEASURES = {
         "meaning": "share of items where every caption has its own clip nearest",
         "range": (0.0, 1.0),
         "null": "chance_audio",
+        "floor": "floor_audio",
         "column": "score_audio",
     },
     "match": {
@@ -630,6 +633,7 @@ MEASURES = {
         "items with a third, all three",
         "range": (0.0, 1.0),
         "null": "triplets_chance_group",
+        "floor": "triplets_floor_group",
         "shown": False,
     },
     "triplets_text": {
@@ -637,6 +641,7 @@ MEASURES = {
         "meaning": "share of items where every clip has its own caption nearest, of items with a third, all three",
         "range": (0.0, 1.0),
         "null": "triplets_chance_text",
+        "floor": "triplets_floor_text",
         "shown": False,
     },
     "triplets_audio": {
@@ -644,6 +649,7 @@ MEASURES = {
         "meaning": "share of items where every caption has its own clip nearest, of items with a third, all three",
         "range": (0.0, 1.0),
         "null": "triplets_chance_audio",
+        "floor": "triplets_floor_audio",
         "shown": False,
     },
     "triplets_match": {

@@ -122,8 +122,8 @@ def zero_shot_audio(
     1.0
     """
     s, classes = _class_similarities(audio, text, labels, class_of_text, similarity)
-    own, has_lists = _labels(labels, classes, len(s))
-    columns, chances = _class_scores(s, own, has_lists)
+    relevant, has_lists = _labels(labels, classes, len(s))
+    columns, chances = _class_scores(s, relevant, has_lists)
     numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
     numbers |= {f"chance_{name}": chance for name, chance in chances.items()} | {"n": len(s), "classes": len(classes)}
     result = {name: numbers.get(name) for name in MEASURES}
@@ -220,7 +220,7 @@ def _labels(labels: Any, classes: dict[Any, int], n: int) -> tuple[NDArray[np.bo
         )
     if not any(lists):
         rows = [[key] for key in _keys("labels", rows)]
-    own = np.zeros((n, len(classes)), dtype=bool)
+    relevant = np.zeros((n, len(classes)), dtype=bool)
     for row, entries in enumerate(rows):
         keys = _keys(f"labels[{row}]", entries) if lists[row] else entries
         for key in keys:
@@ -228,12 +228,12 @@ def _labels(labels: Any, classes: dict[Any, int], n: int) -> tuple[NDArray[np.bo
                 nearest = difflib.get_close_matches(str(key), [str(name) for name in classes], 1)
                 hint = f"the nearest is {nearest[0]!r}" if nearest else f"there are {len(classes)}"
                 raise ValueError(f"labels must be classes of the texts; row {row} has {key!r}, {hint}.")
-            if own[row, classes[key]]:
+            if relevant[row, classes[key]]:
                 raise ValueError(f"labels of a clip must be different classes; row {row} has {key!r} twice.")
-            own[row, classes[key]] = True
+            relevant[row, classes[key]] = True
         if not keys:
             raise ValueError(f"Every clip needs a class; row {row} has none.")
-    return own, any(lists)
+    return relevant, any(lists)
 
 
 def _unit_embeddings(name: str, x: Any) -> Floats:
@@ -282,7 +282,7 @@ def _keys(name: str, x: Any) -> list[Any]:
     """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
     if hasattr(x, "detach"):
         x = x.detach().cpu()
-    entries = x.tolist() if hasattr(x, "tolist") else list(x)
+    entries = x.tolist() if hasattr(x, "tolist") else list(x) if hasattr(x, "__iter__") else x
     for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
         number = isinstance(entry, int | float | np.integer | np.floating) and not isinstance(entry, bool)
         if not isinstance(entry, str) and not (number and float(entry).is_integer()):
@@ -295,24 +295,26 @@ def _keys(name: str, x: Any) -> list[Any]:
 # ----- scores
 
 
-def _class_scores(s: Floats, own: NDArray[np.bool_], has_lists: bool) -> tuple[dict[str, Floats], dict[str, float]]:
+def _class_scores(
+    s: Floats, relevant: NDArray[np.bool_], has_lists: bool
+) -> tuple[dict[str, Floats], dict[str, float]]:
     """What each clip contributes to each score, [n], and the chances."""
     n, count = s.shape
-    hits = np.array([_hits(values, right) for values, right in zip(s, own, strict=True)])
+    hits = np.array([_hits(values, right) for values, right in zip(s, relevant, strict=True)])
     columns = {"top1": hits[:, 0], "top5": hits[:, 1]}
-    kinds, clips = np.unique(own.sum(axis=1), return_counts=True)
+    kinds, clips = np.unique(relevant.sum(axis=1), return_counts=True)
     chances = {
         name: sum(_hit_chance(k, count, int(kind)) * int(few) for kind, few in zip(kinds, clips, strict=True)) / n
         for name, k in (("top1", 1), ("top5", 5))
     }
-    sizes = own.sum(axis=0)
+    sizes = relevant.sum(axis=0)
     used = np.flatnonzero(sizes)
     if not has_lists:
-        label = np.searchsorted(used, own.argmax(axis=1))
+        label = np.searchsorted(used, relevant.argmax(axis=1))
         recalls = np.bincount(label, hits[:, 0]) / sizes[used]
         columns["macro_recall"] = recalls.mean() + n / len(used) * (hits[:, 0] - recalls[label]) / sizes[used][label]
         chances["macro_recall"] = 1 / count
-    precisions = [_average_precision(s[:, column], own[:, column]) for column in used]
+    precisions = [_average_precision(s[:, column], relevant[:, column]) for column in used]
     mean = float(np.mean([precision for precision, _ in precisions]))
     columns["map"] = mean + n * np.mean([influence for _, influence in precisions], axis=0)
     chances["map"] = float(np.mean([_expected_precision(n, int(sizes[column])) for column in used]))

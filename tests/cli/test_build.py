@@ -4,6 +4,20 @@ import datasets
 import pytest
 
 
+def test_what_is_only_learnt_from_is_built_where_it_is_named(tmp_path, monkeypatch, run):
+    built = []
+    monkeypatch.setattr(
+        "audio_compositionality.dataset_builder.build.build_dataset",
+        lambda data, folder, **_: built.append(data.recipes) or folder,
+    )
+    for arguments in ((), ("--recipes", "comp_a_train")):
+        assert run("build", *arguments, "--out", tmp_path / "data") == 0
+    by_default, named = built
+    assert "comp_a_train" not in by_default
+    assert {"a_coat", "comp_a_order", "factors"} <= set(by_default)
+    assert named == ("comp_a_train",)
+
+
 class TestBank:
     @pytest.fixture
     def bank(self, tmp_path):

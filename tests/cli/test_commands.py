@@ -84,7 +84,7 @@ def evaluated(monkeypatch):
     """What `run` hands to the evaluator, which does nothing."""
     calls = []
 
-    def evaluate_models(models, data, tasks, options, *, on_result=None):
+    def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False):
         calls.append((list(models), data, tasks, options))
         return []
 
@@ -92,6 +92,7 @@ def evaluated(monkeypatch):
     monkeypatch.setattr(
         "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options: name
     )
+    monkeypatch.setattr("audio_compositionality.cli.model_options.check_kinds", lambda *_: None)
     return calls
 
 
@@ -102,7 +103,7 @@ def test_run_takes_the_baselines_and_each_model_once_beside_its_twin(evaluated, 
     baselines = [listing.name for listing in list_models() if listing.is_baseline]
     assert models == [*baselines, "whisper-base", "untrained:whisper-base", *names[2:4]]
     assert set(baselines) >= {"random", "downsample", LOG_MEL}
-    assert (data.source, tasks) == ("mini", None)
+    assert (data.source, [task.info.name for task in tasks]) == ("mini", ["a_coat", "a_tre"])
     opening = capsys.readouterr().out.splitlines()[0]
     for words in ("minutes", str(tmp_path), "report.html", "untrained:whisper-base"):
         assert words in opening

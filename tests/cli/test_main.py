@@ -139,6 +139,12 @@ def test_what_needs_no_model_imports_nothing_heavy(typed, tmp_path):
     assert done.stdout.splitlines()[-1] == "imported: []"
 
 
+def test_the_beginning_of_an_option_is_no_option(run, capsys):
+    with pytest.raises(SystemExit):
+        run("run", "--bench", "comp_a")
+    assert "unrecognized arguments: --bench" in capsys.readouterr().err
+
+
 def test_an_unknown_command_names_the_nearest(run, capsys):
     assert run("evalute") == 2
     assert capsys.readouterr().err.startswith("error: unknown command 'evalute'; did you mean 'evaluate'?")
@@ -280,10 +286,10 @@ def test_tasks_that_are_named_bring_their_controls():
 
     task = load_task("a_coat_instances")
     usual, beside = _names(["whisper-tiny.en"], None, [load_task("a_coat")])
-    assert beside == ["untrained:whisper-tiny.en"]
+    assert beside == {"whisper-tiny.en": ["untrained:whisper-tiny.en"]}
     baselines, beside = _names(["whisper-tiny.en"], [task, task], [task])
     assert baselines == [*usual, "mfcc-statistics", "level-statistics"]
-    assert beside == ["untrained:whisper-tiny.en", "shuffled:whisper-tiny.en"]
+    assert beside == {"whisper-tiny.en": ["untrained:whisper-tiny.en", "shuffled:whisper-tiny.en"]}
     models = {model.name for model in list_models()}
     for control in (control for task in list_tasks() for control in task.info.controls):
         assert control in models or control.removesuffix(":") in {*TWINS, *CONTROLS}, control
@@ -294,13 +300,12 @@ def test_beside_tasks_of_captions_stand_models_that_read():
     from audio_compositionality.tasks.registry import load_task
 
     tasks = [load_task("comp_a_order"), load_task("comp_a_attribute")]
-    assert _names([], tasks, tasks) == (["random", "bag-of-words", "tiny-clap"], [])
+    assert _names([], tasks, tasks) == (["random", "bag-of-words", "tiny-clap"], {})
     _, beside = _names(["laion-clap", "mine.py:Mine", "sorted-words:laion-clap"], tasks, tasks)
-    assert beside == [
-        "untrained:laion-clap",
-        "reversed-audio:laion-clap",
-        "sorted-words:mine.py:Mine",
-        "reversed-audio:mine.py:Mine",
-    ]
+    assert beside == {
+        "laion-clap": ["untrained:laion-clap", "reversed-audio:laion-clap"],
+        "mine.py:Mine": ["sorted-words:mine.py:Mine", "reversed-audio:mine.py:Mine"],
+        "sorted-words:laion-clap": [],
+    }
     both, _ = _names([], tasks, [*tasks, load_task("a_coat")])
     assert {"log-mel-statistics", "downsample", "random", "bag-of-words", "tiny-clap"} <= set(both)

@@ -21,7 +21,7 @@ def evaluated(monkeypatch):
     """The recipes of the data and the tasks that a command hands to the evaluator, which does nothing."""
     calls = []
 
-    def evaluate_models(models, data, tasks, options, *, on_result=None):
+    def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False):
         calls.append((data.recipes, None if tasks is None else [task.info.name for task in tasks]))
         return []
 
@@ -29,6 +29,7 @@ def evaluated(monkeypatch):
     monkeypatch.setattr(
         "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options: name
     )
+    monkeypatch.setattr("audio_compositionality.cli.model_options.check_kinds", lambda *_: None)
     return calls
 
 
@@ -55,7 +56,7 @@ def test_run_and_evaluate_score_it_where_it_is_named(toy_on_request, evaluated, 
     for command in (("run",), ("evaluate", LOG_MEL)):
         assert run(*command, "--out", tmp_path) == 0
         assert run(*command, "--benchmark", "toy", "--out", tmp_path) == 0
-    assert [tasks for _, tasks in evaluated] == [None, ["toy_pairs"]] * 2
+    assert [tasks for _, tasks in evaluated] == [["a_coat", "a_tre"], ["toy_pairs"]] * 2
 
 
 def test_embed_embeds_its_clips_where_it_is_named(toy_on_request, run, tmp_path, capsys):

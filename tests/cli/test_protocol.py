@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from audio_compositionality.dataset_builder import build, rendered
-from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.registry import load_task, scored_recipes
 
 LOG_MEL = "log-mel-statistics"
 POST_NORM = {"layer": "post-norm"}
@@ -17,7 +17,7 @@ def evaluated(monkeypatch):
     """What a command hands to the evaluator, which does nothing."""
     calls = []
 
-    def evaluate_models(models, data, tasks, options, *, on_result=None):
+    def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False):
         calls.append((data.source, options.settings))
         return []
 
@@ -25,6 +25,7 @@ def evaluated(monkeypatch):
     monkeypatch.setattr(
         "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options: name
     )
+    monkeypatch.setattr("audio_compositionality.cli.model_options.check_kinds", lambda *_: None)
     return calls
 
 
@@ -69,7 +70,8 @@ def test_build_writes_the_preset_of_the_protocol(run, tmp_path, monkeypatch):
     monkeypatch.setattr(build, "build_dataset", lambda data, out, **_: built.append(data) or out)
     assert run("build", "--protocol", "paper", "--out", tmp_path / "x") == 0
     (data,) = built
-    assert data.settings == rendered.rendered_preset("paper-mini").settings
+    preset = rendered.rendered_preset("paper-mini").settings
+    assert data.settings == {recipe: preset[recipe] for recipe in preset if recipe in scored_recipes()}
     assert {data.settings[recipe].onset for recipe in ("a_coat", "a_tre")} == {"locked"}
 
 

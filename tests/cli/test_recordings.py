@@ -83,7 +83,8 @@ def test_what_is_built_of_recordings_opens_their_results_again(sounds, run, tmp_
     )
     assert run("report", tmp_path / "results", "--out", tmp_path / "unknown.html") == 0
     capsys.readouterr()
-    assert run("build", *words, "--out", tmp_path / "built") == 0
+    # Thousands of clips for training would be built as well.
+    assert run("build", *words, "--recipes", "transforms", "--out", tmp_path / "built") == 0
     assert 'load_dataset("built", "transforms")' in capsys.readouterr().out
     data = open_data(tmp_path / "built")
     (opened,) = compare_results([tmp_path / "results"], data=tmp_path / "built")
@@ -108,8 +109,9 @@ def test_run_scores_them_and_its_report_has_their_clips(sounds, run, tmp_path, c
 
 def test_embed_embeds_their_clips(sounds, run, tmp_path, capsys):
     assert run("embed", LOG_MEL, "--recordings", sounds, "--transforms", "gain", "--out", tmp_path / "store") == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    assert "transforms" in line
+    lines = capsys.readouterr().out.splitlines()
+    for recipe in ("transforms", "zero_shot_audio"):
+        assert sum(recipe in line for line in lines) == 1
 
 
 def test_without_labels_the_tasks_that_need_none_are_left(sounds, run, tmp_path, capsys):
@@ -126,7 +128,7 @@ def test_what_cannot_be_used_is_left_out_and_said(sounds, run, tmp_path, capsys)
     assert "'dog/text.wav' cannot be read" in capsys.readouterr().err
     evaluated(run, tmp_path, *words, "--skip-invalid", "--tasks", "invariance")
     assert f"note: 2 recordings of {sounds} are left out: dog/text.wav (cannot be read" in capsys.readouterr().err
-    assert run("build", *words, "--skip-invalid", "--out", tmp_path / "built") == 0
+    assert run("build", *words, "--recipes", "transforms", "--skip-invalid", "--out", tmp_path / "built") == 0
 
 
 def test_too_few_are_refused_before_anything_is_embedded(run, tmp_path, capsys):
@@ -164,8 +166,23 @@ def test_data_are_named_once(run, words, message, capsys):
         ),
         (("--recordings", "nowhere"), "'nowhere' is not a folder"),
         (("--recordings", "."), "'.' holds no sound file"),
-        (("--recordings", ".", "--tasks", "a_coat"), "'a_coat' is none that can be scored on recordings; those that"),
-        (("--context-sources", "1"), "--context-sources is about recordings: name them"),
+        (
+            ("--recordings", ".", "--tasks", "a_coat"),
+            "the task 'a_coat' cannot be scored on recordings; those that can: ",
+        ),
+        (("--strong-labels", "x"), "--strong-labels is about recordings: name them"),
+        (("--recordings", "", "--strong-labels", "x"), "recordings are ''; give a folder (. is the current one)"),
+        (("--recordings", ".", "--set", "templates=x"), "has no setting 'templates'"),
+        (("--set", "classes=1"), "--set is about recordings: name them"),
+        (("--recordings", ".", "--set", "clases=1"), "has no setting 'clases'; did you mean 'classes'"),
+        (("--recordings", ".", "--set", "classes=two"), "classes is 'two'; it is a whole number"),
+        (
+            ("--recordings", ".", "--transforms", "gain", "--set", "transforms=noise"),
+            "--transforms and --set transforms=... are both given; give one",
+        ),
+        (("--recordings", ""), "recordings are ''; give a folder (. is the current one), or a name: "),
+        (("--dataset", ""), "the data set is ''; give a Hub id"),
+        (("--dataset", "esc50="), "the data set is 'esc50=', and there is no folder after the ="),
         (("--recordings", "beep"), "'beep' is not a folder, nor the name of sounds that are made here; "),
         (("--dataset", "esc51"), "nor the name of one; did you mean 'esc50'?"),
         (("--dataset", "nowhere"), "neither a folder nor a Hub id"),
@@ -184,6 +201,51 @@ def test_a_build_of_recordings_has_no_voices(run, option, tmp_path, capsys):
     assert f"{option} is about the voices of scenes that are made up" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["evaluate", "run", "embed", "build"])
+def test_settings_are_set_by_all_commands(command, sounds, run, tmp_path, capsys):
+    words = ("--recordings", sounds, "--set", "bases=2", "--out", tmp_path / "x")
+    named = ("--recipes", "transforms") if command == "build" else ("--tasks", "invariance")
+    models = () if command == "build" else (LOG_MEL,)
+    assert run(command, *models, *words, *(() if command == "embed" else named)) == 2
+    assert "bases is 2; it must be from 5" in capsys.readouterr().err
+
+
+def test_a_build_has_one_seed(sounds, run, tmp_path, capsys):
+    words = ("build", "--recordings", sounds, "--out", tmp_path / "x", "--seed", "3", "--set", "seed=4")
+    assert run(*words) == 2
+    assert "--seed and --set seed=... are both given; give one" in capsys.readouterr().err
+
+
+def test_a_name_is_taken_before_a_folder(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(makers._registry, "_added", {})
+    makers.register_maker(Beeps(times=[], installed=tuple("abcde")))
+    monkeypatch.chdir(tmp_path)
+    write_labelled(tmp_path / "beeps", 8)
+    words = ("--recipes", "transforms", "--transforms", "gain")
+    for name in ("beeps", "./beeps"):
+        assert run("build", "--recordings", name, *words, "--out", f"{len(name)}") == 0
+        note = (
+            "note: 'beeps' is taken as the name of sounds that are made here; ./beeps is the folder that is called so"
+        )
+        assert (note in capsys.readouterr().err) == (name == "beeps")
+
+
+def test_what_has_no_labels_says_where_they_come_from(sounds, run, tmp_path, capsys):
+    lines = [f"dog/{number}.wav,dog" for number in range(8)]
+    (sounds / "metadata.csv").write_text("\n".join(["file_name,animal", *lines]) + "\n")
+    words = ("build", "--recordings", sounds, "--transforms", "gain", "--out", tmp_path / "built")
+    assert run(*words) == 0
+    without_classes, without_captions, without_prompts = capsys.readouterr().err.splitlines()
+    assert without_classes == (
+        "note: a_coat_instances, a_coat_recordings, binding, comp_a_attribute and comp_a_order are left "
+        f"out: {sounds} has no labels; scenes are mixed of classes: names or whole numbers; --label names a column of "
+        "metadata.csv, which has animal"
+    )
+    assert without_captions.startswith("note: audio_text_retrieval is left out: ")
+    assert "has no labels; prompts are made of classes: " in without_prompts
+    assert without_prompts.endswith("; --label names a column of metadata.csv, which has animal")
+
+
 class TestScenes:
     """What several recordings are mixed into."""
 
@@ -192,7 +254,16 @@ class TestScenes:
         return write_crossed(tmp_path / "crossed", labels=6)
 
     def test_are_built_of_a_folder_with_conditions(self, crossed, run, tmp_path, capsys):
-        words = ("--recordings", crossed, "--recipe", "a_coat_instances", "--classes", "2", "--context", "1")
+        words = (
+            "--recordings",
+            crossed,
+            "--recipe",
+            "a_coat_instances",
+            "--set",
+            "classes=2",
+            "--set",
+            "context_sources=1",
+        )
         assert run("build", *words, "--out", tmp_path / "built") == 0
         assert capsys.readouterr().err == ""
         rows = open_data(tmp_path / "built").configuration("a_coat_instances").rows
@@ -209,9 +280,9 @@ class TestScenes:
         assert "has 6 labels; 8 classes and 2 × 2 context sources need 12" in capsys.readouterr().err
         assert run(*words, "--recipes", "a_coat") == 2
         assert "the recipe 'a_coat' takes no recordings" in capsys.readouterr().err
-        assert run(*words, "--recipes", "transforms", "--classes", "3") == 2
-        assert "recordings have no setting 'classes'" in capsys.readouterr().err
-        assert run(*words, "--recipes", "a_coat_instances", "--classes", "1") == 2
+        assert run(*words, "--recipes", "transforms", "--set", "classes=3") == 2
+        assert "what is made of recordings here has no setting 'classes'; " in capsys.readouterr().err
+        assert run(*words, "--recipes", "a_coat_instances", "--set", "classes=1") == 2
         assert "classes is 1; it must be from 2" in capsys.readouterr().err
 
     def test_a_task_that_is_named_cannot_be_left_out(self, crossed, run, capsys):
@@ -228,7 +299,7 @@ class TestScenes:
         files = sorted(path.relative_to(crossed).as_posix() for path in crossed.rglob("*.wav"))
         lines = [f"{name},{name.split('/')[0]},{name.split('/')[1]}" for name in files]
         (crossed / "metadata.csv").write_text("\n".join(["file_name,word,voice", *lines]) + "\n")
-        words = ("--recipe", "a_coat_instances", "--classes", "2", "--context", "1")
+        words = ("--recipe", "a_coat_instances", "--set", "classes=2", "--set", "context_sources=1")
         columns = ("--label", "word", "--condition", "voice", "--group", "voice")
         assert run("build", "--recordings", crossed, *columns, *words, "--out", tmp_path / "built") == 0
         listed = open_data(tmp_path / "built").configuration("a_coat_instances")
@@ -245,7 +316,7 @@ class TestNames:
     def test_of_a_data_set_show_its_terms(self, run, tmp_path, capsys, without_torchcodec):
         write_miniature("vocalsound", tmp_path / "copy")
         words = ("--dataset", f"vocalsound={tmp_path / 'copy'}", "--recipes", "a_coat_instances")
-        assert run("build", *words, "--classes", "2", "--out", tmp_path / "built") == 0
+        assert run("build", *words, "--set", "classes=2", "--out", tmp_path / "built") == 0
         message = capsys.readouterr().err
         assert message.startswith(
             "note: VocalSound (https://github.com/YuanGongND/vocalsound) is licensed CC BY-SA 4.0; "

@@ -36,15 +36,18 @@ from audio_compositionality.dataset_builder.recordings.makers.soundfonts import 
 from audio_compositionality.dataset_builder.recordings.makers.sounds import Sound, write_sound, write_sounds
 from audio_compositionality.dataset_builder.recordings.sound_files import RecordingError
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import sha256_of_file
 
 Install = Callable[[str, str], None]
 
 FLITE = """
+if [ "$1" = --version ]; then echo "  version: flite-2.2" >&2; exit 1; fi
 if [ "$1" = -lv ]; then echo "Voices available: kal awb_time kal16 awb rms slt "; else COPY "TONES/$2-$4.wav" "$6"; fi
 """
 
 ESPEAK = """
 # As version 1.51: variants that an accent does not take, and one that is not there.
+if [ "$1" = --version ]; then echo "eSpeak NG: 1.51"; exit; fi
 case "$2" in
     *+f1) echo "Error: The specified espeak-ng voice does not exist." >&2; exit 1 ;;
     *+f3) COPY "TONES/en-gb-x-rp+m5-$5.wav" "$4" ;;
@@ -53,6 +56,7 @@ esac
 """
 
 FESTIVAL = """
+if [ "$1" = --version ]; then exit; fi
 case "$2" in "(print"*) echo "(kal_diphone cmu_us_slt_arctic_hts)"; exit ;; esac
 while read -r line; do
     case "$line" in
@@ -182,7 +186,14 @@ def test_words_by_the_voices_of_three_programs(install: Install, tmp_path: Path)
         *("espeak-ng/us-m1", "espeak-ng/us-m3", "espeak-ng/us-m7", "espeak-ng/us-f4"),
         *("espeak-ng/rp-m5", "espeak-ng/rp-klatt2"),
     }
-    assert set(maker.sources()) == conditions
+    sources = maker.sources()
+    assert set(sources) == conditions
+    assert (sources["flite/awb"], sources["espeak-ng/us-m1"]) == ("version: flite-2.2", "eSpeak NG: 1.51")
+    # It says nothing: the digest of its file.
+    assert sources["festival/kal"] == sources["festival/slt"] == sha256_of_file(tmp_path / "bin" / "festival")
+    install("flite", FLITE.replace("2.2", "2.3"))
+    newer = maker.sources()
+    assert {name for name in conditions if newer[name] != sources[name]} == {"flite/awb", "flite/rms"}
     maker.make(tmp_path / "words", False)
     places = {f"{word}/{condition}/{word}.wav" for word in ("balloon", "candle") for condition in conditions}
     assert files(tmp_path / "words").keys() == places
@@ -308,7 +319,11 @@ def test_words_that_two_people_have_recorded(share: Path, tmp_path: Path):
     record(share / "saytime/7.au", 7)
     record(share / "klettres/en/alpha/A.ogg", 1)
     record(share / "klettres/en_GB/alpha/a.ogg", 2)
-    assert spoken.MAKER.sources() == ("kajongg-female1", "kajongg-male1", "klettres-en", "klettres-en_GB")
+    sources = spoken.MAKER.sources()
+    assert tuple(sources) == ("kajongg-female1", "kajongg-male1", "klettres-en", "klettres-en_GB")
+    record(share / "klettres/en/alpha/A.ogg", 5)
+    newer = spoken.MAKER.sources()
+    assert [name for name in sources if newer[name] != sources[name]] == ["klettres-en"]
     spoken.MAKER.make(tmp_path / "spoken", False)
     assert files(tmp_path / "spoken").keys() == {
         *(
@@ -346,7 +361,10 @@ def test_creatures_of_the_newest_game_that_is_installed(share: Path, tmp_path: P
     record(share / "games/wesnoth/1.16/data/core/sounds/yeti-hit.wav", 0)
     creatures.MAKER.make(tmp_path / "creatures", False)
     assert files(tmp_path / "creatures").keys() == {f"{k}/{name}.wav" for k, names in kinds.items() for name in names}
-    assert creatures.MAKER.sources()[:2] == ("bat/bat-hit-1", "bat/bat-hit-2")
+    sources = creatures.MAKER.sources()
+    assert list(sources)[:2] == ["bat/bat-hit-1", "bat/bat-hit-2"]
+    record(share / "games/wesnoth/1.16/data/core/sounds/bat-hit-2.wav", 1_000)
+    assert [name for name, digest in creatures.MAKER.sources().items() if digest != sources[name]] == ["bat/bat-hit-2"]
 
 
 def test_no_recording_is_of_two_creatures():
@@ -413,6 +431,7 @@ def test_soundfonts_with_common_samples_are_of_one_family(share: Path, monkeypat
 
 
 FLUIDSYNTH = """
+if [ "$1" = --version ]; then echo "FluidSynth 2.3"; exit; fi
 # The file before the last two arguments; soundfonts differ in what they play.
 while [ $# -gt 3 ]; do shift; done
 case "$2" in
@@ -444,7 +463,12 @@ def test_instruments_by_two_soundfonts(install: Install, share: Path, tmp_path: 
     soundfont(share / "soundfonts/Band.sf2", both)
     (share / "sounds/sf2/default.sf2").symlink_to(share / "soundfonts/Band.sf2")
     sources = ("band/Band", "fluidr3/FluidR3_GM", "fluidr3/MuseScore_General")
-    assert instruments.MAKER.sources() == sources
+    stated = instruments.MAKER.sources()
+    assert tuple(stated) == (*sources, "fluidsynth")
+    assert stated["fluidsynth"] == "FluidSynth 2.3"
+    soundfont(share / "soundfonts/Band.sf2", {**both, (0, 1): "Other"})
+    newer = instruments.MAKER.sources()
+    assert [name for name in stated if newer[name] != stated[name]] == ["band/Band"]
     (share / "soundfonts/MuseScore_General.sf3").unlink()
     instruments.MAKER.make(tmp_path / "made", False)
     assert files(tmp_path / "made").keys() == {

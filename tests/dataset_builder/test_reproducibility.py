@@ -33,6 +33,11 @@ FROZEN = {
         "34c833a9b4d960ef9bccb84fc7c06f0a6a81e67e52934dbfe5ecfb11a1346e77",
         "d22a67ce9eec19fd606a4ea244730fa3485545bde6460d14b906d28e52bce4ea",
     ),
+    "audio_text_retrieval": (
+        1,
+        "0f7e70ac28be7aa31be9da846a3496daf3deb0d7f5ab971b7da35c1505d97913",
+        "eb409ff2832cc1030e61cfb667bc7425c99a5b3415536917b92acc52940fe65a",
+    ),
     "binding": (
         1,
         "14ed582a52be8912a36c075e225745e6ec90f65272fc25e936969ea356e31750",
@@ -62,6 +67,11 @@ FROZEN = {
         1,
         "4041afdc1408de55e5de9085cde233865e6681e5c8ed23309edfeead43ad4b1e",
         "5666a73c8423cd48ec0e6316893fd03eb5b215fd68bee15d83340e7c67eeb787",
+    ),
+    "zero_shot_audio": (
+        1,
+        "d9e95bac2f8f0550928229e8045653e8a8e0f4288e475c3aab4ef253648e6956",
+        "1c1559ac8e387465e3984b02a4cf4cdc0a11b182b906ca364d4f2a8c233a26c3",
     ),
 }
 

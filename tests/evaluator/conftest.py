@@ -30,7 +30,7 @@ from audio_compositionality.tasks.base import (
 
 WriteResults = Callable[..., Path]
 
-BASELINES = ("random", "downsample", "log-mel-statistics")
+BASELINES = ("random", "downsample", "log-mel-statistics", "level-statistics")
 
 
 @cache
@@ -80,7 +80,8 @@ def made_up_result(
     ids = task.samples(tuple(configuration.rows)).ids
     keep = changes.get("keep", slice(None))
     scores = changes.get("scores", made_up_scores(number, len(ids)))
-    columns = {name: column[keep] for name, column in made_up_columns(task, number, scores).items()}
+    everything = made_up_columns(task, number, scores) | changes.get("columns", {})
+    columns = {name: column[keep] for name, column in everything.items()}
     columns = {name: column for name, column in columns.items() if name not in changes.get("without", ())}
     table = SampleTable(tuple(np.asarray(ids)[keep].tolist()), columns)
     sampled = [measure for measure in task.info.sampled if measure.column in columns]
@@ -88,7 +89,6 @@ def made_up_result(
     intervals = mean_intervals(values, np.arange(len(values)))
     twin, _ = split_twin(model_id)
     paradigm = twin.paradigm if twin is not None else "none" if model_id in BASELINES else "made up"
-    everything = made_up_columns(task, number, scores)
     model = {
         "id": model_id,
         "revision": "1",
@@ -98,6 +98,7 @@ def made_up_result(
         "parameters": None if model_id in BASELINES else 1_000_000 * (number + 1),
         "paradigm": paradigm,
         "licence": None,
+        "trained_on": None,
         "front_end_version": 1,
         "options": {"layer": None, "pooling": None, "precision": "float32", "compile": False},
     }
@@ -133,8 +134,8 @@ def write_results() -> WriteResults:
     """`write_results(folder, model_ids, data="mini", tasks=("a_coat", "a_tre"), **changes)` -> folder.
 
     A result of made-up scores for each model and task. `changes` replaces fields of `Result`, some of its
-    ``measures``, some of the ``model``'s fields, or the ``scores``; ``keep`` is a slice of the samples, ``without``
-    names columns to leave out.
+    ``measures``, some of the ``model``'s fields, the ``scores``, or some ``columns``; ``keep`` is a slice of the
+    samples, ``without`` names columns to leave out.
     """
 
     def write(

@@ -105,6 +105,7 @@ def no_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("audio_compositionality.push_scripts.submit.make_submission", pytest.fail)
 
 
+@pytest.mark.slow
 def test_no_board_is_empty(hub: LoopbackHub, push: Push, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert push(out=out, store=tmp_path / "store") == 0
@@ -181,6 +182,7 @@ def test_results_of_other_data_and_damaged_ones_do_not_count(hub: LoopbackHub, p
     assert set(missing_baselines("lab", "tiny").sizes) == {"/".join(entry) for entry in ENTRIES}
 
 
+@pytest.mark.slow
 def test_a_push_that_was_stopped_goes_on_from_the_results_that_are_there(
     hub: LoopbackHub, push: Push, scored: Path, waits: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:

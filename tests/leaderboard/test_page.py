@@ -173,8 +173,16 @@ def test_the_page_of_a_model_has_an_address(page, entries):
 
 def test_files_for_download_do_not_pile_up(page):
     for number in range(70):
-        page._files.write("a.csv", str(number))
+        page._files.write("a.csv", str(number).encode())
     kept = [path for path in page._files._written if path.exists()]
     assert len(kept) == 50
     assert kept[-1].read_text() == "69"
     assert sum(path.is_file() for path in kept[0].parents[1].rglob("*")) == 50
+
+
+def test_a_file_that_another_visitor_may_be_reading_is_not_written_again(page):
+    path = page._files.write("boxes.png", b"plot")
+    written = path.stat().st_mtime_ns, path.stat().st_ino
+    path.chmod(0o400)
+    assert page._files.write("boxes.png", b"plot") == path
+    assert (path.stat().st_mtime_ns, path.stat().st_ino) == written

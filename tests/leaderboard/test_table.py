@@ -160,3 +160,11 @@ class TestCsv:
         row = Shown(make_entry("org/one", 0, measures={"null": -0.5}, model={"parameters": 7}), 1)
         line = self.lines(coat, [row])[0]
         assert (line["null"], line["parameters"]) == ("-0.5", "7")
+
+
+@pytest.mark.parametrize("name", ["comp_a_order", "comp_a_attribute"])
+def test_tasks_of_captions_have_a_column_for_group_and_one_for_match(name):
+    headings = [column.heading for column in columns(load_task(name).info)]
+    assert headings[:3] == ["model", "CompA group", "95 % interval"]
+    assert {"match", "text", "audio", "ties", "floor of group"} <= set(headings)
+    assert not any("triplets" in heading or "mixed" in heading for heading in headings)

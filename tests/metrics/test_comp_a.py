@@ -334,6 +334,8 @@ def test_a_first_named_first_heard_model_is_right_forward_and_wrong_in_reverse()
         ({"tags": {"subset": ["x"]}}, "tags must have one entry for each of the 3 items; got 1"),
         ({"clusters": [1, 2]}, "clusters must have one entry for each of the 3 items; got 2"),
         ({"clusters": [1, 2, None]}, "clusters must be strings or integers; row 2 has None"),
+        ({"item": 5}, "item must be a list; got 5"),
+        ({"item": 5.5}, "item must be strings or integers; row 0 has 5.5"),
         ({"item": None}, "comp_a got audio, text without item; it needs audio, text and item, or similarity"),
         ({"similarity": np.ones((3, 2, 2))}, "similarity is given beside audio, text, item"),
     ],

@@ -445,6 +445,7 @@ def test_blocks_are_never_trained_on_and_tested_among_seen_levels():
 # ----- probes by gradient descent
 
 
+@pytest.mark.slow
 def test_trained_probes_have_a_spread(monkeypatch):
     monkeypatch.setattr(module, "EPOCHS", 2)
     codes, factors = crossed(3, 3, 3)

@@ -266,6 +266,7 @@ def few(seed: int = 0) -> dict[str, Any]:
     return clips(blocks=20, size=4, dim=6, noise=0.3, seed=seed)
 
 
+@pytest.mark.slow
 def test_trained_probes_are_told_alone_with_their_spread() -> None:
     result = informativeness(**few(), probes=("mlp", "ridge", "slp"))
     assert result["kernel"] is None
@@ -287,6 +288,7 @@ def test_trained_probes_have_the_same_bits_twice_and_leave_the_global_state(monk
     assert informativeness(**few(), probes="slp", seed=5)["slp"] != first["slp"]
 
 
+@pytest.mark.slow
 def test_a_linear_layer_falls_with_the_scale_of_raw_features_and_ridge_does_not() -> None:
     data = clips(blocks=40, size=4, dim=64, noise=0.5)
     large = data | {"embeddings": 14 * data["embeddings"]}

@@ -71,6 +71,7 @@ def made_up(
             "parameters": None,
             "paradigm": None,
             "licence": None,
+            "trained_on": None,
             "front_end_version": 1,
             "options": {"layer": None, "pooling": None, "precision": "float32", "compile": False},
             **(model or {}),

@@ -158,14 +158,19 @@ class TestAcrossInstances:
         task, scores = scored("a_coat_instances", small, log_spectra)
         (drawing,) = task.drawings
         columns = {name: scores.columns[name] for name in drawing.columns}
+        means = [scores.measures[name] for name in ("alone_top1", "part_top1", "top1")]
+        ends = [(means[0] - 0.1, means[0] + 0.2), (means[1] - 0.05, means[1]), (np.nan, np.nan)]
+        columns |= {name: np.array(pair) for name, pair in zip(drawing.intervals, ends, strict=True)}
         figure, (first, second) = plt.subplots(1, 2)
         drawing.panel(first, columns, scores.measures)
         drawing.one(second, columns, scores.measures, 2)
         for axes in (first, second):
             assert [label.get_text() for label in axes.get_xticklabels()] == ["alone", "part", "scene"]
             assert [list(line.get_ydata()) for line in axes.lines].count([0.25, 0.25]) == 1
-        means = [scores.measures[name] for name in ("alone_top1", "part_top1", "top1")]
         assert list(first.lines[0].get_ydata()) == pytest.approx(means)
+        (bars,) = first.collections
+        drawn = [segment[:, 1] for segment in bars.get_segments() if len(segment)]
+        np.testing.assert_allclose(drawn, ends[:2])
         plt.close(figure)
 
 
@@ -236,3 +241,10 @@ class TestQuadruplesOfRecordings:
         clusters = task.samples(twice).clusters
         assert clusters[-1] == clusters[0]
         assert set(task.samples(rows).groups["the number of sources"]) <= set("3456")
+
+    def test_numbers_of_sources_are_held_fixed_as_in_a_coat(self, small):
+        rows, _ = small["a_coat_recordings"]
+        held = load_task("a_coat_recordings").samples(rows).held_fixed
+        assert {name: values.tolist() for name, values in held.items()} == {
+            f"number of sources of {part}": [len(row["metadata"][part]) for row in rows] for part in "ACT"
+        }

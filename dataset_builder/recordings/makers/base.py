@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,10 +29,12 @@ class Maker(ABC):
     version: int = 1
 
     @abstractmethod
-    def sources(self) -> tuple[str, ...]:
-        """What is installed that sounds are made of, in a fixed order: voices, soundfonts, packages.
+    def sources(self) -> Mapping[str, str]:
+        """What is installed that sounds are made of, in a fixed order: voices, soundfonts, speakers.
 
-        Two machines with other sources get other recordings of one name, whose fingerprints differ.
+        Each with what tells it from another of its name: the version that its program states (see
+        `programs.version_of`), the digest of its files (`places.digest_of`). Other sources are other sounds: what was
+        made before of others is not used.
 
         Raises:
             RecordingError: too little is installed; says what to install.

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from .base import Maker
-from .places import data_folder
+from .places import data_folder, digest_of
 from .sounds import Sound, read_sound, write_sounds
 
 LEAST_LABELS = 12
@@ -50,9 +50,9 @@ class CollectedWords(Maker):
 
     speakers: tuple[Speaker, ...]
 
-    def sources(self) -> tuple[str, ...]:
-        """The speakers (conditions); see `Maker.sources`."""
-        return tuple(self._shared())
+    def sources(self) -> dict[str, str]:
+        """The speakers (conditions), and the digests of their files; see `Maker.sources`."""
+        return {name: digest_of(paths.values()) for name, paths in self._shared().items()}
 
     def make(self, folder: Path, progress: bool) -> None:
         """Write ``WORD/SPEAKER/WORD.wav``; see `Maker.make`."""

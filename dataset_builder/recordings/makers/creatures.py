@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .base import Maker
 from .collected import LEAST_LABELS, installing
-from .places import data_folders
+from .places import data_folders, digest_of
 from .sounds import Sound, read_sound, write_sounds
 
 CREATURES: Mapping[str, tuple[str, ...]] = {
@@ -75,9 +75,10 @@ _FOLDER = "games/wesnoth/*/data/core/sounds"
 class Creatures(Maker):
     """`CREATURES`, of which two recordings or more are installed."""
 
-    def sources(self) -> tuple[str, ...]:
-        """Files, as ``KIND/NAME``; see `Maker.sources`."""
-        return tuple(f"{kind}/{path.stem}" for kind, paths in self._recordings().items() for path in paths)
+    def sources(self) -> dict[str, str]:
+        """Files, as ``KIND/NAME``, and their digests; see `Maker.sources`."""
+        recordings = self._recordings()
+        return {f"{kind}/{path.stem}": digest_of([path]) for kind, paths in recordings.items() for path in paths}
 
     def make(self, folder: Path, progress: bool) -> None:
         """Write ``KIND/NAME.wav``; see `Maker.make`."""

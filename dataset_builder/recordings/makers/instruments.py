@@ -13,7 +13,8 @@ import numpy as np
 from ..sound_files import RecordingError
 from .base import Maker
 from .midi import Note, Phrase, midi_file
-from .programs import is_installed, output_of
+from .places import digest_of
+from .programs import is_installed, output_of, version_of
 from .soundfonts import Soundfont, installed_soundfonts
 from .sounds import Sound, read_sound, write_sounds
 
@@ -86,9 +87,10 @@ _SEED = 20_241
 class Instruments(Maker):
     """`PROGRAMS` by all soundfonts of at least two families."""
 
-    def sources(self) -> tuple[str, ...]:
-        """The conditions ``FAMILY/SOUNDFONT``; see `Maker.sources`."""
-        return tuple(font.condition for font in self._fonts())
+    def sources(self) -> dict[str, str]:
+        """The conditions ``FAMILY/SOUNDFONT`` with their digests, and fluidsynth; see `Maker.sources`."""
+        fonts = {font.condition: digest_of([font.path]) for font in self._fonts()}
+        return {**fonts, "fluidsynth": version_of("fluidsynth")}
 
     def make(self, folder: Path, progress: bool) -> None:
         """Write ``INSTRUMENT/FAMILY/SOUNDFONT/PHRASE.wav``; see `Maker.make`."""

@@ -1,9 +1,14 @@
-"""Where data files of Debian's packages lie: below the folders of XDG_DATA_DIRS, by default /usr/share."""
+"""Where data files of Debian's packages lie, below the folders of XDG_DATA_DIRS (/usr/share), and what they hold."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+
+from audio_compositionality.support.files import sha256_of, sha256_of_file
+
+from ..sound_files import RecordingError
 
 _DEFAULT = "/usr/local/share:/usr/share"
 
@@ -14,6 +19,18 @@ def data_folders() -> tuple[Path, ...]:
     """
     names = (os.environ.get("XDG_DATA_DIRS") or _DEFAULT).split(os.pathsep)
     return tuple(dict.fromkeys(Path(name) for name in names if Path(name).is_absolute()))
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """SHA-256 over what some files hold, in their order.
+
+    Raises:
+        RecordingError: one cannot be read.
+    """
+    try:
+        return sha256_of("\n".join(map(sha256_of_file, paths)).encode())
+    except OSError as error:
+        raise RecordingError(f"{error.filename!r} cannot be read: {error.strerror}") from error
 
 
 def data_folder(place: str) -> Path | None:

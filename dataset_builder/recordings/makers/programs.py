@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from audio_compositionality.support.files import sha256_of_file
+
 from ..sound_files import RecordingError, printable
 
 LIMIT = 600.0
@@ -17,6 +19,19 @@ LIMIT = 600.0
 def is_installed(program: str) -> bool:
     """Whether a program is on the path."""
     return shutil.which(program) is not None
+
+
+def version_of(program: str) -> str:
+    """What a program states as its version; the digest of its file where it states nothing.
+
+    Raises:
+        RecordingError: it is absent, or cannot be run.
+    """
+    path = _path_of(program)
+    result = _run([path, "--version"], LIMIT)
+    # Some end with a status that says failure, and some write to the standard error.
+    stated = " ".join((result.stdout + b" " + result.stderr).decode("utf-8", "replace").split())
+    return stated or sha256_of_file(Path(path))
 
 
 def output_of(program: str, arguments: Sequence[str | Path], *, limit: float = LIMIT) -> str:
@@ -33,12 +48,24 @@ def output_of(program: str, arguments: Sequence[str | Path], *, limit: float = L
     Raises:
         RecordingError: it is absent, fails or takes longer; with the first line of what it complains of.
     """
+    result = _run([_path_of(program), *map(str, arguments)], limit)
+    if result.returncode:
+        raise RecordingError(f"{program} failed: {complaint(result.stderr) or f'exit status {result.returncode}'}")
+    return result.stdout.decode("utf-8", "replace")
+
+
+def _path_of(program: str) -> str:
     path = shutil.which(program)
     if path is None:
         raise RecordingError(f"the program {program} is not installed")
+    return path
+
+
+def _run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[bytes]:
+    program = Path(command[0]).name
     try:
-        result = subprocess.run(
-            [path, *map(str, arguments)],
+        return subprocess.run(
+            command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=limit,
@@ -49,9 +76,6 @@ def output_of(program: str, arguments: Sequence[str | Path], *, limit: float = L
         raise RecordingError(f"{program} was ended after {limit:g} s: it takes too long") from error
     except OSError as error:
         raise RecordingError(f"{program} cannot be run: {error.strerror}") from error
-    if result.returncode:
-        raise RecordingError(f"{program} failed: {complaint(result.stderr) or f'exit status {result.returncode}'}")
-    return result.stdout.decode("utf-8", "replace")
 
 
 def complaint(stderr: bytes) -> str:

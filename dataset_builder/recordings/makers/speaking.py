@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..sound_files import RecordingError
 from .base import Maker
-from .programs import is_installed
+from .programs import is_installed, version_of
 from .sounds import Sound, write_sounds
 from .speech import Voice, installed_voices, speech
 
@@ -45,9 +45,11 @@ class SpokenWords(Maker):
 
     by_voice: bool = False
 
-    def sources(self) -> tuple[str, ...]:
-        """The conditions ``ENGINE/VOICE``; see `Maker.sources`."""
-        return tuple(voice.condition for voice in self._voices())
+    def sources(self) -> dict[str, str]:
+        """The conditions ``ENGINE/VOICE``, and the versions of the programs; see `Maker.sources`."""
+        voices = self._voices()
+        versions = {engine: version_of(engine) for engine in dict.fromkeys(voice.engine for voice in voices)}
+        return {voice.condition: versions[voice.engine] for voice in voices}
 
     def make(self, folder: Path, progress: bool) -> None:
         """Write ``WORD/ENGINE/VOICE/WORD.wav``, or ``ENGINE-VOICE/WORD/WORD.wav``; see `Maker.make`."""

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.language.captions import caption, wordings
-from audio_compositionality.dataset_builder.language.expressions import Leaf, leaves
+from audio_compositionality.dataset_builder.language.categories import recorded_phrase
+from audio_compositionality.dataset_builder.language.expressions import Leaf, leaves, replaced
 from audio_compositionality.dataset_builder.language.lexicon import phrase, plain_phrase
 from audio_compositionality.dataset_builder.language.reading import (
-    Reading,
     UnreadableError,
     Vocabulary,
     cues_of,
+    formula_of,
     read,
     words_in,
 )
@@ -18,21 +19,24 @@ from audio_compositionality.dataset_builder.language.reading import (
 from .trees import random_tree
 
 BELL, ORGAN, RAIN = Leaf("bell", ("slow", "high")), Leaf("electric organ", ("low",)), Leaf("Rain_fall")
+MAN = Leaf("man", ("speaking",))
 VOCABULARY = Vocabulary.of([BELL, ORGAN, RAIN])
 X, Y, Z = "a slow high bell", "a low electric organ", "rain fall"
 
 
-@pytest.mark.parametrize("of_leaf", [phrase, plain_phrase])
+@pytest.mark.parametrize("of_leaf", [phrase, plain_phrase, recorded_phrase])
 def test_every_caption_is_read_as_what_it_was_made_from(of_leaf):
     rng = np.random.default_rng(3)
-    for _ in range(250):
+    for _ in range(150):
         tree = random_tree(rng)
+        if of_leaf is recorded_phrase:
+            tree = replaced(tree, [Leaf(leaf.label, ("humming",)) for leaf in leaves(tree)])
         vocabulary = Vocabulary.of(leaves(tree))
         every = wordings(tree)
         for place in rng.permutation(len(every))[:8]:
             wording = every[place]
             reading = read(caption(tree, wording, phrase=of_leaf), vocabulary)
-            assert reading.formula == Reading(tree, "", frozenset()).formula
+            assert reading.formula == formula_of(tree)
             assert reading.mention == wording.mention
             assert reading.held_out == wording.held_out
 
@@ -47,6 +51,8 @@ def test_every_caption_is_read_as_what_it_was_made_from(of_leaf):
         (f"Before {Y}, {X} can be heard", BELL + ORGAN, "reverse"),
         (f"{Y} follows {X}", BELL + ORGAN, "reverse"),
         (f"{Y}, and before that {X}", BELL + ORGAN, "reverse"),
+        (f"{X} rings and is followed by {Y}, which is followed by {Z}", BELL + ORGAN + RAIN, "forward"),
+        (f"{Y} is heard following {X}", BELL + ORGAN, "reverse"),
         (f"While {X} rings, {Y} plays", BELL * ORGAN, ""),
         (f"the sound of {X} and {Y} at the same time", BELL * ORGAN, ""),
         (f"{X}, {Y} and {Z} are heard together", BELL * ORGAN * RAIN, ""),
@@ -60,7 +66,7 @@ def test_every_caption_is_read_as_what_it_was_made_from(of_leaf):
 )
 def test_synonyms(text, expression, mention):
     reading = read(text, VOCABULARY)
-    assert (reading.formula, reading.mention) == (Reading(expression, "", frozenset()).formula, mention)
+    assert (reading.formula, reading.mention) == (formula_of(expression), mention)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +75,9 @@ def test_synonyms(text, expression, mention):
         # Words that nobody has listed may say anything.
         (f"{X}, not followed by {Y}", "not"),
         (f"{X} interrupts {Y}", "interrupts"),
+        (f"{X} is heard with {Y} in the background", "in"),
+        (f"following {X}, {Y}", ""),
+        (f"while {X} plays, {Y} is followed by {Z}", ""),
         ("a gloomy bell", "gloomy"),
         # Also true where both are heard until the end.
         (f"{Y} begins before {X}", "begins"),
@@ -98,6 +107,21 @@ def test_what_is_not_certain_is_not_read(text, word):
     with pytest.raises(UnreadableError, match="cannot be read") as error:
         read(text, VOCABULARY)
     assert error.value.word == word
+
+
+@pytest.mark.parametrize(
+    ("text", "expression"),
+    [
+        ("man speaking then dog", MAN + Leaf("dog")),
+        ("a speaking man, then a dog", MAN + Leaf("dog")),
+        ("the man is speaking while a dog is heard", MAN * Leaf("dog")),
+        ("man speaking, child laughing and dog together", MAN * Leaf("child", ("laughing",)) * Leaf("dog")),
+        ("dog, speaking man and laughing child together", MAN * Leaf("child", ("laughing",)) * Leaf("dog")),
+    ],
+)
+def test_words_that_are_none_of_the_lexicon_may_stand_behind_the_noun(text, expression):
+    vocabulary = Vocabulary(frozenset({"man", "child", "dog"}), frozenset({"speaking", "laughing"}))
+    assert read(text, vocabulary).formula == formula_of(expression)
 
 
 def test_what_is_kept_from_training_is_recognised_in_any_words_around_it():

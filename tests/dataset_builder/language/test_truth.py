@@ -1,5 +1,6 @@
 """The truth test, against cases by hand and against a second one that knows no intervals."""
 
+import math
 from collections import Counter
 from dataclasses import replace
 
@@ -85,6 +86,17 @@ class TestByHand:
     def test_an_event_has_a_time(self):
         with pytest.raises(InputError, match=r"'dog' is heard from 2 to 2 s"):
             Event("dog", 2, 2)
+        for start, stop in ((0, math.inf), (0, math.nan), (math.nan, 2), (-math.inf, 2)):
+            with pytest.raises(InputError, match="and both are finite"):
+                Event("dog", start, stop)
+
+    @pytest.mark.parametrize("key", ["label", "start", "stop"])
+    def test_an_event_of_a_row_has_a_label_and_times(self, key):
+        event = {"label": "dog", "start": 0, "stop": 2}
+        del event[key]
+        for row in (event, {**event, key: None}):
+            with pytest.raises(InputError, match=f"an event has no {key}; it has "):
+                Event.of(row)
 
 
 def random_scenes(count, seed=0):

@@ -4,11 +4,14 @@ import shutil
 import warnings
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.readers import compa
+from audio_compositionality.dataset_builder.readers.containers import LARGEST_FILE
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 
 from . import published
@@ -61,6 +64,10 @@ def check_order(configuration, items=3):
 
 
 class TestWhatIsRead:
+    def test_a_table_is_told_by_its_own_name_and_not_by_that_of_its_folder(self, tmp_path):
+        files = {f"order and attribute/{path}": content for path, content in order_files().items()}
+        assert opened(write_files(tmp_path, files)).recipes == (ORDER,)
+
     def test_rows_and_clips_of_a_folder(self, folder):
         data = opened(folder)
         assert (data.source, data.recipes) == (f"compa:{folder}", (ORDER, ATTRIBUTE))
@@ -213,6 +220,41 @@ class TestWhatIsWrong:
     def test_a_copy_without_a_twin(self, tmp_path):
         names = [name for name in names_of_order() if name != "X1_rev.wav"]
         assert "X1.wav has no twin X1_rev" in problems_of(write_copy(tmp_path / "x.parquet", names=names))
+
+    def test_a_clip_and_its_reversed_one_that_are_the_same(self, tmp_path):
+        rows = [list(row) for row in order_rows()]
+        rows[0][2], rows[1][3] = rows[0][0], rows[1][1]
+        files = order_files() | {"CompA_order_benchmark.csv": table(ORDER_COLUMNS, rows)}
+        text = problems_of(write_files(tmp_path, files))
+        assert "2 things are wrong" in text
+        assert "row 2, reversed_pair_file: the file 'X0.wav' is that of pair as well" in text
+        assert f"row 3, reversed_pair_file: the caption {rows[1][1]!r} is that of pair as well" in text
+
+    def test_a_table_without_rows(self, tmp_path):
+        files = order_files() | {"CompA_order_benchmark.csv": table(ORDER_COLUMNS, [])}
+        assert "CompA_order_benchmark.csv has no rows" in problems_of(write_files(tmp_path / "it", files))
+        assert "x.parquet has no rows" in problems_of(write_copy(tmp_path / "x.parquet", names=[]))
+
+    def test_files_of_one_stem_in_a_copy(self, tmp_path):
+        path = write_copy(tmp_path / "x.parquet")
+        before = pq.read_table(path)
+        names = [name.replace("X1_rev.wav", "X0.flac") for name in before["file_name"].to_pylist()]
+        pq.write_table(before.set_column(0, before.schema.field("file_name"), pa.array(names)), path)
+        assert "X0.wav and X0.flac are of one item by file_name" in problems_of(path)
+
+    def test_what_lies_beside_is_left_out(self, folder, monkeypatch):
+        monkeypatch.setattr(compa, "EXPECTED", {ORDER: (3, 1), ATTRIBUTE: (2, 0)})
+        (folder / "broken.zip").write_bytes(b"no such thing")
+        (folder / "broken.parquet").write_bytes(b"no such thing")
+        (folder / "empty.csv").write_bytes(b"")
+        with (folder / "huge.csv").open("wb") as stream:
+            stream.truncate(LARGEST_FILE + 1)
+        with pytest.warns(UserWarning, match="left out: .*broken.* cannot be read") as raised:
+            data = open_data(f"compa:{folder}")
+        assert data.recipes == (ORDER, ATTRIBUTE)
+        assert len(raised) == 2
+        for name in ("empty.csv", "huge.csv"):
+            assert "has no table of the benchmark" in problems_of(folder / name)
 
     @pytest.mark.parametrize(
         ("path", "message"),

@@ -35,3 +35,13 @@ def test_what_names_none_is_told_which_there_are(tmp_path):
         assert reader_of(f"{reader}:x")[0].meaning
     with pytest.raises(DatasetError, match=r"no data 'compas:x': .*compa:PATH"):
         open_data("compas:x")
+
+
+def test_a_path_may_begin_at_home_and_has_to_be_there(monkeypatch):
+    monkeypatch.setattr(readers._registry, "_added", {})
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("USERPROFILE", "/home/somebody")
+    register_reader(Toy())
+    assert open_data("toy:~/x").source == "toy:/home/somebody/x"
+    with pytest.raises(DatasetError, match="'toy:' names no path; toy:PATH is nothing"):
+        open_data("toy:")

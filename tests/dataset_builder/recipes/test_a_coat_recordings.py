@@ -121,8 +121,8 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("count", "message"),
         [
-            (5, "made up has 5 labels; 2 sources in each of A, C and T need 6: --part-sources 1"),
-            (2, r"made up has 2 labels; .* need 6; 3 are the least \(--part-sources 1\)"),
+            (5, "made up has 5 labels; 2 sources in each of A, C and T need 6: --set part_sources=1"),
+            (2, r"made up has 2 labels; .* need 6; 3 are the least \(--set part_sources=1\)"),
         ],
     )
     def test_too_few_labels(self, count, message):

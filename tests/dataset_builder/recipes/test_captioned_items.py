@@ -17,8 +17,9 @@ from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import RECIPE as ATTRIBUTE
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import AttributeSettings
 from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE as ORDER
-from audio_compositionality.dataset_builder.recipes.comp_a_order import OrderSettings
+from audio_compositionality.dataset_builder.recipes.comp_a_order import OrderSettings, draw_items
 from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.synthesis import captioned_items
 from audio_compositionality.dataset_builder.synthesis.captioned import novel_pairs
 from audio_compositionality.support.errors import InputError
 
@@ -287,3 +288,13 @@ def test_settings_that_change_a_sample_or_a_text_change_the_fingerprint():
     settings = [OrderSettings(), OrderSettings(gaps=(0,)), OrderSettings(triplets=0), OrderSettings(seed=1)]
     assert len({str(one.values()) for one in settings}) == 4
     assert dataclasses.replace(settings[0], items=800).values() == settings[0].values()
+
+
+def test_more_items_than_there_are_sources_for_are_refused(monkeypatch):
+    monkeypatch.setattr(captioned_items, "MOST_DRAWS", 5)
+    with pytest.raises(
+        InputError, match=r"items is 400, and after \d+ no sources .* or num_classes, now 8, more"
+    ) as raised:
+        list(draw_items(OrderSettings(items=400)))
+    possible = int(str(raised.value).partition("at most ")[2].partition(",")[0])
+    assert len(list(draw_items(OrderSettings(items=possible)))) == possible > 0

@@ -101,8 +101,8 @@ class TestZeroShot:
         source = recordings()
         for entries, message in (
             (source.entries[:1] * 2, "has one class, 'dog_bark'; 2 are the least"),
-            (source.entries[3:4] * 2, "has 0 recordings with labels that are names of classes"),
-            ([dataclasses.replace(entry, number=1.5) for entry in source.entries], "has 0 recordings"),
+            (source.entries[3:4] * 2, "has no labels; prompts are made of classes"),
+            ([dataclasses.replace(entry, number=1.5) for entry in source.entries], "has numbers as labels, such as"),
         ):
             settings = settings_of(ZERO_SHOT, dataclasses.replace(source, entries=tuple(entries)))
             with pytest.raises(DatasetError, match=message):

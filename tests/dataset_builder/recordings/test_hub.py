@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import datasets
 import numpy as np
@@ -10,11 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-import yaml
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.places import Folder
-from audio_compositionality.dataset_builder.recordings import hub
+from audio_compositionality.dataset_builder.recordings import hub, splits
 from audio_compositionality.dataset_builder.recordings.folder import folder_recordings
 from audio_compositionality.dataset_builder.recordings.hub import hub_recordings
 from audio_compositionality.dataset_builder.recordings.sound_files import RecordingError
@@ -152,6 +152,9 @@ class Repository:
         self.source, self.revision = source, revision
         self.path, self.names_of, self.ask = place.path, place.names_of, place.ask
 
+    def size_of(self, names):
+        return sum((Path(self.source) / name).stat().st_size for name in names)
+
 
 class TestSplits:
     @pytest.fixture
@@ -171,19 +174,23 @@ class TestSplits:
         with pytest.raises(DatasetError, match="cannot be read"):
             opened(two, split="test+train")
 
+    def test_may_be_several(self, folder):
+        for split, count in (("train", 6), ("more", 4)):
+            save(folder, *columns(count), split=split)
+        recordings = opened(folder, split="test[6:]+train[:2]", label="animal")
+        assert len(recordings.entries) == 8
+        assert splits.splits_in("train[:1]+train[2:]+test") == ("train", "test")
+        assert splits.splits_in("test[0:") == splits.splits_in(None) == ()
+        with pytest.raises(RecordingError, match="has no split 'tset'; did you mean 'test'"):
+            opened(folder, split="train+tset")
+
     def test_that_are_small_may_lie_beside_large_ones(self, folder, monkeypatch):
         save(folder, *columns(6), split="train")
-        sizes = {"test": 1, "train": 123456789012}
-        info = {
-            "features": columns()[1]._to_yaml_list(),
-            "splits": [{"name": name, "num_bytes": size, "num_examples": 1} for name, size in sizes.items()],
-            "download_size": 123456789012,
-            "dataset_size": 1,
-        }
-        (folder / "README.md").write_text(f"---\n{yaml.safe_dump({'dataset_info': info})}---\n")
+        (folder / "data" / "train-00001-of-00002.parquet").write_bytes(b"x" * 2**20)
         monkeypatch.setattr(hub, "place_of", Repository)
-        for split in (None, "train"):
-            with pytest.raises(RecordingError, match="has 123 GB to download, more than 100"):
+        monkeypatch.setattr(splits, "LARGEST_DOWNLOAD", 2**20)
+        for split in (None, "train", "test+train[:5]"):
+            with pytest.raises(RecordingError, match="GB to download, more than"):
                 opened(folder, split=split)
         assert len(opened(folder, split="test").entries) == 12
 
@@ -197,6 +204,11 @@ class TestSplits:
         assert len(opened(tmp_path, split="test[3:]", **files).entries) == 9
         with pytest.raises(DatasetError, match="cannot be read"):
             opened(tmp_path, split="train", **files)
+        save(tmp_path / "v2", *columns(6), split="train")
+        assert len(opened(tmp_path, split="test[3:]+train[:1]", **files).entries) == 10
+        for split in ("test+", None):
+            with pytest.raises(RecordingError, match=rf"the split is '{split}'".replace("+", r"\+")):
+                opened(tmp_path, split=split, **files)
 
 
 class TestWhatCannotBeUsed:
@@ -259,11 +271,8 @@ class TestWhatCannotBeUsed:
     def test_what_is_too_much_to_download_is_refused_before(self, folder, monkeypatch):
         monkeypatch.setattr(hub, "place_of", Repository)
         assert len(opened(folder).entries) == 12
-        (folder / "README.md").write_text(
-            "---\ndataset_info:\n  features:\n  - name: audio\n    dtype: audio\n  splits:\n  - name: test\n"
-            "    num_bytes: 1\n    num_examples: 12\n  download_size: 123456789012\n  dataset_size: 1\n---\n"
-        )
-        with pytest.raises(RecordingError, match=r"has 123 GB to download, more than 100; give another --config"):
+        monkeypatch.setattr(Repository, "size_of", lambda *_: 123_456_789_012)
+        with pytest.raises(RecordingError, match=r"has 123 GB to download, more than 100; give another --split or"):
             opened(folder)
 
     def test_no_other_reader_is_used(self, tmp_path, without_torchcodec):
@@ -292,6 +301,8 @@ class TestWhatCannotBeUsed:
     def test_names_that_are_none(self):
         with pytest.raises(RecordingError, match="no data set 'nowhere': neither a folder nor a Hub id"):
             opened("nowhere")
+        with pytest.raises(RecordingError, match="the data set is ''; give a Hub id, a folder"):
+            opened("")
         with pytest.raises(DatasetError, match="offline"):
             opened("lab/sounds")
 

@@ -1,22 +1,25 @@
 """Data sets by their names: read from miniatures that have the columns of the real ones."""
 
+import shutil
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.recordings.changes import check_changes
 from audio_compositionality.dataset_builder.recordings.named_sets import (
     list_named_sets,
     load_named_set,
     named_set_from,
 )
-from audio_compositionality.dataset_builder.recordings.opening import open_recordings, recorded
+from audio_compositionality.dataset_builder.recordings.opening import changeable, open_recordings, recorded
 from audio_compositionality.dataset_builder.recordings.sound_files import RecordingError
 
 from . import miniatures
 from .miniatures import CAPTIONS, FAMILIES, LEAVES, MINIATURES, URBAN, VIDEOS, VOCAL, WORDS, write_miniature
-from .sounds import noise
+from .sounds import noise, write_labelled
 
 LABELS = {
     "audiomnist": [str(digit) for digit in range(10)],
@@ -117,16 +120,27 @@ class TestCaptions:
 class TestWhatIsLeftOut:
     def test_labels_that_are_none(self, tmp_path, without_torchcodec):
         rows = write_miniature("speech-commands", tmp_path)
-        entries = open_recordings(dataset=f"speech-commands={tmp_path}", progress=False).entries
+        recordings = open_recordings(dataset=f"speech-commands={tmp_path}", progress=False)
+        entries = recordings.entries
+        assert dict(recordings.skipped) == {
+            f"validation/{n}": f"is called {row['label']!r}, which is no class"
+            for n, row in enumerate(rows)
+            if row["label"].startswith("_")
+        }
         assert len(entries) == len(rows) - 5
+        named = load_named_set("speech-commands")
+        assert set(named.without) == {"_silence_", "_unknown_"}
 
     def test_clips_of_several_labels(self, tmp_path, without_torchcodec):
         write_miniature("fsd50k", tmp_path)
         recordings = open_recordings(dataset=f"fsd50k={tmp_path}", progress=False)
         assert Counter(entry.label for entry in recordings.entries) == dict.fromkeys(LEAVES, 10)
-        assert recordings.skipped == ()
+        several = [f"test/{number}" for number in (130, 131, 132)]
+        assert [id for id, _ in recordings.skipped] == several
+        assert all(reason.startswith("holds several sounds, or nobody says") for _, reason in recordings.skipped)
+        assert recordings.complete.skipped == ()
         rows = recorded(recordings, recipes=["zero_shot_audio"]).configuration("zero_shot_audio").rows
-        assert len(rows) > len(recordings.entries)
+        assert {row["recording"] for row in rows} == {*several, *(entry.id for entry in recordings.entries)}
         assert max(len(row["labels"]) for row in rows) > 2
 
     def test_recordings_that_cannot_be_used(self, tmp_path, without_torchcodec, monkeypatch):
@@ -151,7 +165,7 @@ class TestArguments:
             said["groups"].add(entry.group)
         assert (len(recordings.entries), said) == (10, {"labels": {"False"}, "groups": {"0"}})
         assert {entry.condition for entry in recordings.entries} == set(WORDS[:10])
-        with pytest.raises(DatasetError, match="cannot be read"):
+        with pytest.raises(DatasetError, match=r"\(v0\.01/validation/\*\.parquet\); .* holds v0\.02/\. A folder"):
             open_recordings(dataset=f"speech-commands={tmp_path}", config="v0.01", progress=False)
         with pytest.raises(DatasetError, match=r"has no column 'speaker'; did you mean 'speaker_id'"):
             open_recordings(dataset=f"speech-commands={tmp_path}", group="speaker", progress=False)
@@ -165,8 +179,153 @@ class TestArguments:
             open_recordings(dataset="esc50")
         monkeypatch.chdir(tmp_path)
         (tmp_path / "esc50").mkdir()
-        with pytest.raises(DatasetError, match="esc50 cannot be read"):
+        note = "'esc50' is taken as the name of a data set; ./esc50 is the folder that is called so"
+        with pytest.warns(UserWarning, match=note), pytest.raises(DatasetError, match="offline"):
             open_recordings(dataset="esc50")
+        for folder in ("./esc50", Path("esc50")):
+            with pytest.raises(DatasetError, match="esc50 cannot be read"):
+                open_recordings(dataset=folder)
+
+
+class TestCopies:
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "esc50=",
+                "the data set is 'esc50=', and there is no folder after the =: esc50=FOLDER reads a copy of ESC",
+            ),
+            ("esc50=nowhere", "the data set is 'esc50=nowhere', and 'nowhere' is no folder: esc50=FOLDER reads a copy"),
+        ],
+    )
+    def test_lie_in_folders(self, text, message):
+        with pytest.raises(RecordingError, match=message):
+            open_recordings(dataset=text)
+
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("speech-commands", r"v0\.02/validation/\*\.parquet"),
+            ("nsynth", r"data/test/\*\.parquet"),
+            ("esc50", r"Parquet files, or sound files with a metadata\.csv that has the column category"),
+        ],
+    )
+    def test_have_the_files_of_the_hub(self, name, expected, tmp_path):
+        write_labelled(tmp_path)
+        message = (
+            rf"{name} is read from the files that it has on the Hub \({expected}\); .* holds cat/, dog/\. A folder"
+        )
+        with pytest.raises(RecordingError, match=rf"{message} of LABEL/file\.wav is read by --recordings"):
+            open_recordings(dataset=f"{name}={tmp_path}")
+
+    def test_may_be_sound_files_with_a_table(self, tmp_path, without_torchcodec):
+        write_labelled(tmp_path)
+        lines = [f"dog/{number}.wav,dog,{number % 3}" for number in range(6)]
+        (tmp_path / "metadata.csv").write_text("\n".join(["file_name,category,src_file", *lines]) + "\n")
+        recordings = open_recordings(dataset=f"esc50={tmp_path}", progress=False)
+        assert {(entry.label, entry.group) for entry in recordings.entries} == {("dog", str(n)) for n in range(3)}
+
+    def test_may_be_read_in_several_splits(self, tmp_path, without_torchcodec):
+        write_miniature("nsynth", tmp_path)
+        (tmp_path / "data" / "train").mkdir()
+        shutil.copy(tmp_path / "data" / "test" / "test.parquet", tmp_path / "data" / "train" / "0.parquet")
+        recordings = open_recordings(dataset=f"nsynth={tmp_path}", split="test[:10]+train[10:30]", progress=False)
+        assert len(recordings.entries) == 30
+
+
+DESCRIPTION = """\
+title: Kitchen sounds
+dataset: copy
+split: test
+label: answer
+group: spk_id
+without: [Sneeze]
+domain: kitchen
+settings: {classes: 2, context_sources: 1}
+licence: none
+url: https://example.org
+citation: nobody
+"""
+
+
+class TestFilesOfUsers:
+    """`--dataset FILE.yaml`."""
+
+    @pytest.fixture
+    def file(self, tmp_path):
+        write_miniature("vocalsound", tmp_path / "copy")
+        (tmp_path / "kitchen.yaml").write_text(DESCRIPTION)
+        return tmp_path / "kitchen.yaml"
+
+    def test_describe_a_data_set(self, file, without_torchcodec):
+        recordings = open_recordings(dataset=file, progress=False)
+        assert recordings.source == "kitchen"
+        assert {entry.label for entry in recordings.entries} == set(VOCAL) - {"Sneeze"}
+        assert len(recordings.skipped) == 5
+        row = recorded(recordings, recipes=["a_coat_instances"], blocks=1).configuration("a_coat_instances").rows[0]
+        assert (row["domain"], len(row["labels"])) == ("kitchen", 2)
+        file.write_text(DESCRIPTION.replace("dataset: copy", "dataset: ORG/NAME"))
+        same = open_recordings(dataset=f"{file}={file.parent / 'copy'}", progress=False)
+        assert same.fingerprint == recordings.fingerprint
+
+    @pytest.mark.parametrize(
+        ("before", "after", "message"),
+        [
+            (
+                "[Sneeze]",
+                "Sneeze",
+                r"kitchen\.yaml: without is 'Sneeze'; it is a list of texts, such as \[noise, 'no'\]",
+            ),
+            ("[Sneeze]", "[no]", r"without is \[False\]; it is a list of texts"),
+            ("group: spk_id", "separator: [',']", r"separator is \[','\]; it is a text, such as ','"),
+            ("group: spk_id", "captions: [1]", r"captions is \[1\]; it is a column or a list of columns, such as"),
+            ("group: spk_id", "captions: 'said,'", r"captions is 'said,'; it is a column or a list of columns"),
+            ("group: spk_id", "caption_separator: ''", r"caption_separator is ''; it is a text, such as '\. '"),
+            ("group: spk_id", "revision: 1.0", r"revision is 1\.0; it is a text; put a number, yes or no into quotes"),
+            ("group: spk_id", "files: '{label}/*'", r"files is .*; it is a pattern of files with \{config\} and"),
+            ("group: spk_id", "files: /etc/{split}", r"files is .*; it is a pattern of files"),
+            ("group: spk_id", "grup: spk_id", r"has the key 'grup'; did you mean 'group'"),
+            ("group: spk_id", "name: other", r"has the key 'name'; .*Valid: title"),
+            ("{classes: 2, context_sources: 1}", "2", r"settings is 2; it is settings of recipes by their names"),
+            (
+                "{classes: 2, context_sources: 1}",
+                "{clases: 2}",
+                r"settings: .* no setting 'clases'; did you mean 'class",
+            ),
+            ("{classes: 2, context_sources: 1}", "{classes: two}", r"settings: classes is 'two'; it is a whole number"),
+            ("url: https://example.org", "", r"lacks the keys url"),
+            ("label: answer", "", r"lacks the keys label or captions"),
+            ("title: Kitchen sounds", "title: !!python/name:os.system x", r"kitchen\.yaml is no YAML"),
+        ],
+    )
+    def test_that_describe_none_name_the_key(self, before, after, message, file):
+        assert before in DESCRIPTION
+        file.write_text(DESCRIPTION.replace(before, after))
+        with pytest.raises(RecordingError, match=message):
+            open_recordings(dataset=str(file))
+
+    def test_may_be_absent_or_large(self, file):
+        with pytest.raises(RecordingError, match=r"'nowhere\.yaml' cannot be read: .*No such file"):
+            open_recordings(dataset="nowhere.yaml")
+        file.write_text("#" * 2**17)
+        with pytest.raises(
+            RecordingError, match=r"has 131,072 bytes; the description of a data set has at most 65,536"
+        ):
+            open_recordings(dataset=file)
+
+
+class TestFilesOfUsersWithCaptions:
+    @pytest.mark.parametrize("captions", ["text", "[text]"])
+    def test_name_their_columns(self, captions, tmp_path, without_torchcodec):
+        write_miniature("clotho", tmp_path / "copy")
+        said = f"captions: {captions}\ncaption_separator: '. '"
+        (tmp_path / "said.yaml").write_text(DESCRIPTION.replace("label: answer\ngroup: spk_id", said))
+        recordings = open_recordings(dataset=tmp_path / "said.yaml", progress=False)
+        assert {frozenset(entry.captions) for entry in recordings.entries} == set(map(frozenset, CAPTIONS))
+
+    def test_may_be_several_in_a_text(self):
+        named = named_set_from("x", DESCRIPTION.replace("label: answer", "captions: said_1, said_2"))
+        assert (named.label, named.captions) == (None, ("said_1", "said_2"))
 
 
 class TestFiles:
@@ -178,13 +337,15 @@ class TestFiles:
             assert text in named.terms
         assert named.url.startswith("https://")
         assert set(named.settings) <= {"classes", "context_sources"}
+        check_changes(named.settings, changeable())
 
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("title: x", r"x\.yaml does not describe a data set: .*missing"),
-            ("titel: x", r"x\.yaml has 'titel', which no data set has"),
-            ("- x: [", "x.yaml does not describe a data set"),
+            ("title: x", r"x\.yaml lacks the keys dataset, split, domain, licence, url, citation, label or captions"),
+            ("titel: x", r"x\.yaml has the key 'titel'; did you mean 'title'"),
+            ("- x: [", r"x\.yaml is no YAML"),
+            ("- x", "x.yaml does not describe a data set"),
             ("", "x.yaml does not describe a data set"),
         ],
     )

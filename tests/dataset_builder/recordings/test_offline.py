@@ -1,6 +1,7 @@
 """Sounds that are made of what is installed: once, and never by halves."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -22,10 +23,11 @@ class Beeps(Maker):
     needs: str = "Nothing."
     licence: str = "none"
     installed: tuple[str, ...] = ("a", "b")
+    release: str = "1.0"
     times: list
 
     def sources(self):
-        return self.installed
+        return dict.fromkeys(self.installed, self.release)
 
     def make(self, folder, progress):
         self.times.append(folder)
@@ -66,8 +68,9 @@ def test_they_are_made_once_and_read_as_a_folder(cache, registered):
 
 def test_another_version_and_other_sources_are_made_again(cache):
     times = []
-    makers_ = [Beeps(times=times), Beeps(times=times, version=2), Beeps(times=times, installed=("a",))]
-    assert len({made_folder(maker) for maker in makers_}) == len(times) == 3
+    changes = [{}, {"version": 2}, {"installed": ("a",)}, {"release": "1.1"}]
+    makers_ = [Beeps(times=times, **change) for change in changes]
+    assert len({made_folder(maker) for maker in makers_ * 2}) == len(times) == 4
 
 
 def test_a_run_that_was_stopped_leaves_nothing(cache):
@@ -103,11 +106,15 @@ def test_another_process_may_be_first(cache, monkeypatch):
     assert (folder / "first.wav").is_file()
 
 
-def test_a_folder_of_the_name_goes_first(cache, registered, tmp_path, monkeypatch):
+def test_a_folder_of_the_name_is_read_where_it_is_a_path(cache, registered, tmp_path, monkeypatch):
     registered(Beeps(times=(times := [])))
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "beeps" / "x" / "0.wav")
-    assert len(open_recordings("beeps", progress=False).entries) == 1
+    for folder in ("./beeps", Path("beeps"), tmp_path / "beeps"):
+        assert len(open_recordings(folder, progress=False).entries) == 1
     assert times == []
+    note = r"'beeps' is taken as the name of sounds that are made here; \./beeps is the folder that is called so"
+    with pytest.warns(UserWarning, match=note):
+        assert len(open_recordings("beeps", progress=False).entries) == 4
     with pytest.raises(RecordingError, match=r"'beep' is not a folder, nor the name of sounds .*'beeps'"):
         open_recordings("beep")

@@ -1,6 +1,7 @@
 """Which recordings blocks have: conditions, groups, labels, how evenly they are used; what is said where they lack."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations, islice
 
 import numpy as np
@@ -127,23 +128,23 @@ class TestWithoutConditions:
 class TestErrors:
     def test_too_few_labels(self):
         assert message(instances(10)) == (
-            "made up has 10 labels; 8 classes and 2 × 2 context sources need 12: --classes 6"
+            "made up has 10 labels; 8 classes and 2 × 2 context sources need 12: --set classes=6"
         )
-        assert message(instances(6)).endswith("need 12: --classes 4 --context-sources 1")
-        assert message(instances(3)).endswith("need 12; 4 are the least (--classes 2 --context-sources 1)")
+        assert message(instances(6)).endswith("need 12: --set classes=4 --set context_sources=1")
+        assert message(instances(3)).endswith("need 12; 4 are the least (--set classes=2 --set context_sources=1)")
 
     def test_labels_with_one_recording(self):
         text = message(unconditioned([3] * 6 + [1] * 7))
         assert "8 classes need labels with two recordings each, of different groups; 6 of 13 have them" in text
         assert "'label 06', 'label 07'" in text
-        assert text.endswith("have one only: --classes 6")
-        assert message(unconditioned([3] * 7 + [1] * 5 + [0])).endswith("have one only: --classes 7")
+        assert text.endswith("have one only: --set classes=6")
+        assert message(unconditioned([3] * 7 + [1] * 5 + [0])).endswith("have one only: --set classes=7")
 
     def test_conditions_that_share_too_few_labels(self):
         without = {(label, condition) for label in labels_of(12)[5:] for condition in ENGINES[2:]}
         assert message(instances(12, without=without)) == (
             "made up has no two unrelated conditions that share 8 labels; 'espeak/f1' and 'flite/awb' share most, "
-            "5: --classes 5"
+            "5: --set classes=5"
         )
 
     def test_conditions_that_share_no_label(self):
@@ -156,7 +157,7 @@ class TestErrors:
     def test_conditions_that_are_all_related(self):
         text = message(instances(12, conditions=("espeak/f1", "espeak/m1")))
         assert "has 2 conditions, all related ('espeak/f1' and 'espeak/m1')" in text
-        assert "unrelated=False allows them" in text
+        assert "; --set unrelated=false allows related ones" in text
 
     def test_one_condition(self):
         assert message(instances(12, conditions=("near",))) == "made up has one condition ('near'); two are needed"
@@ -170,11 +171,23 @@ class TestErrors:
         assert drawn(triangles, classes=6)[1]
         assert message(triangles, classes=9, context_sources=1) == (
             "made up: 9 classes need labels with two recordings each, of different groups; the groups of these "
-            "recordings do not allow that: --classes 8, or other groups"
+            "recordings do not allow that: --set classes=8, or other groups"
         )
 
     def test_no_labels(self):
-        assert "has 0 labels" in message(unconditioned([]))
+        expected = "made up has no labels; scenes are mixed of classes: names or whole numbers"
+        assert message(unconditioned([])) == expected
+        entries = tuple(replace(entry, label="") for entry in unconditioned([2] * 12).entries)
+        assert message(replace(unconditioned([2] * 12), entries=entries)) == expected
+
+    def test_labels_that_are_numbers_are_no_classes(self):
+        recordings = instances(12)
+        numbers = {label: float(place) / 4 for place, label in enumerate(labels_of(12))}
+        entries = [replace(e, label=str(numbers[e.label]), number=numbers[e.label]) for e in recordings.entries]
+        assert message(replace(recordings, entries=tuple(entries))) == (
+            "made up has numbers as labels, such as 0.0, which are no classes; scenes are mixed of classes: names or "
+            "whole numbers"
+        )
 
 
 class TestPool:

@@ -146,6 +146,7 @@ def test_the_further_controls_are_scored_where_they_are_asked_for() -> None:
     for name in ("mfcc-statistics", "level-statistics"):
         assert not listings[name].is_baseline
         assert not listings[name].is_reference
+        assert listings[name].is_level == (name == "level-statistics")
         assert kind_of(load_model(name).card) is ModelKind.BASELINE  # type: ignore[arg-type]
 
 

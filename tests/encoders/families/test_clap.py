@@ -14,6 +14,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.front_ends.clap import ClapLogMel
 from audio_compositionality.encoders.loading import partial
 from audio_compositionality.encoders.loading.registry import load_model
@@ -223,3 +224,23 @@ def test_a_hub_checkpoint_without_safetensors_is_refused(save: Save, hub_cache: 
     hub_cache("some/clap", folder, ["model.safetensors", "model.safetensors.index.json", "processor_config.json"])
     with pytest.raises(ValueError, match="'some/clap' on the Hugging Face Hub holds no safetensors weights"):
         load("some/clap")
+
+
+@pytest.mark.parametrize("seconds", [2.1, 4.0, 4.5])
+def test_a_longer_clip_is_the_mean_of_windows(seconds: float, saved: Saved, make_clips: MakeClips) -> None:
+    clips, window = make_clips(RATE, seconds), 2 * RATE
+    encoder = load(saved("clap"))
+    count = math.ceil(seconds / 2)
+    starts = [int(place * (clips.shape[1] - window) / (count - 1)) for place in range(count)]
+    mean = np.mean([encoder.embed(clips[:, start : start + window], RATE) for start in starts], axis=0)
+    expected = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+    np.testing.assert_allclose(encoder.embed(clips, RATE), expected, atol=1e-5)
+
+
+def test_layers_poolings_and_frames_of_a_longer_clip_are_refused(saved: Saved, make_clips: MakeClips) -> None:
+    clips, complaint = make_clips(RATE, 2.1), r"clips last 2\.1 s, but .* takes 2 s at most"
+    for options in ({"layer": 1}, {"pooling": "mean"}):
+        with pytest.raises(ModelError, match=complaint):
+            load(saved("clap"), **options).embed(clips, RATE)
+    with pytest.raises(ModelError, match=complaint):
+        load(saved("clap")).embed_frames(clips, RATE)

@@ -195,9 +195,7 @@ def test_clap_takes_its_exact_window_from_32_khz(family: str, saved: Saved, make
     assert encoder.embed(make_clips(32_000, 2.0), 32_000).shape == (3, 24)
 
 
-@pytest.mark.parametrize(
-    ("family", "seconds", "longest"), [("clap", 2.1, "2 s"), ("ast", 2.2, "2.06494 s"), ("whisper", 3.1, "3 s")]
-)
+@pytest.mark.parametrize(("family", "seconds", "longest"), [("ast", 2.2, "2.06494 s"), ("whisper", 3.1, "3 s")])
 def test_clips_longer_than_the_window_are_refused(
     family: str, seconds: float, longest: str, saved: Saved, make_clips: MakeClips
 ) -> None:

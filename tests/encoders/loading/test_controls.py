@@ -87,6 +87,16 @@ def test_without_audio_every_clip_is_silence_and_one_vector() -> None:
     np.testing.assert_array_equal(controlled.embed_text(TEXTS), load("tiny-clap").embed_text(TEXTS))
 
 
+def test_a_model_that_repeats_short_clips_hears_padded_ones_once(saved: Saved) -> None:
+    model, controlled = load(str(saved("clap"))), load(f"padded-audio:{saved('clap')}")
+    rate = model.card.sample_rate
+    short, whole = clips(2, 3 * rate), clips(2, 10 * rate)
+    padded = np.pad(short, ((0, 0), (0, 7 * rate)))
+    np.testing.assert_array_equal(controlled.embed(short, rate), model.embed(padded, rate))
+    assert not np.allclose(controlled.embed(short, rate), model.embed(short, rate))
+    np.testing.assert_array_equal(controlled.embed(whole, rate), model.embed(whole, rate))
+
+
 def test_without_text_every_text_is_one() -> None:
     controlled = load("without-text:random")
     rows = controlled.embed_text(TEXTS)
@@ -99,6 +109,7 @@ def test_cards_say_what_they_are() -> None:
     assert [card.id for card in cards] == [
         "sorted-words:tiny-clap",
         "reversed-audio:tiny-clap",
+        "padded-audio:tiny-clap",
         "without-audio:tiny-clap",
         "without-text:tiny-clap",
     ]

@@ -108,6 +108,13 @@ def test_an_encoder_says_how_it_was_trained_and_the_licence_of_its_weights(
         assert (encoder.card.paradigm, encoder.card.licence) == (info.paradigm, info.licence)
 
 
+def test_a_named_encoder_says_what_it_was_trained_on_and_its_twins_do_not(saved: Saved) -> None:
+    folder = saved("clap")
+    assert "LAION-Audio-630K" in str(load_model(f"laion-clap={folder}").card.trained_on)
+    for name in (f"untrained:laion-clap={folder}", f"shuffled:laion-clap={folder}", str(folder)):
+        assert load_model(name).card.trained_on is None, name
+
+
 @pytest.mark.parametrize("path", ["/no/such/folder", "."])
 def test_a_registered_name_with_a_folder_that_holds_none(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -138,7 +145,7 @@ def test_every_named_encoder_says_what_it_is() -> None:
         assert info.paradigm
         assert info.licence
         assert info.description
-        assert bool(info.weights) == ("baseline" not in info.paradigm)
+        assert bool(info.weights) == ("baseline" not in info.paradigm and info.name != "tiny-clap")
 
 
 def test_revision_follows_the_weights(save: Save, tmp_path: Path) -> None:

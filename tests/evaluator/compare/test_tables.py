@@ -19,13 +19,17 @@ from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import (
     comparison_tables,
     interval_text,
+    null_note,
+    nulls_legend,
     pair_table,
     results_tables,
     score_table,
+    training_note,
 )
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import to_text
+from audio_compositionality.tasks.registry import load_task
 
 HOSTILE = "=org/<img src=x>_{|$\\input{x}$|}&%#~^"
 MODELS = ("whisper-base", "untrained:whisper-base", HOSTILE)
@@ -41,6 +45,19 @@ def words(text):
 
 
 # ----- what evaluate prints
+
+
+def test_a_score_stands_beside_its_chance_and_its_floor():
+    info = load_task("comp_a_order").info
+    group, text = info.measure("group"), info.measure("text")
+    values = {"chance_group": 1 / 6, "floor_group": 0.0312, "chance_text": 0.25, "floor_text": 0.125}
+    assert null_note(group, values, info, shown_too=True) == "chance of group 0.167\nfloor of group 0.031"
+    # In the table of all numbers the floor of group has a column of its own.
+    assert null_note(group, values, info) == "chance of group 0.167"
+    assert null_note(text, values, info) == "chance of text 0.250\nfloor of text 0.125"
+    assert null_note(text, {"chance_text": 0.25}, info) == "chance of text 0.250"
+    (legend,) = nulls_legend([group], info, shown_too=True)
+    assert "floor of group, group of captions with the clips of other items" in legend
 
 
 def test_results_have_a_table_a_task_with_what_its_columns_mean(comparisons):
@@ -103,6 +120,16 @@ def test_versions_of_a_task_have_tables_of_their_own(tmp_path, write_results):
         "A-COAT on mini, n = 64",
         "A-COAT version 99 on mini, n = 64",
     ]
+
+
+def test_what_a_model_was_trained_on_is_said_where_it_is_stated_else_how(tmp_path, write_results):
+    write_results(tmp_path / "a", ["one"], tasks=["a_coat"])
+    write_results(tmp_path / "b", ["one"], tasks=["a_coat"], model={"trained_on": "AudioCaps"})
+    plain, stating = (load_result(tmp_path / x / "one" / "1" / "a_coat.json")[0] for x in "ab")
+    info = load_task("zero_shot_audio").info
+    assert training_note(plain, info) == "trained by: made up"
+    assert training_note(stating, info) == "trained on: AudioCaps"
+    assert training_note(stating, load_task("a_coat").info) == ""
 
 
 # ----- a task that nobody knows

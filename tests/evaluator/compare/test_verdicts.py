@@ -130,11 +130,31 @@ def test_a_headline_decides_and_the_others_are_told_beside(compared):
     assert model.beside == ()
 
 
-def test_where_all_is_as_loud_energy_alone_is_at_chance(compared):
+def test_where_all_is_as_loud_energy_alone_is_assumed_at_chance(compared):
     matched = of_a_headline(compared(one=scores(0.0, 0.02)), is_level_matched=True)
     (verdict,) = verdicts(matched)
     (_, top1) = verdict.questions[2].checks
     assert top1.difference == pytest.approx(float(matched.view("top1").means[0]) - 1 / 64)
+    assert top1.words.endswith("(energy alone is assumed to reach chance, 0.016: no result of level-statistics)")
+
+
+@pytest.mark.parametrize(("mean", "expected"), [(0.5, YES), (0.3, NO)])
+def test_where_all_is_as_loud_energy_alone_is_who_hears_levels_alone(compared, mean, expected):
+    comparison = compared(one=scores(mean, seed=1), **{"level-statistics": scores(0.3, seed=2)})
+    (verdict,) = verdicts(of_a_headline(comparison, is_level_matched=True))
+    energy = verdict.questions[2]
+    assert energy.answer is expected
+    first, *beside = energy.checks
+    view = comparison.view("adjusted")
+    means = dict(zip(view.labels, view.means, strict=True))
+    assert first.measure == "adjusted"
+    assert first.difference == pytest.approx(means["one"] - means["level-statistics"])
+    assert first.p == view.tests[0].p_adjusted
+    assert not any(check.decides for check in beside)
+    assert "(energy alone: level-statistics)" in energy.sentence
+    # Where levels may differ, what they alone reach is known, and whoever hears them is one of many baselines.
+    (verdict,) = verdicts(comparison)
+    assert all("energy alone reaches" in check.words for check in verdict.questions[2].checks)
 
 
 def test_too_few_samples_tell_nothing(tmp_path, write_results, small_data):

@@ -392,6 +392,20 @@ class TestTaskPanels:
         for axes, result in zip(figure.axes, toy.results, strict=True):
             np.testing.assert_array_equal(axes.lines[0].get_xdata(), result.samples.columns["left"])
 
+    def test_is_given_the_intervals_of_tables(self, coat):
+        given = []
+        drawing = replace(
+            coat.task.drawings[0],
+            intervals=("adjusted", "top1"),
+            panel=lambda axes, columns, measures: given.append(columns),
+        )
+        task_panels(coat, drawing)
+        for name in drawing.intervals:
+            np.testing.assert_allclose([columns[name] for columns in given], coat.view(name).intervals)
+        few = [with_columns(result, score_adjusted=None) for result in coat.results]
+        task_panels(with_results(coat, few), drawing)
+        assert np.isnan(given[-1]["adjusted"]).all()
+
     def test_at_most_twelve_and_the_others_are_named(self, coat):
         many = renamed(coat, [f"e{k}" for k in range(15)])
         figure = step_plane(many)
@@ -604,8 +618,8 @@ class TestFiles:
 
 def test_kinds_differ_by_more_than_colour():
     assert list(LOOKS) == list(ModelKind)
-    assert len({look.hatch for look in LOOKS.values()}) == len({look.marker for look in LOOKS.values()}) == 3
-    assert len({look.colour for look in LOOKS.values()}) == 3
+    assert len({look.hatch for look in LOOKS.values()}) == len({look.marker for look in LOOKS.values()}) == 4
+    assert len({look.colour for look in LOOKS.values()}) == 4
 
 
 class TestOneSample:

@@ -43,6 +43,7 @@ CARD = ModelCard(
     parameters=20_590_592,
     paradigm="speech recognition",
     licence="Apache-2.0",
+    trained_on="AudioCaps",
     options=EncoderOptions(layer=3, precision="bfloat16"),
 )
 VALUES = {

@@ -277,8 +277,10 @@ def test_a_task_that_is_not_for_this_kind_of_model_is_refused_before_anything_is
 def test_what_a_card_says_of_a_model_is_in_the_result(small_data):
     (plain,) = run(BandEnergies(), small_data, "a_coat")
     assert (plain.model.parameters, plain.model.paradigm, plain.model.licence) == (None, None, None)
-    (stating,) = run(BandEnergies(parameters=12, paradigm="by hand", licence="MIT"), small_data, "a_coat")
+    told = {"parameters": 12, "paradigm": "by hand", "licence": "MIT", "trained_on": "tones"}
+    (stating,) = run(BandEnergies(**told), small_data, "a_coat")
     assert (stating.model.parameters, stating.model.paradigm, stating.model.licence) == (12, "by hand", "MIT")
+    assert (plain.model.trained_on, stating.model.trained_on) == (None, "tones")
 
 
 @pytest.mark.weights

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.loading.controls import CONTROLS, control
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
 from audio_compositionality.evaluator.run import evaluate as evaluation
@@ -67,6 +68,13 @@ def test_a_run_that_was_killed_goes_on_behind_the_last_whole_shard_of_texts(tmp_
     again, _ = run(model, data, tmp_path)
     assert "read" in again.seconds
     assert len(model.texts) == 150
+
+
+def test_a_text_that_cannot_be_embedded_costs_no_clips(tmp_path):
+    model = Hesitant("caption r1", error=ModelError)
+    with pytest.raises(ModelError):
+        run(model, ManyTexts(2), tmp_path)
+    assert not [file for file in tmp_path.rglob("*.safetensors")]
 
 
 def test_too_many_texts_for_the_memory_are_embedded_in_halves(tmp_path):
@@ -143,3 +151,22 @@ def test_an_audio_encoder_is_refused_where_the_task_is_named_and_left_out_with_a
     monkeypatch.setattr(evaluation, "default_tasks", lambda recipes: both[:1])
     with pytest.raises(InputError, match="have toy, none of which 'toy' can do"):
         evaluate_models(models, data, None, options)
+
+
+def test_who_is_given_other_texts_shares_the_embeddings_of_clips(tmp_path):
+    class Counting(TextEncoder):
+        clips = 0
+
+        def embed(self, waveforms, sample_rate):
+            self.clips += len(waveforms)
+            return super().embed(waveforms, sample_rate)
+
+    data, model, task = ManyTexts(6), Counting(), Captions(INFO)
+    models = [model, control(model, CONTROLS["sorted-words"])]
+    options = RunOptions(store=tmp_path, progress=False)
+    plain, sorted_words = evaluate_models(models, data, [task], options)
+    assert model.clips == 6
+    assert [set(result.seconds) for result in (plain, sorted_words)] == [{"embed", "score"}, {"embed_rest", "score"}]
+    assert sorted_words.model.id == "sorted-words:text-encoder"
+    evaluate_models([control(model, CONTROLS["reversed-audio"])], data, [task], options)
+    assert model.clips == 12

@@ -134,6 +134,7 @@ def test_settings_that_cannot_work_are_refused(options, message):
         validate(quick=True, **options)
 
 
+@pytest.mark.slow
 def test_the_page_is_made_of_the_smallest_of_everything(monkeypatch, tmp_path, capsys):
     # One encoder and one dial of the four axes: test_axes.py has the others.
     monkeypatch.setattr(axes, "_ENCODERS", [entry for entry in axes._ENCODERS if entry[0] == "deaf"])

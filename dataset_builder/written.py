@@ -1,0 +1,191 @@
+"""Data whose captions a language model has written: once, before anything is built, and named by their fingerprint.
+
+What is rendered on the fly never asks a model: `written_data` does it before, for all rows, so that the identity of the
+data can hold what was written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from audio_compositionality.support.cache import cache_folder
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import safe_file_name, sha256_of
+
+from .data import Row
+from .language.rewriting import WriterReport, rewrite
+from .language.writer import LanguageModelWriter, TextModel
+from .recipes import load_recipe
+from .recipes.base import fingerprint_of
+from .rendered import RenderedConfiguration, RenderedData
+
+if TYPE_CHECKING:
+    from datasets import Features
+
+_WRITTEN = ("captions", "negatives", "writer", "template")
+"""Columns that a writer may change."""
+
+
+class WrittenConfiguration(RenderedConfiguration):
+    """A configuration with the rows of a writer; their sound is the same.
+
+    Attributes:
+        report: what became of the texts.
+    """
+
+    def __init__(
+        self, rendered: RenderedConfiguration, rows: Sequence[Row], report: WriterReport, writer: Mapping[str, Any]
+    ) -> None:
+        """Nothing is asked any more.
+
+        Args:
+            rendered: the configuration with its texts by template.
+            rows: of it, written.
+            report: what became of the texts.
+            writer: its identity.
+        """
+        super().__init__(rendered.source, rendered.recipe, rendered.settings)
+        self.report = report
+        self._written_rows = tuple(rows)
+        self._writer = {**writer, "texts": _digest(rows)}
+        self.fingerprint = fingerprint_of(self.recipe, load_recipe(self.recipe).version, self.values)
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """All rows without their audio."""
+        return self._written_rows
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The settings, the writer, and the digest of all texts: a model may write others on another machine."""
+        return {**super().values, "writer": self._writer}
+
+    @property
+    def features(self) -> Features:
+        """The columns, ``writer`` among them."""
+        from datasets import Features, Value
+
+        return Features({**super().features, "writer": Value("string")})
+
+    @property
+    def description(self) -> str:
+        """Markdown of the card, with the count of texts."""
+        sentences = "\n".join(f"- {sentence}" for sentence in self.report.sentences())
+        return f"""\
+{super().description.rstrip()}
+
+### Texts by a language model
+
+Rows with `language-model` as `writer` have captions or negatives of {self._writer["model"]} (revision
+`{self._writer["revision"]}`), each tested by the program that tests the others. They need not have the words of the
+caption.
+
+{sentences}
+"""
+
+
+class WrittenData(RenderedData):
+    """Data some of whose configurations have the rows of a writer; see `written_data`."""
+
+    def __init__(self, data: RenderedData, written: Mapping[str, WrittenConfiguration]) -> None:
+        """Configurations that are not written are those of the data."""
+        super().__init__(data.source, data.settings)
+        self._configurations.update(written)
+        self._written = written
+
+    @property
+    def reports(self) -> dict[str, WriterReport]:
+        """What became of the texts, by the name of the recipe."""
+        return {name: configuration.report for name, configuration in self._written.items()}
+
+
+def written_data(
+    data: RenderedData, writer: LanguageModelWriter, *, keep_answers: bool = True, progress: bool = False
+) -> WrittenData:
+    """Data with the texts of a language model where they are taken.
+
+    Args:
+        data: with captions that can be read; recipes without are left as they are.
+        writer: asks the model.
+        keep_answers: keep the model's answers in the user's cache, so that a run that was stopped goes on, and the same
+            run asks nothing.
+        progress: show a progress bar.
+
+    Raises:
+        InputError: no recipe has rows that this writer may write.
+    """
+    if keep_answers:
+        writer = LanguageModelWriter(KeptAnswers(writer.model), in_test=writer.in_test)
+    written = {}
+    for name in data.recipes:
+        configuration = data.configuration(name)
+        if any(_is_written(row, writer) for row in configuration.rows):
+            rows, report = rewrite(configuration.rows, writer, progress=progress)
+            written[name] = WrittenConfiguration(configuration, rows, report, writer.identity)
+    if not written:
+        raise InputError(
+            f"none of {', '.join(data.recipes)} has captions that a language model may write: they are those of rows "
+            "to train with, and of rows of the split test only where it is asked for"
+        )
+    return WrittenData(data, written)
+
+
+def _is_written(row: Row, writer: LanguageModelWriter) -> bool:
+    return {"captions", "events"} <= row.keys() and (row["split"] != "test" or writer.in_test)
+
+
+def _digest(rows: Sequence[Row]) -> str:
+    texts = [[row["id"], *(row.get(name) for name in _WRITTEN)] for row in rows]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+
+
+class KeptAnswers:
+    """A model that is asked nothing twice: its answers are kept in the user's cache. See `TextModel`."""
+
+    def __init__(self, model: TextModel) -> None:
+        """Nothing is read yet."""
+        self._model = model
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Of the model."""
+        return self._model.identity
+
+    @cached_property
+    def path(self) -> Path:
+        """The file of the answers, one a line."""
+        digest = sha256_of(json.dumps(dict(self.identity), sort_keys=True).encode())[:12]
+        name = safe_file_name(f"{self.identity['model']}-{digest}")
+        return cache_folder() / "written" / f"{name}.jsonl"
+
+    @cached_property
+    def _answers(self) -> dict[str, str]:
+        answers: dict[str, str] = {}
+        if self.path.exists():
+            for line in self.path.read_text("utf-8", errors="replace").splitlines():
+                # The last line may have been cut short.
+                with contextlib.suppress(ValueError, KeyError, TypeError):
+                    entry = json.loads(line)
+                    answers[entry["prompt"]] = str(entry["answer"])
+        return answers
+
+    def generate(self, prompts: Sequence[str]) -> list[str]:
+        """The answer to each prompt; only those are asked that have none."""
+        keys = [sha256_of(prompt.encode()) for prompt in prompts]
+        asked = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in self._answers}
+        if asked:
+            answers = dict(zip(asked, self._model.generate(list(asked.values())), strict=True))
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as stream:
+                # Behind a line that was cut short begins a new one.
+                stream.write("\n")
+                for key, answer in answers.items():
+                    stream.write(json.dumps({"prompt": key, "answer": answer}) + "\n")
+            self._answers.update(answers)
+        return [self._answers[key] for key in keys]

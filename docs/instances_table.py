@@ -1,0 +1,121 @@
+"""The tables of instances.md: sounds × encoders, by one command; what is embedded already is not embedded again.
+
+    python docs/instances_table.py --out results/instances
+
+asks for the packages with weights that examples/README.md lists, for the programs that make the sounds (data.md), and
+for Whisper from the Hub or, as `--weights whisper-tiny.en=FOLDER`, from a copy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
+from audio_compositionality.evaluator.compare.statistics import compare_pairs
+from audio_compositionality.support.table import Cell, Column, Row, Table, to_markdown
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+CONTROLS = ("log-mel-statistics", "mfcc-statistics", "level-statistics", "downsample", "random")
+WHISPER = ("whisper-tiny.en", "untrained:whisper-tiny.en", "shuffled:whisper-tiny.en")
+BASE = ("whisper-base", "untrained:whisper-base")
+
+
+def with_twin(file: str, name: str) -> tuple[str, str]:
+    """A class of one of the examples, and its untrained twin."""
+    return f"{EXAMPLES / file}:{name}", f"{EXAMPLES / file}:Untrained{name}"
+
+
+SPEECH = with_twin("speech_embedding.py", "SpeechEmbedding")
+SOUNDS = (*with_twin("yamnet.py", "YAMNet"), *with_twin("sound_effects.py", "AiSfx"))
+
+ENCODERS = {
+    "words": (*WHISPER, *BASE, *SPEECH),
+    "spoken": (*WHISPER, *SPEECH),
+    "voices": with_twin("ge2e.py", "GE2E"),
+    "creatures": (*WHISPER, *SOUNDS),
+    "instruments": (*WHISPER, *SOUNDS),
+    "timbres": WHISPER,
+}
+"""By sounds; `timbres` are the project's own, which need nothing."""
+
+LADDER = ("alone_top1", "part_top1", "top1", "pairwise", "conflict", "step_adjusted", "fitted_part_top1", "fitted_top1")
+
+
+def evaluate(sounds: str, weights: dict[str, str], folder: Path) -> None:
+    """Score the encoders of some sounds, and the controls."""
+    names = [*ENCODERS[sounds], *CONTROLS]
+    models = [f"{name}={weights[end]}" if (end := name.rpartition(":")[2]) in weights else name for name in names]
+    recordings = [] if sounds == "timbres" else ["--recordings", sounds]
+    command = [sys.executable, "-m", "audio_compositionality", "evaluate", *models, "--tasks", "a_coat_instances"]
+    subprocess.run([*command, *recordings, "--out", str(folder)], check=True)
+
+
+def table_of(sounds: str, comparison: Comparison) -> Table:
+    """The means over blocks of the ladder, and the interval of the score."""
+    score = comparison.info.score.name
+    views = [comparison.views[name] for name in LADDER if name in comparison.views]
+    rows = []
+    for place, label in enumerate(comparison.labels):
+        cells = [Cell(label)]
+        for view in views:
+            interval = view.intervals[place] if view.measure.name == score else None
+            note = "" if interval is None else f"[{interval[0]:.2f}, {interval[1]:.2f}]"
+            cells.append(Cell(float(view.means[place]), note=note))
+        rows.append(Row(tuple(cells)))
+    headings = (Column(view.measure.heading, digits=2) for view in views)
+    return Table(f"{sounds}, {len(comparison.ids)} blocks", (Column("model", numeric=False), *headings), tuple(rows))
+
+
+def differences_of(sounds: str, comparison: Comparison) -> Table:
+    """The first encoder of some sounds less every other model, and less what a map fitted with labels makes of it."""
+    first = Path(ENCODERS[sounds][0]).name.rpartition(":")[2]
+    place = next(n for n, label in enumerate(comparison.labels) if label.lower() == first.lower())
+    rows = []
+    for score in ("top1", "part_top1"):
+        view, fitted = comparison.views[score], comparison.views[f"fitted_{score}"]
+        against = [(label, view.values[:, n]) for n, label in enumerate(comparison.labels) if n != place]
+        against += [(f"{label} + fitted map", fitted.values[:, n]) for n, label in enumerate(comparison.labels)]
+        for label, values in against:
+            pair = np.stack([view.values[:, place], values], axis=1)
+            test = compare_pairs(pair, comparison.clusters)[0]
+            sign = 1 if test.first == 0 else -1
+            low, high = sorted(sign * end for end in test.interval or (np.nan, np.nan))
+            rows.append(
+                Row(
+                    (
+                        Cell(label),
+                        Cell(view.measure.heading),
+                        Cell(sign * test.difference, note=f"[{low:.2f}, {high:.2f}]"),
+                        Cell(test.p, text="–" if test.p is None else f"{test.p:.1g}"),
+                    )
+                )
+            )
+    columns = (Column("less", numeric=False), Column("measure", numeric=False), Column("difference", digits=2))
+    return Table(f"{sounds}: {first} less …, paired over blocks", (*columns, Column("p, not adjusted")), tuple(rows))
+
+
+def main() -> None:
+    """Score what has not been scored, then print all tables as Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results/instances"), help="a folder for the results")
+    parser.add_argument("--sounds", nargs="+", choices=ENCODERS, default=list(ENCODERS), help="default all")
+    parser.add_argument("--weights", nargs="+", default=[], metavar="NAME=FOLDER", help="copies of Whisper")
+    parser.add_argument("--tables", action="store_true", help="score nothing; tables of what is in the folder")
+    arguments = parser.parse_args()
+    weights = dict(pair.split("=", 1) for pair in arguments.weights)
+    for sounds in arguments.sounds:
+        folder = arguments.out / sounds
+        if not arguments.tables:
+            evaluate(sounds, weights, folder)
+        for comparison in compare_results([folder]):
+            for table in (table_of(sounds, comparison), differences_of(sounds, comparison)):
+                print(to_markdown(table))
+
+
+if __name__ == "__main__":
+    main()

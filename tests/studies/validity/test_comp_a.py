@@ -1,0 +1,138 @@
+"""Constructed models of captions: what they read by hand, what must hold on few items, and scores that are wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audio_compositionality.metrics.comp_a import comp_a as metric
+from audio_compositionality.studies.validity import comp_a_dials as dials
+from audio_compositionality.studies.validity import comp_a_models as make
+from audio_compositionality.studies.validity import comp_a_theory as theory
+from audio_compositionality.studies.validity.comp_a import FAMILY
+from audio_compositionality.studies.validity.comp_a_data import (
+    ATTRIBUTE,
+    ORDER,
+    CaptionMaterial,
+    CaptionPlan,
+    heard_facts,
+    said_facts,
+)
+from audio_compositionality.studies.validity.families import list_families
+
+FEW = CaptionPlan(items=60, models=4, every=2)
+
+PARTS = {
+    "oracle": theory.perfect,
+    "named": theory.as_named,
+    "bag": theory.bag,
+    "random": theory.random,
+    "space": theory.moved,
+    "noise": lambda data: dials.turn_noise(data, False)[1],
+    "twins": lambda data: dials.turn_twins(data, False)[1],
+    "favour": lambda data: dials.turn_favour(data, False)[1],
+}
+
+LABELS = ("electric piano", "piano", "bell")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return CaptionMaterial(FEW, 0)
+
+
+def event(label, start, stop, *words):
+    return {"label": label, "start": start, "stop": stop, "attributes": list(words)}
+
+
+def test_what_is_heard_is_told_from_events_alone():
+    after = heard_facts([event("bell", 5.05, 10, "high"), event("piano", 0, 5.1, "low")])
+    assert after == {
+        ("sounds", "bell"),
+        ("sounds", "piano"),
+        ("is", "bell", "high"),
+        ("is", "piano", "low"),
+        ("before", "piano", "bell"),
+    }
+    assert ("with", "bell", "piano") in heard_facts([event("piano", 0.3, 10), event("bell", 0, 10)])
+
+
+@pytest.mark.parametrize(
+    ("caption", "relation"),
+    [
+        ("a bell followed by a low piano", ("before", "bell", "piano")),
+        ("a bell after a low piano", ("before", "piano", "bell")),
+        ("before a bell, a low piano", ("before", "piano", "bell")),
+        ("first a bell, later a low piano", ("before", "bell", "piano")),
+        ("a bell, but first a low piano", ("before", "piano", "bell")),
+        ("a bell together with a low piano", ("with", "bell", "piano")),
+        ("a bell while a low piano is heard", ("with", "bell", "piano")),
+    ],
+)
+def test_what_is_said_is_told_from_words_alone(caption, relation):
+    facts = said_facts(caption, LABELS)
+    assert facts == {("sounds", "bell"), ("sounds", "piano"), ("is", "piano", "low"), relation}
+    if relation[0] == "before":
+        assert ("before", "bell", "piano") in said_facts(caption, LABELS, as_named=True)
+
+
+def test_a_label_of_two_words_is_one():
+    assert ("is", "electric piano", "fast") in said_facts("a fast electric piano with a bell", LABELS)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_must_hold_holds_on_few_items(data, part):
+    checks = PARTS[part](data)
+    failed = [check for check in checks if not check.holds]
+    assert checks
+    assert not failed
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("oracle", lambda s: s.swapaxes(1, 2)[:, ::-1]),
+        ("named", lambda s: np.abs(s) + np.eye(s.shape[1])),
+        ("bag", lambda s: s + 0.01 * np.eye(s.shape[1])),
+        ("random", lambda s: s + 0.05 * np.eye(s.shape[1])),
+        ("twins", lambda s: s + 0.05 * np.eye(s.shape[1])),
+        ("favour", lambda s: s - s.mean(axis=1, keepdims=True)),
+    ],
+)
+def test_a_metric_that_helps_or_harms_is_seen(data, part, change, monkeypatch):
+    """Similarities of the items alone are changed, as by a metric that is wrong; the floor stays."""
+    products = metric._own_products
+    monkeypatch.setattr(metric, "_own_products", lambda *given: change(products(*given)))
+    assert not all(check.holds for check in PARTS[part](data))
+
+
+def test_the_tie_rule_is_what_keeps_a_bag_of_words_at_nothing(data, monkeypatch):
+    items = data.items[ORDER]
+    clips, texts = make.bag_of_words(items, 0)
+    rounded = texts * (1 + 1e-7 * np.random.default_rng(0).normal(size=texts.shape))
+    with_rule = items.measures(clips, rounded)
+    assert (with_rule["match"], with_rule["match_ties"], with_rule["text"]) == (0.5, 1, 0)
+    monkeypatch.setattr(metric, "NEAR", 0.0)
+    without = items.measures(clips, rounded)
+    assert without["match_ties"] == 0
+    assert without["text"] > 0
+
+
+def test_embeddings_are_what_they_are_said_to_be(data):
+    items = data.items[ATTRIBUTE]
+    clips, texts = make.near_twins(items, 0.1, 0, 0)
+    apart = np.linalg.norm(clips[0] - clips[1]) / np.linalg.norm(clips[0])
+    assert 0.05 < apart < 0.3
+    assert (make.random(items, 0, 0)[0] != make.random(items, 0, 1)[0]).all()
+    lengths = np.linalg.norm(make.favouring(items, 3.0, 0)[0], axis=1) ** 2
+    np.testing.assert_allclose(lengths, np.linalg.norm(items.vectors(items.heard), axis=1) ** 2 + 9)
+    assert texts.shape == (len(items.item), make.DIM)
+
+
+def test_the_family_is_on_the_page_after_the_others():
+    assert list_families()[-1] is FAMILY
+    parts = FAMILY.run(quick=True, simulations=20, seed=1, progress=False)
+    assert parts[0].title.startswith("8. ")
+    assert [part.level for part in parts] == [2] + [3] * 8
+    assert all(check.holds for part in parts for check in part.checks)
+    assert sum(part.dial is not None for part in parts) == 3

@@ -1,0 +1,33 @@
+"""The tables of the page on instances come by one command."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "docs" / "instances_table.py"
+
+
+@pytest.mark.slow
+def test_the_command_scores_and_prints_each_model_beside_the_first(tmp_path, monkeypatch, capsys):
+    specification = importlib.util.spec_from_file_location("instances_table", SCRIPT)
+    script = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(script)
+    assert {name.rpartition(":")[2] for names in script.ENCODERS.values() for name in names} >= {
+        "whisper-base",
+        "AiSfx",
+    }
+    monkeypatch.setattr(script, "ENCODERS", {"timbres": ("log-mel-statistics",)})
+    monkeypatch.setattr(script, "CONTROLS", ("random",))
+    monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
+    command = ["instances_table.py", "--out", str(tmp_path)]
+    for arguments in (command, [*command, "--tables"]):
+        monkeypatch.setattr(sys, "argv", arguments)
+        script.main()
+        rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if " | " in line]
+        score = rows[0].index("A-COAT instances")
+        scores = {row[0]: float(row[score].split()[0]) for row in rows[1:3]}
+        assert scores["log-mel-statistics"] > 2 / 6 > scores["random"]
+        (difference,) = [float(row[2].split()[0]) for row in rows if row[:2] == ["random", "A-COAT instances"]]
+        assert difference == pytest.approx(scores["log-mel-statistics"] - scores["random"], abs=0.011)
