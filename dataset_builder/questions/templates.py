@@ -58,24 +58,31 @@ def templates_digest() -> str:
 
 
 @cache
+def all_templates() -> Mapping[tuple[str, str], tuple[Template, ...]]:
+    """All wordings, by task and variant."""
+    wordings: dict[tuple[str, str], tuple[Template, ...]] = {}
+    for task, variants in _content().items():
+        for variant, entries in variants.items() if task != "prompts" else ():
+            by_polarity = entries if isinstance(entries, dict) else {"": entries}
+            texts = [(text, polarity) for polarity, of_polarity in by_polarity.items() for text in of_polarity]
+            wordings[task, variant] = tuple(
+                Template(f"{task}-{variant}-{number:02d}", text, polarity)
+                for number, (text, polarity) in enumerate(texts, 1)
+            )
+    return wordings
+
+
 def templates(task: str, variant: str) -> tuple[Template, ...]:
     """The wordings of a kind of question.
 
     Raises:
         InputError: there is no such kind.
     """
-    kinds = {
-        f"{name}/{of}": entries for name, by in _content().items() if name != "prompts" for of, entries in by.items()
-    }
-    if f"{task}/{variant}" not in kinds:
-        raise InputError(f"there are no questions {f'{task}/{variant}'!r}; {nearest(f'{task}/{variant}', kinds)}")
-    entries = kinds[f"{task}/{variant}"]
-    by_polarity = entries if isinstance(entries, dict) else {"": entries}
-    wordings = [(text, polarity) for polarity, texts in by_polarity.items() for text in texts]
-    return tuple(
-        Template(f"{task}-{variant}-{number:02d}", text, polarity)
-        for number, (text, polarity) in enumerate(wordings, 1)
-    )
+    wordings = all_templates()
+    if (task, variant) not in wordings:
+        hint = nearest(f"{task}/{variant}", [f"{name}/{of}" for name, of in wordings])
+        raise InputError(f"there are no questions {f'{task}/{variant}'!r}; {hint}")
+    return wordings[task, variant]
 
 
 def template_of(name: str) -> Template:
