@@ -10,7 +10,7 @@ from typing import Any
 from audio_compositionality.support.text import first_line, shown
 
 from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, label_text
-from .tables import add_row, has_header, read_durations, read_lines, read_text
+from .tables import add_row, durations_of, has_header, read_lines, read_text
 
 CLIP_SECONDS = 10.0
 """Most segments; those at the end of a video are shorter."""
@@ -18,7 +18,10 @@ CLIP_SECONDS = 10.0
 RESOLUTION = 0.1
 
 _FIELDS = ("recording", "onset", "offset", "label")
-_NAMES = ("mid_to_display_name.tsv", "class_labels_indices.csv", "class_labels.tsv", "ontology.json")
+ONTOLOGY = "ontology.json"
+"""What AudioSet calls the file that says which labels belong to which."""
+
+_NAMES = ("mid_to_display_name.tsv", "class_labels_indices.csv", "class_labels.tsv", ONTOLOGY)
 
 
 class _Reader:
@@ -34,7 +37,7 @@ class _Reader:
         lines = read_lines(path)
         lines = lines[1:] if has_header(lines[0], 1) else lines
         names = _names(path, options)
-        durations, problems, drafts = read_durations(options), Problems(), dict[str, Draft]()
+        durations, problems, drafts = durations_of(options), Problems(), dict[str, Draft]()
         unknown: dict[str, str] = {}
         for line in lines:
             if len(line.fields) != len(_FIELDS):

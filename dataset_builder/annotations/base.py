@@ -123,12 +123,14 @@ class ReadOptions:
         columns: of the format ``table``, the heading of each field: ``recording, onset, offset, label``, and where
             there are any ``length`` (in place of offset), ``duration``, ``source``, ``confidence``.
         names: of AudioSet, a table of ids and names, or its ontology as JSON.
+        sounds: seconds of the sound of each recording by name, for those of which nothing else says how long they are.
     """
 
     durations: Mapping[str, float] | str | Path | None = None
     resolution: float | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     names: str | Path | None = None
+    sounds: Mapping[str, float] = field(default_factory=dict)
 
 
 class AnnotationReader(Protocol):
@@ -245,8 +247,8 @@ def annotations_from(
     if missing:
         problems.add(
             str(source),
-            f"the durations of {len(missing):,} recordings are missing ({shown(missing)}); give a table of durations, "
-            "or the folder with the sound",
+            f"the durations of {len(missing):,} recordings are missing ({shown(missing)}): no table says how long they "
+            "are, nor does their sound, which is not there or empty",
         )
     for key, draft in sorted(drafts.items()):
         if draft.empty and draft.events:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .base import Annotation, AnnotationError, Problems, ReadOptions, annotations_from
-from .tables import read_durations, read_strong_table
+from .tables import durations_of, read_strong_table
 
 
 class _Reader:
@@ -42,7 +42,7 @@ def read_tables(
         for suffix in (path.suffix, ".tsv", ".csv")
     ]
     problems = Problems()
-    drafts = read_strong_table(path, read_durations(options, *beside), problems)
+    drafts = read_strong_table(path, durations_of(options, *beside), problems)
     resolution = resolution if options.resolution is None else options.resolution
     return annotations_from(drafts, problems, path, resolution=resolution, name=name, joined=joined)
 

@@ -43,6 +43,8 @@ class _Reader:
                 continue
             try:
                 drafts[name] = _draft(name, file, durations.get(name), problems)
+                if drafts[name].duration is None:
+                    drafts[name].duration = options.sounds.get(name)
             except AnnotationError as error:
                 problems.add(file.name, str(error))
         return annotations_from(drafts, problems, path, resolution=options.resolution or 0.0, name=self.name)

@@ -7,7 +7,7 @@ from pathlib import Path
 from audio_compositionality.support.text import nearest
 
 from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, files_in
-from .tables import read_durations, read_strong_table
+from .tables import durations_of, read_durations, read_strong_table
 
 _FIELDS = ("recording", "onset", "offset", "length", "label", "duration", "source", "confidence")
 
@@ -28,7 +28,9 @@ class _Reader:
         missing += [] if "offset" in columns or "length" in columns else ["offset (or length)"]
         if missing:
             raise AnnotationError(f"the columns of the table have to be named: there is none for {', '.join(missing)}")
-        problems, durations = Problems(), read_durations(options)
+        problems = Problems()
+        # A column with durations would not agree with the sound to the last digit.
+        durations = read_durations(options) if "duration" in columns else durations_of(options)
         table = Path(options.durations) if isinstance(options.durations, str | Path) else None
         drafts: dict[str, Draft] = {}
         for file in files_in(path, (".csv", ".tsv", ".txt")):

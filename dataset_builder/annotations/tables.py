@@ -152,6 +152,15 @@ def read_durations(options: ReadOptions, *beside: Path) -> dict[str, float]:
     return _durations(paths[0])
 
 
+def durations_of(options: ReadOptions, *beside: Path) -> dict[str, float]:
+    """As `read_durations`; where there is no table, those of the sound.
+
+    Raises:
+        AnnotationError: see `read_durations`.
+    """
+    return read_durations(options, *beside) or durations_table(options.sounds)
+
+
 def _durations(path: Path) -> dict[str, float]:
     lines, durations, problems = read_lines(path), dict[str, float](), Problems()
     for number, line in enumerate(lines):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, files_in, recording_name
-from .tables import add_row, read_durations, read_text
+from .tables import add_row, durations_of, read_text
 
 _FIELDS = ("onset", "offset", "label")
 
@@ -18,7 +18,7 @@ class _Reader:
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a file or a folder; an empty file is a recording in which nothing is heard."""
-        problems, drafts, durations = Problems(), dict[str, Draft](), read_durations(options)
+        problems, drafts, durations = Problems(), dict[str, Draft](), durations_of(options)
         table = Path(options.durations) if isinstance(options.durations, str | Path) else None
         for file in files_in(path, (".txt", ".ann", ".lab", ".tsv")):
             if table is not None and file.resolve() == table.resolve():

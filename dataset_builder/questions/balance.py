@@ -12,6 +12,9 @@ from .base import Draft, Fact, QuestionSettings
 
 Item = TypeVar("Item")
 
+TWO_COUNTS = "two counts that {least} clips have each"
+"""What `drafts_of_counts` needs; see `QuestionTask.needs`."""
+
 
 def by_answer(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
     """Facts by what they answer."""

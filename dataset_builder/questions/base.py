@@ -150,10 +150,12 @@ class QuestionTask(Protocol):
     Attributes:
         name: such as ``counting``.
         variants: the first is asked where none is named.
+        needs: by variant, what has to be among clips so that anything can be asked without giving the answer away.
     """
 
     name: str
     variants: tuple[str, ...]
+    needs: Mapping[str, str]
 
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings

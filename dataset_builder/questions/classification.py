@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -21,6 +22,9 @@ class _Classification:
 
     name = "classification"
     variants = ("overlap",)
+    needs: Mapping[str, str] = MappingProxyType(
+        {"overlap": "a label that four others overlap, each in a clip in which the other three do not"}
+    )
 
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -21,6 +22,12 @@ class _Concurrency:
 
     name = "concurrency"
     variants = ("anchor", "clip")
+    needs: Mapping[str, str] = MappingProxyType(
+        {
+            "anchor": "a label that plainly overlaps another in some clip and is alone in another clip",
+            "clip": "a clip in which labels plainly overlap, and one in which they are all apart",
+        }
+    )
 
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 from ..annotations.base import Annotation
 from ..annotations.intervals import Rules, activities, steps_of, total, union
-from .balance import drafts_of_counts
+from .balance import TWO_COUNTS, drafts_of_counts
 from .base import Draft, Fact, QuestionSettings
 
 
@@ -17,6 +18,9 @@ class _Counting:
 
     name = "counting"
     variants = ("kinds", "sources")
+    needs: Mapping[str, str] = MappingProxyType(
+        {"kinds": TWO_COUNTS, "sources": f"sources that labels tell apart, and {TWO_COUNTS}"}
+    )
 
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings

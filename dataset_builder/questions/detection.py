@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 from ..annotations.base import Annotation
 from ..annotations.intervals import STEPS, Rules, activities, first_overlap, overlap_regions, steps_of
-from .balance import drafts_of_counts
+from .balance import TWO_COUNTS, drafts_of_counts
 from .base import Draft, Fact, QuestionSettings
 
 OPTIONS = 4
@@ -31,6 +32,9 @@ class _Detection:
 
     name = "detection"
     variants = ("first", "regions")
+    needs: Mapping[str, str] = MappingProxyType(
+        {"first": "four clips in which sounds are first heard together at different times", "regions": TWO_COUNTS}
+    )
 
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings

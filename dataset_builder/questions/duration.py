@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 
@@ -20,6 +21,9 @@ class _Duration:
 
     name = "duration"
     variants = ("total",)
+    needs: Mapping[str, str] = MappingProxyType(
+        {"total": "two labels of which each is heard much longer than the other in some clip"}
+    )
 
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
