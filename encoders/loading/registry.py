@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..base import ModelError, StagedEncoder
 from ..inference import resolve_device
@@ -115,7 +115,7 @@ def load_model(
 
     One of `CONTROLS` with a colon in front of any of these, twins, baselines and other people's code too, gives that
     model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `padded-audio:NAME`,
-    `without-audio:NAME`, `without-text:NAME`.
+    `without-audio:NAME`, `noise-audio:NAME`, `without-text:NAME`, and of one that answers `other-audio:NAME`.
 
     Args:
         name: which model.
@@ -129,7 +129,8 @@ def load_model(
     """
     control_kind, controlled = split_control(name)
     if control_kind is not None:
-        return control(load_model(controlled, device=device, options=options, seed=seed), control_kind)
+        loaded = load_model(controlled, device=device, options=options, seed=seed)
+        return cast(Model, control(loaded, control_kind))
     kind, plain_name = _split_twin(name)
     twin = None if kind is None else Twin(kind, seed)
     listed_name, _, path = plain_name.partition("=")
