@@ -40,6 +40,7 @@ class ModelListing:
         is_linear: whether embeddings are linear in the waveform, which fixes some scores by construction.
         is_level: whether it hears nothing but how loud a clip is, and how that changes.
         embeds_text: whether it also embeds texts, into the same space.
+        answers: whether it answers questions about clips, and embeds nothing.
         trained_on: data that it was trained on, as its authors state them; None where they are not on record here.
     """
 
@@ -56,12 +57,13 @@ class ModelListing:
     is_linear: bool = False
     is_level: bool = False
     embeds_text: bool = False
+    answers: bool = False
     trained_on: str | None = None
 
     @property
     def embeds(self) -> str:
         """What it embeds, for lists."""
-        return "sound, text" if self.embeds_text else "sound"
+        return "answers" if self.answers else "sound, text" if self.embeds_text else "sound"
 
     @property
     def weights(self) -> str:
