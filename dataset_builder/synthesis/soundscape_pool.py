@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from audio_compositionality.support.files import sha256_of
-from audio_compositionality.support.text import listed, shown
+from audio_compositionality.support.text import listed, nearest, shown
 
 from ..annotations.base import label_text
+from ..annotations.intervals import STEPS
 from ..data import DatasetError
+from ..questions.base import QuestionError
 from ..questions.templates import spoken
 from ..recordings.protocol import Recording, Recordings
-from .pool import UnlabelledError, evenly, has_class, why_no_classes
-from .soundscapes import SHORTEST_SOUND, Heard, at_rate, measured
+from .pool import UnlabelledError, has_class, why_no_classes
+from .soundscapes import SHORTEST_SOUND, Heard, Layer, activity_of, at_rate, layer_mask, measured
 from .transforms.base import Samples
 
 SPLITS = ("train", "test")
@@ -42,14 +44,13 @@ def splits_of_sounds(entries: Sequence[Recording]) -> list[str]:
     for entry, unit in zip(entries, units, strict=True):
         members["" if are_shared else label_text(entry.label)].add(unit)
     splits: dict[str, str] = {}
-    single = sorted((label for label, of_label in members.items() if len(of_label) == 1), key=_digest)
-    for place, label in enumerate(single):
-        splits[members[label].copy().pop()] = SPLITS[(place + 1) % 2]
-    for of_label in members.values():
-        ordered = sorted(of_label, key=_digest)
+    turn = 0
+    for label in sorted(members, key=_digest):
+        ordered = sorted(members[label], key=_digest)
         test = max(1, round(_TEST_SHARE * len(ordered)))
-        for place, unit in enumerate(ordered):
-            splits.setdefault(unit, "test" if place < test else "train")
+        if len(ordered) == 1:
+            test, turn = 1 - turn % 2, turn + 1
+        splits |= {unit: "test" if place < test else "train" for place, unit in enumerate(ordered)}
     return [splits[unit] for unit in units]
 
 
@@ -64,15 +65,34 @@ class SoundPool:
         source: what they were opened from.
         sample_rate: of clips, in Hz.
         silence: decibels below the loudest frame of a recording; what is softer is silent.
+        splits: those that are wanted; where it is one, it has all recordings.
     """
 
-    def __init__(self, recordings: Recordings, sample_rate: int, silence: float) -> None:
-        """Nothing is read."""
+    def __init__(
+        self,
+        recordings: Recordings,
+        sample_rate: int,
+        silence: float,
+        *,
+        splits: Sequence[str] = SPLITS,
+        background: str = "",
+    ) -> None:
+        """Nothing is read.
+
+        Args:
+            recordings: with labels.
+            sample_rate: see above.
+            silence: see above.
+            splits: see above.
+            background: label that no question is about; or empty.
+        """
         self.source = recordings.source
         self.sample_rate = sample_rate
         self.silence = silence
+        self.splits = tuple(splits)
+        self._label_behind = background
         self._recordings = recordings
-        self._heard: dict[int, Heard | None] = {}
+        self._heard: dict[int, Heard] = {}
         self._samples: OrderedDict[int, Samples] = OrderedDict()
 
     @cached_property
@@ -83,13 +103,24 @@ class SoundPool:
             UnlabelledError: no recording has a class.
             DatasetError: two labels read alike in a question.
         """
+        return {
+            split: {label: numbers for label, numbers in of_split.items() if label != self._label_behind}
+            for split, of_split in self._every.items()
+        }
+
+    @cached_property
+    def _every(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
+        """The same with the background."""
         entries = self._recordings.entries
         usable = [number for number, entry in enumerate(entries) if has_class(entry)]
         if not usable:
             raise UnlabelledError(why_no_classes(self.source, entries, "questions are asked"))
         self._check_labels([entries[number].label for number in usable])
-        by_split: dict[str, dict[str, list[int]]] = {split: defaultdict(list) for split in SPLITS}
-        for number, split in zip(usable, splits_of_sounds([entries[number] for number in usable]), strict=True):
+        splits = splits_of_sounds([entries[number] for number in usable])
+        if len(self.splits) == 1:
+            splits = [self.splits[0]] * len(splits)
+        by_split: dict[str, dict[str, list[int]]] = {split: defaultdict(list) for split in self.splits}
+        for number, split in zip(usable, splits, strict=True):
             by_split[split][label_text(entries[number].label)].append(number)
         return {
             split: {label: tuple(of_label[label]) for label in sorted(of_label)} for split, of_label in by_split.items()
@@ -104,53 +135,78 @@ class SoundPool:
                     f"{self.source}: the labels {first!r} and {label!r} read alike in a question; write one way"
                 )
 
-    def check_enough(self, splits: Collection[str], count: int) -> None:
-        """Refuse recordings of too few labels.
+    def check_enough(self, count: int) -> None:
+        """Refuse recordings of too few labels, or without the background.
 
         Args:
-            splits: that have to have so many.
-            count: labels that are needed in each.
+            count: labels that are needed in each split.
 
         Raises:
             DatasetError: says what there is and what is needed.
         """
-        counts = {split: len(of_split) for split, of_split in self.by_split.items()}
-        if all(counts[split] >= count for split in splits):
+        for split in self.splits:
+            if self._label_behind and not self.background(split):
+                every = sorted({label for of_split in self._every.values() for label in of_split})
+                raise DatasetError(
+                    f"{self.source} has no recording of the background {self._label_behind!r} for {split}; it needs "
+                    f"one of its own for each split; {nearest(self._label_behind, every)}"
+                )
+        if all(len(of_split) >= count for of_split in self.by_split.values()):
             return
-        there = listed([f"{counts[split]} for {split}" for split in splits])
-        labels = {label for of_split in self.by_split.values() for label in of_split}
-        few = sorted(label for label in labels if sum(label in of_split for of_split in self.by_split.values()) < 2)
-        alone = f"; of one file, or of one group, {'is' if len(few) == 1 else 'are'} {shown(few)}" if few else ""
+        labels = sorted({label for of_split in self.by_split.values() for label in of_split})
+        if len(self.splits) == 1:
+            raise DatasetError(f"{self.source} has {_number(labels)}; questions need {count}: LABEL/file.wav")
+        there = listed([f"{len(of_split)} for {split}" for split, of_split in self.by_split.items()])
+        alone = [label for label in labels if not all(label in of_split for of_split in self.by_split.values())]
         raise DatasetError(
-            f"{self.source} has {len(labels)} labels, {there}{alone}. Questions need {count} labels in each: one is in "
-            f"both where it has two files of different groups; {count} labels with two files each are enough, or "
-            f"{2 * count} with one; --set train_groups=0 needs none for train"
+            f"{self.source} has {_number(labels)}, {there}{f' ({shown(alone)} in one of them)' if alone else ''}; "
+            f"questions need {count} for each, and no file or group is in both: {count} labels with two files each are "
+            f"enough, or {2 * count} labels with one; --set train_sets=0 needs none for train"
         )
+
+    def background(self, split: str) -> tuple[int, ...]:
+        """Numbers of the recordings that are heard behind the clips of a split."""
+        return self._every[split].get(self._label_behind, ())
 
     def name(self, number: int) -> str:
         """The id of a recording."""
         return self._recordings.entries[number].id
 
-    def draw_labels(
-        self, split: str, count: int, use: Counter[str], rng: np.random.Generator
-    ) -> tuple[str, ...] | None:
-        """So many labels, those that were drawn least first; None where there are not so many that may meet.
+    def of_label(self, split: str, label: str) -> tuple[int, ...]:
+        """Numbers of the recordings of a label of which enough is heard.
 
-        Labels of which one says more than the other, such as ``dog`` and ``dog barking``, do not meet.
+        Raises:
+            QuestionError: there is none.
         """
-        labels: list[str] = []
-        for label in evenly(list(self.by_split[split]), use, rng):
-            if not any(_says_more(label, drawn) or _says_more(drawn, label) for drawn in labels):
-                labels.append(label)
-            if len(labels) == count:
-                return tuple(labels)
-        return ()
+        least = round(SHORTEST_SOUND * STEPS)
+        numbers = tuple(number for number in self.by_split[split][label] if len(self.heard(number).powers) >= least)
+        if not numbers:
+            raise QuestionError(
+                f"no recording of {label!r} for {split} has {SHORTEST_SOUND:g} s from where it is first heard to where "
+                "it is last"
+            )
+        return numbers
 
-    def heard(self, number: int) -> Heard | None:
-        """What is measured of a recording; None where less than `SHORTEST_SOUND` of it is heard."""
+    @staticmethod
+    def related(labels: Collection[str]) -> set[str]:
+        """Those of some labels that have all words of another, and these: as ``dog barking`` and ``dog``."""
+        words = {label: frozenset(spoken(label).casefold().split()) for label in labels}
+        pairs = ((one, other) for one in labels for other in labels if one != other and words[one] <= words[other])
+        return {label for pair in pairs for label in pair}
+
+    def parted(self, split: str) -> list[str]:
+        """The labels all recordings of which a silence parts that is longer than `MERGE_GAP`."""
+        return [label for label, numbers in self.by_split[split].items() if all(map(self._is_parted, numbers))]
+
+    def _is_parted(self, number: int) -> bool:
+        heard = self.heard(number)
+        mask = layer_mask(heard, Layer(number, 0, len(heard.powers)), self.silence)
+        return len(activity_of([(0, mask)])) > 1
+
+    def heard(self, number: int) -> Heard:
+        """What is measured of a recording."""
         if number not in self._heard:
-            heard = measured(self.samples(number), self.sample_rate, self.silence)
-            self._heard[number] = heard if len(heard.powers) >= round(SHORTEST_SOUND * 100) else None
+            self._heard[number] = measured(self.samples(number), self.sample_rate, self.silence)
         return self._heard[number]
 
     def samples(self, number: int) -> Samples:
@@ -167,6 +223,5 @@ class SoundPool:
         return self._samples[number]
 
 
-def _says_more(label: str, other: str) -> bool:
-    """Whether a label has all words of another."""
-    return set(spoken(other).casefold().split()) <= set(spoken(label).casefold().split())
+def _number(labels: Sequence[str]) -> str:
+    return f"{len(labels)} label{'' if len(labels) == 1 else 's'}"

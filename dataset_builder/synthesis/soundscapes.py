@@ -1,6 +1,6 @@
-"""Isolated sounds as tracks of clips: trimmed, repeated, all equally loud; and when each of them is heard, measured.
+"""Isolated sounds as layers of clips: trimmed, repeated, all equally loud; and when each of them is heard, measured.
 
-Time counts in frames of 10 ms. In which of them a sound is heard is measured once, of the recording; a track that
+Time counts in frames of 10 ms. In which of them a sound is heard is measured once, of the recording; a layer that
 repeats it is heard in the same frames, so that the events of a clip are known before it is mixed.
 """
 
@@ -29,8 +29,8 @@ SHORTEST_PERIOD = 0.3
 MERGE_GAP = 20
 """Frames of silence that part nothing; see `Rules.merge_gap`."""
 
-CLIP_LEVEL = 0.02
-"""Root mean square of every clip: -34 dB, so that what is heard for a moment need not be cut at full scale."""
+CLIP_LEVEL = 0.05
+"""Root mean square of every clip, -26 dB, as that of our own scenes."""
 
 FULL_SCALE = 0.98
 """Largest sample of a clip."""
@@ -60,14 +60,14 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Track:
+class Layer:
     """A recording in a clip.
 
     Attributes:
         number: of the recording.
         start: first frame in the clip.
         stop: frame after the last.
-        level: decibels, beside other tracks of the clip.
+        level: decibels, beside other layers of the clip.
         skipped: frames of the repeated sound before the first that is heard.
     """
 
@@ -80,7 +80,7 @@ class Track:
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.stop:
             raise InputError(
-                f"a track is from frame {self.start} to {self.stop}; start is less than stop, and not negative"
+                f"a layer is from frame {self.start} to {self.stop}; start is less than stop, and not negative"
             )
 
     @property
@@ -119,11 +119,11 @@ def _powers(samples: Samples, hop: int) -> NDArray[np.float64]:
     return powers
 
 
-def track_powers(heard: Heard, track: Track) -> NDArray[np.float64]:
-    """The power of each frame of a track, float64 [length], before any gain."""
+def layer_powers(heard: Heard, layer: Layer) -> NDArray[np.float64]:
+    """The power of each frame of a layer, float64 [length], before any gain."""
     once = np.zeros(heard.period)
     once[: len(heard.powers)] = heard.powers[: heard.period]
-    places = track.skipped + np.arange(track.length)
+    places = layer.skipped + np.arange(layer.length)
     powers = once[places % heard.period]
     if len(heard.powers) > heard.period:
         # Where two repetitions are faded into each other, both are half there.
@@ -132,80 +132,76 @@ def track_powers(heard: Heard, track: Track) -> NDArray[np.float64]:
     return powers
 
 
-def track_mask(heard: Heard, track: Track, silence: float, snr: float | None = None) -> Mask:
-    """The frames [length] of a track in which it is heard.
+def layer_mask(heard: Heard, layer: Layer, silence: float, snr: float | None = None) -> Mask:
+    """The frames [length] of a layer in which it is heard.
 
     Args:
         heard: what is measured of its recording.
-        track: of it.
+        layer: of it.
         silence: decibels below its loudest frame; what is softer is silent.
-        snr: of what is behind it, `background_of`; what is softer than that is not heard.
+        snr: decibels by which what is behind it is softer than a layer of 0 dB; what is softer than that is not heard.
     """
-    powers = track_powers(heard, track)
+    powers = layer_powers(heard, layer)
     least = powers.max() * 10 ** (silence / 10)
     if snr is not None:
-        least = max(least, powers.mean() * 10 ** (-(snr + track.level) / 10))
+        least = max(least, powers.mean() * 10 ** (-(snr + layer.level) / 10))
     return np.asarray(powers >= least, np.bool_)
 
 
-def track_level(heard: Heard, track: Track) -> float:
-    """The root mean square of a track before any gain, but for fades."""
-    return float(np.sqrt(track_powers(heard, track).mean()))
+def layer_level(heard: Heard, layer: Layer) -> float:
+    """The root mean square of a layer before any gain, but for fades."""
+    return float(np.sqrt(layer_powers(heard, layer).mean()))
 
 
-def activity_of(tracks: Iterable[tuple[int, Mask]]) -> Activity:
+def activity_of(layers: Iterable[tuple[int, Mask]]) -> Activity:
     """When a label is heard: intervals in frames; silences of at most `MERGE_GAP` are none.
 
     Args:
-        tracks: of the label, first frame and `track_mask` of each.
+        layers: of the label, first frame and `layer_mask` of each.
     """
     intervals = []
-    for first, mask in tracks:
+    for first, mask in layers:
         edges = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(np.int8), [0]))))
         starts, stops = edges[::2].tolist(), edges[1::2].tolist()
         intervals += [(first + start, first + stop) for start, stop in zip(starts, stops, strict=True)]
     return union(intervals, MERGE_GAP)
 
 
-def track_samples(samples: Samples, heard: Heard, track: Track, sample_rate: int) -> Samples:
-    """A track by itself, float64 [length]: its root mean square is 1 at a level of 0 dB.
+def layer_samples(samples: Samples, heard: Heard, layer: Layer, sample_rate: int) -> Samples:
+    """A layer by itself, float64 [length]: its root mean square is 1 at a level of 0 dB.
 
-    The sound is repeated, faded from one time to the next over a frame, as both ends of the track are.
+    The sound is repeated, faded from one time to the next over a frame, as both ends of the layer are.
 
     Args:
         samples: of the recording, as `at_rate` gives them.
         heard: what is measured of it.
-        track: of it.
+        layer: of it.
         sample_rate: Hz.
     """
     hop = sample_rate // STEPS
     sound = np.zeros((heard.period + 1) * hop)
     part = samples[heard.start * hop : (heard.start + len(heard.powers)) * hop]
     sound[: len(part)] = part
-    last = track.skipped + track.length
+    last = layer.skipped + layer.length
     count = -(-last // heard.period)
-    repeated = concatenated([sound] * count, [hop] * (count - 1))[track.skipped * hop : last * hop]
+    repeated = concatenated([sound] * count, [hop] * (count - 1))[layer.skipped * hop : last * hop]
     rise = np.sin(np.pi / 2 * (np.arange(hop) + 0.5) / hop) ** 2
     repeated[:hop] *= rise
     repeated[-hop:] *= rise[::-1]
-    return np.asarray(repeated * (10 ** (track.level / 20) / level(repeated)), np.float64)
+    return np.asarray(repeated * (10 ** (layer.level / 20) / level(repeated)), np.float64)
 
 
 def mixed(layers: Iterable[tuple[int, Samples]], length: int) -> Samples:
-    """Layers at the sample that each begins with, float64 [length], at a root mean square of `CLIP_LEVEL`."""
+    """A clip, float64 [length], at a root mean square of `CLIP_LEVEL`.
+
+    Args:
+        layers: first sample in the clip, and samples of each.
+        length: samples.
+    """
     clip = np.zeros(length)
     for start, samples in layers:
         clip[start : start + len(samples)] += samples
     return clip * (CLIP_LEVEL / level(clip))
-
-
-def background_of(samples: Samples, length: int, snr: float, rate: int) -> Samples:
-    """A sound behind all tracks, float64 [length], so many decibels below a track of 0 dB; repeated with fades."""
-    hop = rate // STEPS
-    period = max(len(samples) - hop, 1)
-    count = max(1, -(-length // period))
-    repeated = concatenated([samples] * count, [hop] * (count - 1))[:length]
-    return np.asarray(repeated * (10 ** (-snr / 20) / level(repeated)), np.float64)
 
 
 def to_pcm(clip: Samples) -> Pcm16:
@@ -213,16 +209,16 @@ def to_pcm(clip: Samples) -> Pcm16:
     return np.rint(clip * 2**15).clip(-(2**15), 2**15 - 1).astype(np.int16)
 
 
-def largest_sample(tracks: Sequence[tuple[Heard, Track]], frames: int) -> float:
+def largest_sample(layers: Sequence[tuple[Heard, Layer]], frames: int) -> float:
     """What no sample of a clip is larger than, to within how much its sounds have in common.
 
     Args:
-        tracks: of the clip.
+        layers: of the clip.
         frames: of the clip.
     """
     peaks, power = np.zeros(frames), 0.0
-    for heard, track in tracks:
-        gain = 10 ** (track.level / 20)
-        peaks[track.start : track.stop] += gain * heard.peak / track_level(heard, track)
-        power += gain**2 * track.length
+    for heard, layer in layers:
+        gain = 10 ** (layer.level / 20)
+        peaks[layer.start : layer.stop] += gain * heard.peak / layer_level(heard, layer)
+        power += gain**2 * layer.length
     return float(peaks.max() * CLIP_LEVEL / np.sqrt(power / frames))
