@@ -345,4 +345,4 @@ _TASKS: Mapping[str, Callable[[Sequence[str], int, np.random.Generator], _Scene]
 """What draws a group of a task; their numbers are those of the random stream."""
 
 TASKS = tuple(_TASKS)
-"""Of the groups of a set, in their order."""
+"""Of the groups of a set, in their order; the place of each is its number in random streams."""

@@ -1,0 +1,55 @@
+"""Multiple-choice questions about sounds that overlap (after arXiv 2603.05128)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ..data import Row
+from ..questions.rows import CLIP, check_question_row, question_features
+from ..synthesis.twin_cards import CITATION, COLUMNS, describe_twins
+from ..synthesis.twin_scenes import TwinScenes, TwinSettings, describe_scenes
+from ..synthesis.twins import SPLITS
+
+if TYPE_CHECKING:
+    from datasets import Features
+
+
+class _Questions:
+    """The recipe; see `Recipe`."""
+
+    name = "polybench"
+    version = 1
+    splits = SPLITS
+    # What is asked of recordings is asked of them as they are.
+    one_length = False
+
+    @cached_property
+    def presets(self) -> Mapping[str, TwinSettings]:
+        """Settings by the name of a preset."""
+        return {"mini": TwinSettings(test_sets=12), "full": TwinSettings()}
+
+    def features(self, settings: TwinSettings) -> Features:
+        """See `rows.question_features`."""
+        return question_features(settings.sample_rate)
+
+    def clip_names(self, row: Row) -> Sequence[str]:
+        """The one clip, ``audio``."""
+        return (CLIP,)
+
+    def render(self, settings: TwinSettings) -> TwinScenes:
+        """Draw the rows; nothing is written."""
+        return TwinScenes.of(settings)
+
+    def check_row(self, row: Row) -> None:
+        """Refuse a row that is no question."""
+        check_question_row(row)
+
+    def describe(self, settings: TwinSettings) -> str:
+        """Markdown of the card."""
+        sizes = (settings.train_sets, settings.test_sets)
+        return "\n\n".join((describe_twins(*sizes), describe_scenes(settings), COLUMNS, CITATION))
+
+
+RECIPE = _Questions()
