@@ -228,7 +228,8 @@ def annotations_from(
 ) -> tuple[Annotation, ...]:
     """Recordings that were read, once they are in order.
 
-    Labels may end `ROUNDING` s, or what they are exact to, after the recording; they are cut there.
+    Labels may end `ROUNDING` s, or what they are exact to, after the recording; they are cut there. A recording in which
+    nothing is heard, and of which nobody knows how long it is, is left out.
 
     Args:
         drafts: by the name that the files have for each.
@@ -243,7 +244,7 @@ def annotations_from(
             labels differ by upper and lower case alone.
     """
     annotations = []
-    missing = [key for key, draft in drafts.items() if draft.duration is None]
+    missing = [key for key, draft in drafts.items() if draft.duration is None and draft.events]
     if missing:
         problems.add(
             str(source),

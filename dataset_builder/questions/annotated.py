@@ -34,11 +34,10 @@ MOST_TRAIN = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnnotatedSettings:
-    """Everything that decides questions about annotated recordings, and their clips.
+class AskedSettings:
+    """What is asked of annotated recordings, whatever they are.
 
     Attributes:
-        recordings: what is asked about.
         seed: of all choices, from 0 to 2^63 - 1.
         train: share of the recordings whose questions are for training; 0 for none.
         ask, counts, least_clips, duration_options: as of `QuestionSettings`.
@@ -47,7 +46,6 @@ class AnnotatedSettings:
         InputError: a value out of its range, or there are no such questions.
     """
 
-    recordings: AnnotatedRecordings
     seed: int = 0
     train: float = 0.3
     ask: tuple[str, ...] = QuestionSettings.ask
@@ -70,7 +68,28 @@ class AnnotatedSettings:
     @property
     def questions(self) -> QuestionSettings:
         """What is asked."""
-        return QuestionSettings(self.ask, self.counts, self.least_clips, self.duration_options, self.recordings.related)
+        return QuestionSettings(self.ask, self.counts, self.least_clips, self.duration_options)
+
+    def values(self) -> dict[str, Any]:
+        """The settings as JSON values."""
+        values = {field.name: getattr(self, field.name) for field in fields(AskedSettings)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotatedSettings(AskedSettings):
+    """Everything that decides questions about annotated recordings, and their clips.
+
+    Attributes:
+        recordings: what is asked about.
+    """
+
+    recordings: AnnotatedRecordings
+
+    @property
+    def questions(self) -> QuestionSettings:
+        """What is asked; labels that are related in the recordings never meet."""
+        return replace(super().questions, related=self.recordings.related)
 
     @property
     def sample_rate(self) -> int:
@@ -80,9 +99,8 @@ class AnnotatedSettings:
     def values(self) -> dict[str, Any]:
         """The settings as JSON values: of recordings the fingerprint, beside what counts as what, and all wordings."""
         resolutions = {annotation.resolution: annotation for annotation in self.recordings.annotations}
-        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "recordings"}
         return {
-            **{name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},
+            **super().values(),
             "recordings": self.recordings.fingerprint,
             "rules": {f"{r:g}": asdict(Rules.of(annotation)) for r, annotation in sorted(resolutions.items())},
             "templates": templates_digest(),
@@ -211,7 +229,7 @@ def settings_of_annotated(recordings: AnnotatedRecordings, requested: Mapping[st
     Raises:
         InputError: there is no such setting, or a value out of its range.
     """
-    names = [field.name for field in fields(AnnotatedSettings) if field.name != "recordings"]
+    names = [field.name for field in fields(AskedSettings)]
     for name in requested:
         if name not in names:
             raise InputError(f"questions about annotated recordings have no setting {name!r}; {nearest(name, names)}")
