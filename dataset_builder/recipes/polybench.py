@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..data import Row
+from ..questions.annotated import (
+    AnnotatedQuestions,
+    AnnotatedSettings,
+    describe_annotated,
+    settings_of_annotated,
+)
 from ..questions.rows import CLIP, check_question_row, question_features
 from ..synthesis.twin_cards import CITATION, COLUMNS, describe_twins
 from ..synthesis.twin_scenes import TwinScenes, TwinSettings, describe_scenes
@@ -14,6 +20,8 @@ from ..synthesis.twins import SPLITS
 
 if TYPE_CHECKING:
     from datasets import Features
+
+    from ..recordings.annotated import AnnotatedRecordings
 
 
 class _Questions:
@@ -30,24 +38,34 @@ class _Questions:
         """Settings by the name of a preset."""
         return {"mini": TwinSettings(test_sets=12), "full": TwinSettings()}
 
-    def features(self, settings: TwinSettings) -> Features:
+    def of_annotated(self, recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> AnnotatedSettings:
+        """Questions about recordings with strong labels; see `AnnotatedRecipe`."""
+        return settings_of_annotated(recordings, requested)
+
+    def features(self, settings: TwinSettings | AnnotatedSettings) -> Features:
         """See `rows.question_features`."""
+        if isinstance(settings, AnnotatedSettings):
+            return question_features(settings.recordings.sample_rate)
         return question_features(settings.sample_rate)
 
     def clip_names(self, row: Row) -> Sequence[str]:
         """The one clip, ``audio``."""
         return (CLIP,)
 
-    def render(self, settings: TwinSettings) -> TwinScenes:
+    def render(self, settings: TwinSettings | AnnotatedSettings) -> TwinScenes | AnnotatedQuestions:
         """Draw the rows; nothing is written."""
+        if isinstance(settings, AnnotatedSettings):
+            return AnnotatedQuestions.of(settings)
         return TwinScenes.of(settings)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that is no question."""
         check_question_row(row)
 
-    def describe(self, settings: TwinSettings) -> str:
+    def describe(self, settings: TwinSettings | AnnotatedSettings) -> str:
         """Markdown of the card."""
+        if isinstance(settings, AnnotatedSettings):
+            return "\n\n".join((describe_annotated(settings), COLUMNS, CITATION))
         sizes = (settings.train_sets, settings.test_sets)
         return "\n\n".join((describe_twins(*sizes), describe_scenes(settings), COLUMNS, CITATION))
 
