@@ -149,7 +149,7 @@ class Polybench:
         ranks_by="accuracy",
         trusted={"accuracy": "without_listening", "groups_right": "groups_right_chance"},
         floor="the best that needs no listening",
-        twin=("without-audio:", "itself without sound"),
+        twin=("without-audio:", "the same model without sound"),
         captions={CLIP: "the clip that is asked about"},
         heard_by="accuracy_micro",
         warning=(

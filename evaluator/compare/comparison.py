@@ -150,6 +150,13 @@ class Comparison:
         views = [self.views[measure.name] for measure in self.info.recommended if measure.name in self.views]
         return tuple(views or self.views.values())
 
+    @property
+    def told_apart(self) -> tuple[View, ...]:
+        """The views that are told of groups of samples, and against their diversity."""
+        profile = self.info.profile
+        view = None if profile is None else self.views.get(profile.measure)
+        return self.recommended if view is None else (view,)
+
     def view(self, name: str) -> View:
         """A measure by sample, with its intervals and tests.
 

@@ -142,7 +142,9 @@ def _is_stated(comparison: Comparison, measure: Measure) -> bool:
 
 def _cell(comparison: Comparison, place: int, result: ComparedResult, measure: Measure) -> Cell:
     view = comparison.views.get(measure.name)
-    interval = "" if view is None else interval_text(view.intervals[place], measure.digits)
+    interval = result.result.intervals.get(measure.name) if view is None else view.intervals[place]
     null = null_note(measure, result.result.measures, comparison.info, shown_too=True)
     fixed = fixed_by_construction(result, measure)
-    return measure_cell(result.value(measure), measure, "\n".join(filter(None, (interval, null, fixed))))
+    return measure_cell(
+        result.value(measure), measure, "\n".join(filter(None, (interval_text(interval, measure.digits), null, fixed)))
+    )

@@ -254,8 +254,12 @@ def _ends(comparison: Comparison, result: ComparedResult, names: Sequence[str]) 
     """Both ends of the 95 % interval of some measures of a result, [2] each; NaN where there is none."""
     ends = {}
     for name in names:
-        column = result.column(comparison.info.measure(name))
-        interval = None if column is None else mean_intervals(column[:, None], comparison.clusters)[0]
+        measure = comparison.info.measure(name)
+        column = result.column(measure)
+        places = measure.places(result.samples.columns) if column is not None else np.zeros(0, np.int64)
+        interval = None
+        if column is not None and len(places):
+            interval = mean_intervals(column[places, None], comparison.clusters[places])[0]
         ends[name] = np.array(interval or (np.nan, np.nan))
     return ends
 
