@@ -144,13 +144,8 @@ class SoundPool:
         Raises:
             DatasetError: says what there is and what is needed.
         """
-        for split in self.splits:
-            if self._label_behind and not self.background(split):
-                every = sorted({label for of_split in self._every.values() for label in of_split})
-                raise DatasetError(
-                    f"{self.source} has no recording of the background {self._label_behind!r} for {split}; it needs "
-                    f"one of its own for each split; {nearest(self._label_behind, every)}"
-                )
+        if self._label_behind:
+            self._check_background(self._label_behind)
         if all(len(of_split) >= count for of_split in self.by_split.values()):
             return
         labels = sorted({label for of_split in self.by_split.values() for label in of_split})
@@ -163,6 +158,17 @@ class SoundPool:
             f"questions need {count} for each, and no file or group is in both: {count} labels with two files each are "
             f"enough, or {2 * count} labels with one; --set train_sets=0 needs none for train"
         )
+
+    def _check_background(self, label: str) -> None:
+        every = sorted({label for of_split in self._every.values() for label in of_split})
+        if label not in every:
+            raise DatasetError(f"{self.source} has no label {label!r} for the background; {nearest(label, every)}")
+        for split in self.splits:
+            if not self.background(split):
+                raise DatasetError(
+                    f"{self.source} has no recording of the background {label!r} for {split}; two files of different "
+                    "groups are one for each split, and --set train_sets=0 needs none for train"
+                )
 
     def background(self, split: str) -> tuple[int, ...]:
         """Numbers of the recordings that are heard behind the clips of a split."""

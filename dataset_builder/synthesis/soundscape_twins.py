@@ -335,3 +335,23 @@ def _beginning(heard: Heard, needed: int, silence: float, rng: np.random.Generat
     powers = heard.powers[: len(heard.powers) - needed] if needed else heard.powers[: heard.period]
     places = np.flatnonzero(powers >= heard.powers.max() * 10 ** (silence / 10))
     return int(places[int(share * len(places))])
+
+
+def describe_soundscapes(settings: SoundscapeSettings) -> str:
+    """Markdown of how clips of isolated sounds are made."""
+    behind = (
+        f" Behind all, {settings.snr:g} dB softer than the loudest, is {label_text(settings.background)!r}; what is "
+        "softer than that counts as silent."
+        if settings.background
+        else ""
+    )
+    return f"""\
+The sounds are recordings ({settings.domain_name}), each of one label. What is {-settings.silence:g} dB softer than the
+loudest 10 ms of a recording is silence: it is cut off at both ends, and the rest is repeated until its place in a clip
+is filled, with fades of 10 ms. In its place each has one root mean square, but for `level_difference`, and so has each
+clip.{behind} `events` are measured: a silence within a recording of more than 0.2 s makes two events of it, and nothing
+is asked that would have another answer then. Two labels of which one has all words of the other never meet. A clip
+lasts {SECONDS} s, mono, {settings.sample_rate} Hz, 16-bit.
+
+No file, and no group of recordings, is in both splits: of the files of a label two fifths are for test, and labels of a
+single file are for training and for test in turn (seed {settings.seed})."""
