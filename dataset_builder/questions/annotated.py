@@ -247,8 +247,9 @@ def describe_annotated(settings: AnnotatedSettings) -> str:
     recordings = len({annotation.recording for annotation in clips})
     notes = "".join(f"\n\nThere are {note}." for note in rendering.notes())
     return f"""\
-Questions about {len(clips):,} clips of {recordings:,} recordings with strong labels ({settings.recordings.format}):
-{counts}, of the kinds {listed(list(settings.ask), 10)}. A clip is what the file has, mono, 16-bit, as long
+Multiple-choice questions about {len(clips):,} clips of {recordings:,} recordings with strong labels
+({settings.recordings.format}), after *PolyBench* ([arXiv 2603.05128](https://arxiv.org/abs/2603.05128)): {counts}, of
+the kinds {listed(list(settings.ask), 10)}. A clip is what the file has, mono, 16-bit, as long
 ({" to ".join(seconds)} s) and at the rate that it has. No recording is in two splits.
 
 Labels: {", ".join(labels)}.
