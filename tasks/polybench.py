@@ -38,7 +38,7 @@ UNPARSED, REFUSED = -1, -2
 LEAST_OF_A_WORDING = 10
 """Questions of each wording, on average, from which on scores are told apart by wording."""
 
-_UNLIKE = "questions of a task, or of a group, that has fewer of them weigh more, so that each weighs the same"
+_UNLIKE = "Scores of single questions are weighted, so that tasks, or groups, count the same."
 
 _WITHOUT_LISTENING = Measure(
     name="without_listening",
@@ -51,19 +51,34 @@ _WITHOUT_LISTENING = Measure(
 
 
 def _measures() -> tuple[Measure, ...]:
-    """The metric's measures, with the columns that those of single tasks and of groups are means of."""
-    measures = []
-    for measure in _METRIC.measures:
-        task = measure.name.removeprefix("groups_right_")
-        within = ("task", float(TASKS.index(task))) if task in TASKS else None
-        if measure.name in TASKS:
-            measure = replace(measure, column="score_correct", within=within)
-        elif measure.name == "groups_right":
-            measure = replace(measure, column="score_group", outside=_UNLIKE)
-        elif within is not None:
-            measure = replace(measure, column="score_group_in_task", outside=_UNLIKE, within=within)
-        measures.append(measure)
-    return (*measures, _WITHOUT_LISTENING)
+    """The metric's measures, with the columns that those of single tasks and of groups are means of; and our own."""
+    changes: dict[str, dict[str, Any]] = {
+        "accuracy": {"outside": _UNLIKE},
+        "accuracy_micro": {"heading": "accuracy"},
+        "groups_right": {"column": "score_group", "outside": _UNLIKE},
+    }
+    for place, task in enumerate(TASKS):
+        within = ("task", float(place))
+        changes[task] = {"column": "score_correct", "within": within}
+        changes[f"chance_{task}"] = {"heading": f"{task} chance", "meaning": "accuracy of drawing an option"}
+        changes[f"groups_right_{task}"] = {
+            "column": "score_group_in_task",
+            "within": within,
+            "outside": _UNLIKE,
+            "null": f"groups_right_chance_{task}",
+        }
+    chances = [
+        Measure(
+            name=f"groups_right_chance_{task}",
+            heading=f"chance of groups right, {task}",
+            meaning=f"groups right by drawing an option each time, of {task}",
+            range=(0.0, 1.0),
+            shown=False,
+        )
+        for task in TASKS
+    ]
+    measures = [replace(measure, **changes.get(measure.name, {})) for measure in _METRIC.measures]
+    return (*measures, *chances, _WITHOUT_LISTENING)
 
 
 _PROFILE = Profile(
@@ -72,7 +87,20 @@ _PROFILE = Profile(
     shares=(("unparsed", "answers"), ("refused", "answers")),
     tallies=(
         Tally(
+            "By task",
+            "task",
+            ("accuracy", "chance", "best constant text", "macro F1", "all of a group right", "chance of that"),
+            {
+                task: tuple(
+                    prefix + task
+                    for prefix in ("", "chance_", "majority_", "macro_f1_", "groups_right_", "groups_right_chance_")
+                )
+                for task in TASKS
+            },
+        ),
+        Tally(
             "Answers about concurrency, whichever of the two Yes stands for",
+            "what is right",
             ("it says that something overlaps", "it says that nothing does", "it says neither"),
             {
                 "something overlaps": ("tp", "fn", "unparsed_overlap"),
@@ -98,9 +126,14 @@ def draw_tasks(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str,
         columns: the ends of the interval of each of `TASKS`.
         measures: of the metric.
     """
+    from matplotlib.patheffects import withStroke
+
+    outline = [withStroke(linewidth=1.5, foreground="white", alpha=0.8)]
     for place, name in enumerate(TASKS):
         value = measures.get(name)
-        axes.text(place, 0.03, name, rotation=90, ha="center", va="bottom", fontsize="small", zorder=4)
+        axes.text(
+            place, 0.03, name, rotation=90, ha="center", va="bottom", fontsize="small", zorder=4, path_effects=outline
+        )
         if value is None:
             continue
         low, high = columns[name]
@@ -121,10 +154,10 @@ def draw_tasks(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str,
 _BY_TASK = Drawing(
     name="tasks",
     title=(
-        "Accuracy by task with 95 % intervals. Dashed: chance. Dotted: the best constant answer. Diamonds: groups, "
+        "Accuracy by task with 95 % intervals. Dashed: chance. Dotted: the best constant text. Diamonds: groups, "
         "such as the twins of a scene, of which every question of the task is answered rightly."
     ),
-    alternative="Bars of the accuracy in each task with chance and the best constant answer, a panel a model.",
+    alternative="Bars of the accuracy in each task with chance and the best constant text, a panel a model.",
     columns=("task", "score_correct"),
     panel=draw_tasks,
     intervals=TASKS,
@@ -153,11 +186,11 @@ class Polybench:
         captions={CLIP: "the clip that is asked about"},
         heard_by="accuracy_micro",
         warning=(
-            "An accuracy alone says little: compare it with the best constant answer, with `blind`, which learns from "
-            "the words of questions alone, and with the same model `without-audio:`, which is given silence. An answer "
-            "that names no option is wrong. Groups right is the strict score: of twins, whose answers differ only "
-            "because labels changed places, all have to be right. On recordings of one's own, classification tests "
-            "which sounds occur more than when: `present`, which knows nothing of time, answers nearly all of it."
+            "An accuracy alone says little: compare it with the best constant answer, with the baseline blind, which "
+            "learns from the words of questions alone, and with the same model given silence (without-audio:). An "
+            "answer that names no option is wrong. Groups right is the strict score: of twins, whose answers differ "
+            "only because labels changed places, all have to be right. On recordings, classification tests which "
+            "sounds occur more than when: present, which knows nothing of time, answers nearly all of it."
         ),
         citation=_METRIC.citation,
         on_request=True,
@@ -211,21 +244,23 @@ class Polybench:
             polarity=[row["polarity"] for row in tested],
             return_scores=True,
         )
-        by_task = values["by_task"].values()
-        best = [max(part["chance"], part["majority"], part["best_position"]) for part in by_task]
+        by_task = values["by_task"]
+        best = [max(part["chance"], part["majority"], part["best_position"]) for part in by_task.values()]
         values[_WITHOUT_LISTENING.name] = float(np.mean(best))
+        values |= {f"groups_right_chance_{name}": part["groups_right_chance"] for name, part in by_task.items()}
         missed = [REFUSED if rule in REFUSALS else UNPARSED for rule in values["rules"]]
         taken = [no if choice is None else choice for choice, no in zip(values["choices"], missed, strict=True)]
         correct, task = np.array(values["scores_correct"], np.float64), _task_places(tested)
+        together = np.zeros(len(tested), np.int64)
         columns: dict[str, Floats] = {
-            "score": np.array(values["scores"], np.float64),
+            "score": _mean_of_parts(correct, task),
             "score_correct": correct,
-            "score_group": _all_right(correct, _groups(tested), np.zeros(len(tested), np.int64)),
+            "score_group": _all_right(correct, _groups(tested), together),
             "score_group_in_task": _all_right(correct, _groups(tested), task),
             "task": task.astype(np.float64),
             "choice": np.array(taken, np.float64),
         }
-        measures = {measure.name: values[measure.name] for measure in self.info.measures}
+        measures = {measure.name: values.get(measure.name) for measure in self.info.measures}
         return Scores(measures, tuple(row["id"] for row in tested), columns)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
@@ -288,15 +323,29 @@ def _groups(rows: Sequence[Row]) -> NDArray[np.int64]:
     return np.unique([row["group"] for row in rows], return_inverse=True)[1].astype(np.int64)
 
 
+def _mean_of_parts(correct: Floats, parts: NDArray[np.int64]) -> Floats:
+    """Scores, [n], whose mean is the mean over parts of the share of right ones: that, and by how much a question is
+    off the share of its part, weighted so that parts count the same.
+
+    The plain weights have the same mean. Theirs would vary with how many questions of each part are drawn again, and
+    an interval of who is always right would not be 1.
+    """
+    sizes = np.bincount(parts)
+    shares = np.bincount(parts, correct) / np.maximum(sizes, 1)
+    count = int((sizes > 0).sum())
+    scores: Floats = shares.sum() / count + len(parts) / (count * sizes[parts]) * (correct - shares[parts])
+    return scores
+
+
 def _all_right(correct: Floats, groups: NDArray[np.int64], parts: NDArray[np.int64]) -> Floats:
-    """Whether all questions of a group in a part are right, [n], weighted so that its mean over the questions of a part
-    is the share of its groups."""
-    together = np.unique(np.stack([parts, groups]), axis=1, return_inverse=True)[1].reshape(-1)
-    sizes = np.bincount(together)
-    right = np.bincount(together, correct < 1) == 0
-    first = np.unique(together, return_index=True)[1]
-    counts, questions = np.bincount(parts[first]), np.bincount(parts)
-    scores: Floats = right[together] * questions[parts] / (counts[parts] * sizes[together])
+    """Scores, [n], whose mean over the questions of a part is the share of its groups that are all right; made as those
+    of `_mean_of_parts`."""
+    scores = np.zeros(len(correct))
+    for part in np.unique(parts):
+        members = np.flatnonzero(parts == part)
+        numbers = np.unique(groups[members], return_inverse=True)[1].reshape(-1)
+        is_right = np.bincount(numbers, correct[members] < 1) == 0
+        scores[members] = _mean_of_parts(is_right[numbers].astype(np.float64), numbers)
     return scores
 
 
