@@ -228,8 +228,8 @@ def annotations_from(
 ) -> tuple[Annotation, ...]:
     """Recordings that were read, once they are in order.
 
-    Labels may end `ROUNDING` s, or what they are exact to, after the recording; they are cut there. A recording of which
-    nobody knows how long it is, and in which nothing is heard, is left out.
+    Labels may end `ROUNDING` s, or what they are exact to, after the recording; they are cut there. A recording in
+    which nothing is heard, and of which nobody knows how long it is, is left out.
 
     Args:
         drafts: by the name that the files have for each.
