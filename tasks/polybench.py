@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Sc
 from .metric_files import describe_metric
 from .profiles import Asked, Profile, Tally
 from .question_prompts import PROMPT_VERSION, direct_prompt
+from .question_scores import all_right, constant_answers, mean_of_parts, overlap_quartiles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -253,10 +253,10 @@ class Polybench:
         correct, task = np.array(values["scores_correct"], np.float64), _task_places(tested)
         together = np.zeros(len(tested), np.int64)
         columns: dict[str, Floats] = {
-            "score": _mean_of_parts(correct, task),
+            "score": mean_of_parts(correct, task),
             "score_correct": correct,
-            "score_group": _all_right(correct, _groups(tested), together),
-            "score_group_in_task": _all_right(correct, _groups(tested), task),
+            "score_group": all_right(correct, _groups(tested), together),
+            "score_group_in_task": all_right(correct, _groups(tested), task),
             "task": task.astype(np.float64),
             "choice": np.array(taken, np.float64),
         }
@@ -269,7 +269,7 @@ class Polybench:
         groups = {
             "task": tuple(row["task"] for row in tested),
             "polyphony": tuple(str(row["polyphony"]) for row in tested),
-            "overlap": _by_overlap([row["overlap"] for row in tested]),
+            "overlap": overlap_quartiles([row["overlap"] for row in tested]),
             "variant": tuple(f"{row['task']}, {row['variant']}" for row in tested),
             "source": tuple(row["source"] for row in tested),
             "wording": tuple(row["template"] for row in tested),
@@ -288,7 +288,7 @@ class Polybench:
             asked=tuple(Asked(row["question"], tuple(row["options"]), row["answer"]) for row in tested),
             without_listening={
                 "chance": np.array([1 / len(row["options"]) for row in tested]),
-                "the best constant answer": _constant(tested),
+                "the best constant answer": constant_answers(tested),
             },
         )
 
@@ -321,66 +321,6 @@ def _task_places(rows: Sequence[Row]) -> NDArray[np.int64]:
 def _groups(rows: Sequence[Row]) -> NDArray[np.int64]:
     """A number for each question, [n], equal for those of one group."""
     return np.unique([row["group"] for row in rows], return_inverse=True)[1].astype(np.int64)
-
-
-def _mean_of_parts(correct: Floats, parts: NDArray[np.int64]) -> Floats:
-    """Scores, [n], whose mean is the mean over parts of the share of right ones: that, and by how much a question is
-    off the share of its part, weighted so that parts count the same.
-
-    The plain weights have the same mean. Theirs would vary with how many questions of each part are drawn again, and
-    an interval of who is always right would not be 1.
-    """
-    sizes = np.bincount(parts)
-    shares = np.bincount(parts, correct) / np.maximum(sizes, 1)
-    count = int((sizes > 0).sum())
-    scores: Floats = shares.sum() / count + len(parts) / (count * sizes[parts]) * (correct - shares[parts])
-    return scores
-
-
-def _all_right(correct: Floats, groups: NDArray[np.int64], parts: NDArray[np.int64]) -> Floats:
-    """Scores, [n], whose mean over the questions of a part is the share of its groups that are all right; made as those
-    of `_mean_of_parts`."""
-    scores = np.zeros(len(correct))
-    for part in np.unique(parts):
-        members = np.flatnonzero(parts == part)
-        numbers = np.unique(groups[members], return_inverse=True)[1].reshape(-1)
-        is_right = np.bincount(numbers, correct[members] < 1) == 0
-        scores[members] = _mean_of_parts(is_right[numbers].astype(np.float64), numbers)
-    return scores
-
-
-def _constant(rows: Sequence[Row]) -> Floats:
-    """Whether each question, [n], is answered rightly by always giving the text, or always taking the position, that is
-    right most often in its task: the better of the two."""
-    right = np.zeros(len(rows))
-    for task in dict.fromkeys(row["task"] for row in rows):
-        places = [place for place, row in enumerate(rows) if row["task"] == task]
-        texts = [rows[place]["answer"] for place in places]
-        positions = [rows[place]["options"].index(rows[place]["answer"]) for place in places]
-        best = max((Counter(values).most_common(1)[0] + (values,) for values in (texts, positions)), key=_count)
-        right[places] = [value == best[0] for value in best[2]]
-    return right
-
-
-def _count(entry: tuple[Any, int, Any]) -> int:
-    return entry[1]
-
-
-def _by_overlap(seconds: Sequence[float]) -> tuple[str, ...]:
-    """Names of quartiles of the overlap, by what they span; without overlap is a group of its own."""
-    values = np.array(seconds, np.float64)
-    positive = values[values > 0]
-    if not len(positive):
-        return ("0 s",) * len(values)
-    quartile = np.searchsorted(np.quantile(positive, [0.25, 0.5, 0.75]), values)
-    names = {}
-    for number in set(quartile[values > 0].tolist()):
-        part = values[(quartile == number) & (values > 0)]
-        low, high = f"{part.min():.2f}", f"{part.max():.2f}"
-        names[number] = f"{low} s" if low == high else f"{low} to {high} s"
-    return tuple(
-        "0 s" if value == 0 else names[number] for value, number in zip(values, quartile.tolist(), strict=True)
-    )
 
 
 def _contents(row: Row) -> dict[str, list[dict[str, str]]]:

@@ -141,8 +141,7 @@ def _is_stated(comparison: Comparison, measure: Measure) -> bool:
 
 
 def _cell(comparison: Comparison, place: int, result: ComparedResult, measure: Measure) -> Cell:
-    view = comparison.views.get(measure.name)
-    interval = result.result.intervals.get(measure.name) if view is None else view.intervals[place]
+    interval = comparison.interval(place, measure)
     null = null_note(measure, result.result.measures, comparison.info, shown_too=True)
     fixed = fixed_by_construction(result, measure)
     return measure_cell(

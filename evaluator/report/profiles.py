@@ -128,7 +128,7 @@ def model_profiles(comparison: Comparison) -> Iterator[ModelProfile]:
             kind="" if result.kind.value == "model" else result.kind.value,
             numbers=tuple(_numbers(comparison, place, result)),
             parts=() if view is None else tuple(_parts(comparison, view, place, profile.groupings)),
-            tallies=tuple(_tally_table(tally, result, comparison.info) for tally in _stated(profile, result)),
+            tallies=tuple(_tally_table(tally, comparison, place) for tally in _stated(profile, result)),
         )
 
 
@@ -138,8 +138,7 @@ def _numbers(comparison: Comparison, place: int, result: ComparedResult) -> Iter
         value = result.value(measure)
         if value is None:
             continue
-        view = comparison.views.get(measure.name)
-        interval = interval_text(None if view is None else view.intervals[place], measure.digits)
+        interval = interval_text(comparison.interval(place, measure), measure.digits)
         text = f"{number_text(value, measure.digits, minus='−')} {interval}".strip()
         beside = ", ".join(f"{name} {null}" for name, null in _nulls(measure, result, info))
         yield ProfileNumber(measure.heading, text, beside, measure.meaning)
@@ -230,7 +229,8 @@ def _stated(profile: Profile, result: ComparedResult) -> Iterator[Tally]:
             yield replace(tally, rows=rows)
 
 
-def _tally_table(tally: Tally, result: ComparedResult, info: TaskInfo) -> Table:
+def _tally_table(tally: Tally, comparison: Comparison, place: int) -> Table:
+    info, result = comparison.info, comparison.results[place]
     first = [info.measure(name) for name in next(iter(tally.rows.values()))]
     headings = zip(tally.columns, first, strict=True)
     columns = (
@@ -241,9 +241,9 @@ def _tally_table(tally: Tally, result: ComparedResult, info: TaskInfo) -> Table:
     for heading, names in tally.rows.items():
         measures = [info.measure(name) for name in names]
         values = [result.value(measure) for measure in measures]
-        notes = [interval_text(result.result.intervals.get(measure.name), 2) for measure in measures]
+        notes = [interval_text(comparison.interval(place, measure), 2) for measure in measures]
         if heading in tally.right:
-            notes = [_share(values, place, tally.right[heading]) for place in range(len(values))]
+            notes = [_share(values, k, tally.right[heading]) for k in range(len(values))]
         rows.append(Row((Cell(heading), *(Cell(value, note=note) for value, note in zip(values, notes, strict=True)))))
     return Table(tally.title, columns, tuple(rows))
 
