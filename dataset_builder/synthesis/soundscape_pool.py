@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -93,7 +93,6 @@ class SoundPool:
         self._label_behind = background
         self._recordings = recordings
         self._heard: dict[int, Heard] = {}
-        self._samples: OrderedDict[int, Samples] = OrderedDict()
 
     @cached_property
     def by_split(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
@@ -217,16 +216,19 @@ class SoundPool:
 
     def samples(self, number: int) -> Samples:
         """A recording at the rate of clips."""
-        if number not in self._samples:
-            waveform, rate = self._recordings.waveform(number)
-            samples = at_rate(waveform, rate, self.sample_rate)
-            if not np.any(samples):
-                raise DatasetError(f"{self.source}: recording {self.name(number)!r} is silent; leave it out")
-            self._samples[number] = samples
-            if len(self._samples) > _KEPT:
-                self._samples.popitem(last=False)
-        self._samples.move_to_end(number)
-        return self._samples[number]
+        return self._kept(number)
+
+    @cached_property
+    def _kept(self) -> Callable[[int], Samples]:
+        """What gives a recording's samples; clips are mixed on several threads, most of one group after the other."""
+        return lru_cache(maxsize=_KEPT)(self._read)
+
+    def _read(self, number: int) -> Samples:
+        waveform, rate = self._recordings.waveform(number)
+        samples = at_rate(waveform, rate, self.sample_rate)
+        if not np.any(samples):
+            raise DatasetError(f"{self.source}: recording {self.name(number)!r} is silent; leave it out")
+        return samples
 
 
 def _number(labels: Sequence[str]) -> str:

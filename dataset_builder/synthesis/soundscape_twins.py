@@ -64,7 +64,7 @@ class SoundscapeSettings:
         sample_rate: Hz of the clips.
         silence: decibels below the loudest 10 ms of a sound; what is softer is cut off, and not heard.
         background: label of what is heard behind all clips, and not asked about; empty for none.
-        snr: decibels by which the background is softer than the loudest sound of a clip.
+        background_snr: decibels by which the background is softer than the loudest sound of a clip.
         domain: what the recordings are, in a word.
 
     Raises:
@@ -78,7 +78,7 @@ class SoundscapeSettings:
     sample_rate: int = 32_000
     silence: float = -35.0
     background: str = ""
-    snr: float = 20.0
+    background_snr: float = 20.0
     domain: str = ""
 
     def __post_init__(self) -> None:
@@ -87,7 +87,7 @@ class SoundscapeSettings:
         self._check("test_sets", self.test_sets, 1, 2_000)
         self._check("sample_rate", self.sample_rate, 8_000, 192_000)
         self._check("silence", self.silence, -80, -10)
-        self._check("snr", self.snr, 0, 60)
+        self._check("background_snr", self.background_snr, 0, 60)
         if self.sample_rate % STEPS:
             raise InputError(f"sample_rate is {self.sample_rate:,}; it must be a multiple of {STEPS}, as 44,100 is")
 
@@ -267,13 +267,12 @@ class RenderedSoundscapes(SharedRendering[SoundscapeSettings]):
         if not numbers:
             return []
         number = numbers[int(rng.integers(len(numbers)))]
-        return [
-            Layer(number, 0, SECONDS * STEPS, -self.settings.snr, int(rng.integers(self.pool.heard(number).period)))
-        ]
+        skipped = int(rng.integers(self.pool.heard(number).period))
+        return [Layer(number, 0, SECONDS * STEPS, -self.settings.background_snr, skipped)]
 
     def _annotation(self, clip: TwinClip, group: TwinGroup, by_label: Mapping[str, Sequence[Layer]]) -> Annotation:
         settings = self.settings
-        snr = settings.snr if settings.background else None
+        snr = settings.background_snr if settings.background else None
         events = [
             LabelledEvent(start / STEPS, stop / STEPS, label)
             for label, layers in by_label.items()
@@ -340,8 +339,8 @@ def _beginning(heard: Heard, needed: int, silence: float, rng: np.random.Generat
 def describe_soundscapes(settings: SoundscapeSettings) -> str:
     """Markdown of how clips of isolated sounds are made."""
     behind = (
-        f" Behind all, {settings.snr:g} dB softer than the loudest, is {label_text(settings.background)!r}; what is "
-        "softer than that counts as silent."
+        f" Behind all, {settings.background_snr:g} dB softer than the loudest, is {label_text(settings.background)!r}; "
+        "what is softer than that counts as silent."
         if settings.background
         else ""
     )

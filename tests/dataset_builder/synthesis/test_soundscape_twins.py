@@ -171,7 +171,7 @@ class TestSound:
             assert all(sorted(one) == sorted(other) for one, other in combinations(same, 2))
 
     def test_may_have_a_background_that_no_question_is_about(self, folder):
-        with_it = rendered(folder, background="rain", snr=15.0, test_sets=2, train_sets=1)
+        with_it = rendered(folder, background="rain", background_snr=15.0, test_sets=2, train_sets=1)
         without = rendered(folder, test_sets=2, train_sets=1)
         assert with_it.settings.values() != without.settings.values()
         behind = set()
@@ -281,7 +281,7 @@ class TestLabels:
 class TestSettings:
     @pytest.mark.parametrize(
         ("name", "value"),
-        [("seed", -1), ("test_sets", 0), ("train_sets", -1), ("silence", -5.0), ("snr", 61.0), ("sample_rate", 4_000)],
+        [("seed", -1), ("test_sets", 0), ("train_sets", -1), ("silence", -5.0), ("background_snr", 61.0), ("sample_rate", 4_000)],
     )
     def test_out_of_their_range_are_refused(self, folder, name, value):
         with pytest.raises(InputError, match=f"{name} is "):
