@@ -11,6 +11,7 @@ from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.questions.tasks import question_tasks
 from audio_compositionality.dataset_builder.recordings.annotated import open_annotated
 from audio_compositionality.dataset_builder.recordings.annotated_data import annotated_data
+from audio_compositionality.evaluator.results.result import load_result
 
 from ..dataset_builder.questions.labelled import (
     DOMESTIC_QUESTIONS,
@@ -104,6 +105,16 @@ def test_embed_and_the_tasks_take_them(domestic, run, tmp_path, capsys):
     assert "is no AudioLanguageModel, which the task polybench needs" in message
     message = error_of(run, capsys, "evaluate", "level-statistics", *words, "--tasks", "invariance")
     assert "the task 'invariance' cannot be scored on recordings with labels that have times" in message
+
+
+def test_who_is_told_the_labels_answers_all_that_is_asked(domestic, run, tmp_path):
+    labels, audio = domestic
+    words = ("--labels", labels, "--audio", audio, *FEW, "--tasks", "polybench", "--out", tmp_path / "results")
+    assert run("evaluate", "oracle", *words) == 0
+    (path,) = (tmp_path / "results").rglob("polybench.json")
+    result, _ = load_result(path)
+    assert result.measures["accuracy"] == 1.0
+    assert result.dataset == f"recordings of {audio} with desed labels"
 
 
 def line(*fields):
