@@ -1,5 +1,6 @@
 """Questions about recordings of a user's own with strong labels, from files in their formats to rows with sound."""
 
+import json
 from collections import Counter
 
 import numpy as np
@@ -305,17 +306,49 @@ def test_related_labels_do_not_meet(tmp_path):
         {"id": "/m/2", "name": "Speech", "child_ids": []},
     ]
     ontology = tmp_path / "tree.json"
-    ontology.write_text(str(entries).replace("'", '"'))
+    ontology.write_text(json.dumps(entries))
     recordings = open_annotated(labels, audio, options=ReadOptions(names=ontology))
     assert {label for label, related in recordings.related.items() if related} == {"Dog", "Speech"}
     rows = questions_of(recordings, ask=("counting", "concurrency")).rows
     assert not {"Y01", "Y02", "Y05"} & {row["recording"] for row in rows}
     other = open_annotated(labels, audio)
     assert other.fingerprint != recordings.fingerprint
-    ontology.write_text(str([replace_name(entry) for entry in entries]).replace("'", '"'))
+    ontology.write_text(json.dumps([{**entry, "name": f"no {entry['name']}"} for entry in entries]))
     with pytest.raises(AnnotationError, match=r"tree.json has none of the labels, which are Alarm bell ringing, Cat"):
         open_annotated(labels, audio, options=ReadOptions(names=ontology))
 
 
-def replace_name(entry):
-    return {**entry, "name": f"no {entry['name']}"}
+class TestOtherFormats:
+    """What nothing else states is taken from the sound."""
+
+    def test_a_file_a_recording(self, tmp_path):
+        (tmp_path / "labels").mkdir()
+        (tmp_path / "labels" / "walk.txt").write_text("0.5\t1.5\tdog\n2\t3\tcat\n")
+        sound(tmp_path / "audio" / "walk.ogg", 4.25)
+        recordings = open_annotated(tmp_path / "labels", tmp_path / "audio")
+        assert (recordings.format, recordings.annotations[0].duration) == ("text", 4.25)
+        samples, rate = recordings.waveform(0)
+        assert len(samples) == 4.25 * rate
+
+    def test_audioset(self, tmp_path):
+        labels = tmp_path / "strong.tsv"
+        labels.write_text("abc_0\t0\t2\t/m/1\nabc_30000\t1\t3\t/m/1\n")
+        (tmp_path / "class_labels.tsv").write_text("/m/1\tDog\n")
+        sound(tmp_path / "audio" / "Yabc_0.wav", 10.0)
+        # The last segment of a video is shorter.
+        sound(tmp_path / "audio" / "Yabc_30000.wav", 6.5)
+        with pytest.warns(UserWarning, match=r"there is no ontology.json"):
+            recordings = open_annotated(labels, tmp_path / "audio")
+        assert recordings.format == "audioset-strong"
+        assert [(a.recording, a.duration, a.split_group) for a in recordings.annotations] == [
+            ("abc_0", 10.0, "abc"),
+            ("abc_30000", 6.5, "abc"),
+        ]
+
+    def test_jams(self, tmp_path):
+        data = [{"time": 1, "duration": 2, "value": "dog", "confidence": 1}]
+        content = {"file_metadata": {}, "annotations": [{"namespace": "tag_open", "data": data}]}
+        (tmp_path / "walk.jams").write_text(json.dumps(content))
+        sound(tmp_path / "audio" / "walk.wav", 4.0)
+        (annotation,) = open_annotated(tmp_path / "walk.jams", tmp_path / "audio").annotations
+        assert annotation.duration == 4.0
