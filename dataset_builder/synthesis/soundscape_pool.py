@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import islice
 
 import numpy as np
 
@@ -177,14 +178,15 @@ class SoundPool:
         """The id of a recording."""
         return self._recordings.entries[number].id
 
-    def of_label(self, split: str, label: str) -> tuple[int, ...]:
-        """Numbers of the recordings of a label of which enough is heard.
+    def draw(self, split: str, label: str, count: int, rng: np.random.Generator) -> list[int]:
+        """Numbers of at most so many recordings of a label of which enough is heard; the rest is not read.
 
         Raises:
             QuestionError: there is none.
         """
         least = round(SHORTEST_SOUND * STEPS)
-        numbers = tuple(number for number in self.by_split[split][label] if len(self.heard(number).powers) >= least)
+        order: list[int] = rng.permutation(self.by_split[split][label]).tolist()
+        numbers = list(islice((number for number in order if len(self.heard(number).powers) >= least), count))
         if not numbers:
             raise QuestionError(
                 f"no recording of {label!r} for {split} has {SHORTEST_SOUND:g} s from where it is first heard to where "

@@ -48,6 +48,9 @@ _SOUNDS = 74
 _DRAWS = 8
 """Files and parts of them that are drawn for a group, until what is heard bears out its answers."""
 
+_MOST_VARIANTS = 4
+"""Tracks of a clip that can be of one label."""
+
 _SPARE, _LEAST_SPARE = 10, 60
 """Groups of a task that may fail: so many times those that do not, and so many more."""
 
@@ -300,14 +303,14 @@ class _Casting:
         for clip in group.clips:
             for track in clip.tracks:
                 spans[track.label] += [stop - start for start, stop in track.spans]
-        self._numbers = {label: rng.permutation(pool.of_label(group.split, label)).tolist() for label in sorted(spans)}
+        self._numbers = {label: pool.draw(group.split, label, _MOST_VARIANTS, rng) for label in sorted(spans)}
         # Of a sound that is longer than all that is heard of it, any part; and another one where a label has no further
         # file for a further track.
         self._parts: dict[tuple[str, int], list[int]] = {}
         for label, numbers in self._numbers.items():
             for number in numbers:
                 first = _beginning(pool.heard(number), max(spans[label]), pool.silence, rng)
-                rest = [_beginning(pool.heard(number), 0, pool.silence, rng) for _ in range(3)]
+                rest = [_beginning(pool.heard(number), 0, pool.silence, rng) for _ in range(_MOST_VARIANTS - 1)]
                 self._parts[label, number] = [first, *rest]
 
     def layers(self, clip: TwinClip) -> dict[str, list[Layer]]:
@@ -317,7 +320,7 @@ class _Casting:
         for track in clip.tracks:
             numbers = self._numbers[track.label]
             sound = track.label, numbers[track.variant % len(numbers)]
-            skipped = self._parts[sound][heard_before[sound] % 4]
+            skipped = self._parts[sound][heard_before[sound]]
             heard_before[sound] += 1
             by_label[track.label] += [Layer(sound[1], *span, track.level, skipped) for span in track.spans]
         return dict(by_label)
@@ -352,7 +355,7 @@ clip.{behind} `events` are measured: a silence within a recording of more than 0
 is asked that would have another answer then. Two labels of which one has all words of the other never meet. A clip
 lasts {SECONDS} s, mono, {settings.sample_rate} Hz, 16-bit.
 
-In `counting`, labels of fewer than four files sound the same each time, and a clip is the less varied the fewer kinds of
+In `counting`, labels of fewer than four files sound the same each time, and a clip is less varied the fewer kinds of
 sound it has: who hears that alone was right in .40 where each label has one file, in .29 where it has ten and more.
 
 No file, and no group of recordings, is in both splits: of the files of a label two fifths are for test, and labels of a

@@ -63,6 +63,15 @@ def test_says_on_its_card_what_it_is():
     assert "Behind all" not in RECIPE.describe(data_of().settings["polybench"])
 
 
+def test_reads_no_more_recordings_than_are_heard(monkeypatch):
+    recordings = made_recordings(280, labels="abcdefg", rate=8_000)
+    read, waveform = set(), type(recordings).waveform
+    monkeypatch.setattr(type(recordings), "waveform", lambda self, index: (read.add(index), waveform(self, index))[1])
+    assert len(data_of(recordings, train_sets=0, test_sets=1).configuration("polybench").rows) == QUESTIONS_OF_SET
+    # Five groups of at most five labels, of each of which four files are drawn.
+    assert 0 < len(read) <= 5 * 5 * 4
+
+
 def test_needs_labels():
     with pytest.raises(DatasetError, match="made up has 4 labels, 4 for train and 4 for test; questions need 5"):
         data_of(made_recordings(12, labels="abcd"))

@@ -281,7 +281,14 @@ class TestLabels:
 class TestSettings:
     @pytest.mark.parametrize(
         ("name", "value"),
-        [("seed", -1), ("test_sets", 0), ("train_sets", -1), ("silence", -5.0), ("background_snr", 61.0), ("sample_rate", 4_000)],
+        [
+            ("seed", -1),
+            ("test_sets", 0),
+            ("train_sets", -1),
+            ("silence", -5.0),
+            ("background_snr", 61.0),
+            ("sample_rate", 4_000),
+        ],
     )
     def test_out_of_their_range_are_refused(self, folder, name, value):
         with pytest.raises(InputError, match=f"{name} is "):
