@@ -18,9 +18,13 @@ UNPARSED = "unparsed"
 """What is answered to a question that cannot be read: a text that names no option."""
 
 
-def card_of(name: str, paradigm: str, revision: str = "v1") -> ModelCard:
-    """The card of an answerer; ``paradigm`` begins with the word by which comparisons know a baseline."""
-    return ModelCard(name, revision, SAMPLE_RATE, None, paradigm=f"baseline ({paradigm})", licence="Apache-2.0")
+def card_of(name: str, paradigm: str, revision: str = "v1", *, kind: str = "baseline") -> ModelCard:
+    """The card of an answerer; the paradigm begins with the word by which comparisons know its kind.
+
+    A ``baseline`` is what a score must be above; a ``control`` shows what can be reached by who is told more, or was
+    made for these very data, and is no bar.
+    """
+    return ModelCard(name, revision, SAMPLE_RATE, None, paradigm=f"{kind} ({paradigm})", licence="Apache-2.0")
 
 
 @dataclass(frozen=True)

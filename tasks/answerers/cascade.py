@@ -61,9 +61,11 @@ class Cascade(DetectorAnswerer):
         self._mean = self._deviation = np.ones(MELS, np.float32)
 
     @property
-    def card(self) -> ModelCard:  # type: ignore[override]
+    def card(self) -> ModelCard:
         """What it is; the network is not part of it: what it learns from is part of what answers are stored under."""
-        return card_of("cascade", "detector trained on the split train, then rules", f"v{RULES_VERSION}")
+        return card_of(
+            "cascade", "detector trained on the split train, then rules", f"v{RULES_VERSION}", kind="control"
+        )
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
         """See `Learner.learn`. A clip that several rows have is learnt from once.

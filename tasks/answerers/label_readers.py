@@ -21,7 +21,7 @@ from .symbolic import place_of_answer
 class _LabelReader:
     """An answerer that is told labels."""
 
-    card = card_of("label-reader", "told labels")
+    card = card_of("label-reader", "told labels", kind="control")
     device = "cpu"
 
     def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
@@ -44,7 +44,7 @@ class _LabelReader:
 class Oracle(_LabelReader):
     """Knows what is heard when; answers by the symbolic rules."""
 
-    card = card_of("oracle", "told the labels with their times")
+    card = card_of("oracle", "told the labels with their times", kind="control")
 
     def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
         return place_of_answer(asked, annotation_of(row))
@@ -57,7 +57,7 @@ class Present(_LabelReader):
     nothing.
     """
 
-    card = card_of("present", "told the labels without their times")
+    card = card_of("present", "told the labels without their times", kind="control")
 
     def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
         if asked.wording is None:

@@ -15,16 +15,19 @@ from audio_compositionality.encoders.protocols import Model
 from .base import SAMPLE_RATE
 
 
-def _listing(name: str, place: str, description: str) -> ModelListing:
-    """A listing of the class that stands at ``module:Class`` of this folder."""
+def _listing(
+    name: str, place: str, description: str, *, kind: str = "baseline", is_reference: bool = False
+) -> ModelListing:
+    """A listing of the class that stands at ``module:Class`` of this folder; of a control, see `card_of`."""
     return ModelListing(
         name,
         None,
         SAMPLE_RATE,
-        "none (baseline)",
+        f"none ({kind})",
         "Apache-2.0",
         description,
         make=_maker(place),
+        is_reference=is_reference,
         embeds_sound=False,
         answers=True,
     )
@@ -48,17 +51,31 @@ MODELS = (
         "text_only:Majority",
         "questions: the text that was right most often among those to learn from with the same options",
     ),
-    _listing("blind", "text_only:Blind", "questions: learns from their words alone which option is right"),
+    _listing(
+        "blind",
+        "text_only:Blind",
+        "questions: learns from their words alone which option is right",
+        is_reference=True,
+    ),
     _listing(
         "statistics",
         "sound_statistics:Statistics",
         "questions: learns from nine statistics of the whole sound which option is right; hears no labels",
+        is_reference=True,
     ),
-    _listing("present", "label_readers:Present", "questions: is told which sounds are heard, and not when"),
-    _listing("oracle", "label_readers:Oracle", "questions: is told what is heard when; right wherever labels are"),
+    _listing(
+        "present", "label_readers:Present", "questions: is told which sounds are heard, and not when", kind="control"
+    ),
+    _listing(
+        "oracle",
+        "label_readers:Oracle",
+        "questions: is told what is heard when; right wherever labels are",
+        kind="control",
+    ),
     _listing(
         "cascade",
         "cascade:Cascade",
         "questions: a small detector of sounds, trained on the split train of the same data, then rules",
+        kind="control",
     ),
 )
