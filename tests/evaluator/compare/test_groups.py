@@ -31,11 +31,7 @@ def test_many_groups_are_rows(coat):
     def grouped(count):
         means = tuple(GroupMean(str(number), 12, number / 100, (0.0, 1.0)) for number in range(count))
         slopes = Diversity((), {"shelf": {label: means for label in coat.labels}})
-        (table,) = (
-            group_tables(coat, "score", slopes)
-            if "score" in coat.views
-            else group_tables(coat, next(iter(coat.views)), slopes)
-        )
+        (table,) = group_tables(coat, next(iter(coat.views)), slopes)
         return table
 
     few, many = grouped(MOST_GROUPS), grouped(MOST_GROUPS + 1)
