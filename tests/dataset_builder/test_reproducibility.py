@@ -56,7 +56,7 @@ FROZEN = {
     "comp_a_train": (
         1,
         "c28a3bcfee8661232357a6488ca6115bfe803bd06256383c85a9397fa2ebc3a1",
-        "576a9070b5644fadf83bd6f591ae19551a24f99278908341574d2401c5ec6c90",
+        "0a792e80ed8ce8f5db8cda4e2d7fb1be7c33acb4da1e548ce8f4a6ec1b933836",
     ),
     "factors": (
         1,
