@@ -132,18 +132,19 @@ def log_mel(clip: FloatArray) -> FloatArray:
     padded = np.pad(clip, (before, before + WINDOW + count * HOP - len(clip)))
     frames = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP][:count]
     spectrum = np.fft.rfft(frames * np.hanning(WINDOW).astype(np.float32), axis=1)
-    power = (spectrum.real**2 + spectrum.imag**2).astype(np.float32) @ _mel_filters()
-    levels: FloatArray = np.log(np.maximum(power, np.float32(1e-10)))
-    return levels
+    power = (spectrum.real**2 + spectrum.imag**2).astype(np.float32)
+    levels: FloatArray = np.log(np.maximum((_mel_filters() @ power.T).T, np.float32(1e-10)))
+    return np.ascontiguousarray(levels)
 
 
 @lru_cache(maxsize=1)
-def _mel_filters() -> FloatArray:
-    """[bins, MELS], for power of full scale 1."""
+def _mel_filters() -> Any:
+    """[MELS, bins], for power of full scale 1; sparse, whose products do not depend on the number of cores."""
     import librosa
+    import scipy.sparse
 
     filters = librosa.filters.mel(sr=SAMPLE_RATE, n_fft=WINDOW, n_mels=MELS, norm=None) / (WINDOW / 4) ** 2
-    return np.ascontiguousarray(filters.T, np.float32)
+    return scipy.sparse.csr_array(filters.astype(np.float32))
 
 
 def _moments(features: Sequence[NDArray[np.float16]]) -> tuple[FloatArray, FloatArray]:
