@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,21 +40,14 @@ def all_right(correct: Floats, groups: NDArray[np.int64], parts: NDArray[np.int6
     return scores
 
 
-def constant_answers(rows: Sequence[Row]) -> Floats:
-    """Whether each question, [n], is answered rightly by always giving the text, or always taking the position, that is
-    right most often in its task: the better of the two."""
-    right = np.zeros(len(rows))
+def constant_answers(rows: Sequence[Row]) -> float:
+    """The share of questions that are answered rightly by always giving the text, or always taking the position, that
+    is right most often in their task: the better of the two, chosen when all answers are known."""
+    right = 0
     for task in dict.fromkeys(row["task"] for row in rows):
-        places = [place for place, row in enumerate(rows) if row["task"] == task]
-        texts = [rows[place]["answer"] for place in places]
-        positions = [rows[place]["options"].index(rows[place]["answer"]) for place in places]
-        best = max((Counter(values).most_common(1)[0] + (values,) for values in (texts, positions)), key=_count)
-        right[places] = [value == best[0] for value in best[2]]
-    return right
-
-
-def _count(entry: tuple[Any, int, Any]) -> int:
-    return entry[1]
+        answers = [(row["answer"], row["options"].index(row["answer"])) for row in rows if row["task"] == task]
+        right += max(max(Counter(values).values()) for values in zip(*answers, strict=True))
+    return right / len(rows)
 
 
 def overlap_quartiles(seconds: Sequence[float]) -> tuple[str, ...]:

@@ -185,7 +185,7 @@ def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDA
     assert comparison.samples is not None
     values = view.values[members, place]
     mean, interval = float(values.mean()), _interval(values, view.clusters[members], view.measure)
-    beside = {words: float(shares[members].mean()) for words, shares in comparison.samples.without_listening.items()}
+    beside = {words: reached(members) for words, reached in comparison.samples.without_listening.items()}
     low, high = interval or (mean, mean)
     digits = view.measure.digits
     first, last = view.measure.range
@@ -241,11 +241,21 @@ def _tally_table(tally: Tally, comparison: Comparison, place: int) -> Table:
     for heading, names in tally.rows.items():
         measures = [info.measure(name) for name in names]
         values = [result.value(measure) for measure in measures]
-        notes = [interval_text(comparison.interval(place, measure), 2) for measure in measures]
+        notes = [interval_text(_tally_interval(comparison, place, measure), 2) for measure in measures]
         if heading in tally.right:
             notes = [_share(values, k, tally.right[heading]) for k in range(len(values))]
         rows.append(Row((Cell(heading), *(Cell(value, note=note) for value, note in zip(values, notes, strict=True)))))
     return Table(tally.title, columns, tuple(rows))
+
+
+def _tally_interval(comparison: Comparison, place: int, measure: Measure) -> Interval | None:
+    """The 95 % interval of a mean over some of the samples, as that of a bar of these; of other measures none."""
+    result = comparison.results[place]
+    column = result.column(measure)
+    if column is None or measure.within is None:
+        return None
+    members = measure.places(result.samples.columns)
+    return _interval(column[members], comparison.clusters[members], measure) if len(members) else None
 
 
 def _share(counts: Sequence[float | None], place: int, right: int) -> str:

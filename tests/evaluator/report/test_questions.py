@@ -136,6 +136,8 @@ def test_tables_of_tasks_and_states(compared):
     assert detection[0] == "detection"
     assert detection[1] == pytest.approx(0.25)
     assert detection[5:] == pytest.approx([0, 1 / 256])
+    # Intervals are those of the bars.
+    assert profiles["org/listener"].tallies[0].rows[0].cells[1].notes == ("[0.76, 1.00]",)
 
 
 def test_who_took_which_option(compared):
