@@ -31,7 +31,6 @@ CLIP = {"syn_1": {"event": {"dog": [[0.5, 1.25]]}, "caption": ""}}
         ("a.csv", "file,start,end,class\na.wav,0,1,car\n", None),
         ("a.json", json.dumps(CLIP), "audiotime"),
         ("a.json", "[1]", None),
-        ("a.json", "{", None),
         ("folder/a.jams", "{}", "jams"),
     ],
 )
@@ -46,6 +45,13 @@ def test_formats(tmp_path, name, text, format):
     with pytest.raises(AnnotationError, match=f"{path.name} does not say which format it is in; name one") as raised:
         format_of(place)
     assert all(f"\n  {format}: " in str(raised.value) for format in list_formats())
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000])
+def test_what_is_no_json_is_said(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(AnnotationError, match=r"a.json is no JSON"):
+        format_of(tmp_path / "a.json")
 
 
 def test_a_file_alone_may_be_a_part_of_something_else(tmp_path):

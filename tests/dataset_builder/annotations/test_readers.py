@@ -235,7 +235,12 @@ class TestAudioTime:
         with pytest.raises(AnnotationError) as raised:
             read_annotations(path, "audiotime")
         assert [line.split(":")[1] for line in str(raised.value).splitlines()[1:]] == ["2", "12", "22"]
-        for text, message in (("[1]", "holds no clips"), ("{", "is no JSON")):
+        for text, message in (
+            ("[1]", "holds no clips"),
+            ("{", "is no JSON"),
+            ("[" * 100_000, "is no JSON"),
+            (f'{{"a": {{"event": {{"dog": [[0, 1{"0" * 400}]]}}}}}}', "the offset is '1000"),
+        ):
             with pytest.raises(AnnotationError, match=message):
                 read_annotations(write(tmp_path, "bad.json", text), "audiotime")
 
@@ -276,6 +281,9 @@ class TestAudioSet:
         path = write(tmp_path, "strong.tsv", rows(*self.LINES))
         (annotation,) = read_annotations(path, "audioset-strong", ReadOptions(names=ontology))
         assert annotation.labels == ("Male speech", "Wind")
+        for entry in (5, {}, {"id": 1, "name": "a", "child_ids": []}, {"id": "1", "name": "a", "child_ids": [["1"]]}):
+            with pytest.raises(AnnotationError, match="is no ontology"):
+                related_labels(write(tmp_path, "bad.json", json.dumps([entry])))
         with pytest.raises(AnnotationError, match="is no ontology"):
             related_labels(write(tmp_path, "bad.json", '[{"id": 1}]'))
 
@@ -312,7 +320,23 @@ class TestJams:
         ("text", "message"),
         [
             ("{}", "a.jams: is no JAMS"),
-            ("[", "a.jams: is no JAMS"),
+            ("[", "a.jams: the file is no JSON"),
+            ("[" * 100_000, "^a.jams: the file is no JSON"),
+            *(
+                (jams([{"namespace": "tag_open", **data}]), "has an annotation without a list of observations")
+                for data in ({}, {"data": None}, {"data": {"time": 5}})
+            ),
+            (jams([{"namespace": "tag_open", "data": [5]}]), "tag_open 1: is no observation"),
+            (
+                jams([{"namespace": "tag_open", "data": [observation("x", 1, "dog")]}]),
+                "the time is 'x'; expected are",
+            ),
+            (jams([{"namespace": "tag_open", "data": [observation(0, 10**400, "dog")]}]), "the duration is '1000"),
+            (
+                jams([{"namespace": "tag_open", "data": [observation(0, 1, "dog") | {"confidence": "high"}]}]),
+                "the confidence is 'high'; expected are numbers from 0 to 1",
+            ),
+            (jams([{"namespace": "tag_open", "data": []}], 10**400), "the duration is '1000"),
             (jams([{"namespace": "beat", "data": []}]), "has no annotation of the namespaces scaper, segment_open"),
             (
                 jams([{"namespace": "tag_open", "data": []}] * 2),
