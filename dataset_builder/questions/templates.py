@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
-
-LETTERS = "ABCDEFGHIJ"
-"""By which options are called."""
-
-PromptStyle = Literal["direct", "reason"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,7 @@ def all_templates() -> Mapping[tuple[str, str], tuple[Template, ...]]:
     """All wordings, by task and variant."""
     wordings: dict[tuple[str, str], tuple[Template, ...]] = {}
     for task, variants in _content().items():
-        for variant, entries in variants.items() if task != "prompts" else ():
+        for variant, entries in variants.items():
             by_polarity = entries if isinstance(entries, dict) else {"": entries}
             texts = [(text, polarity) for polarity, of_polarity in by_polarity.items() for text in of_polarity]
             wordings[task, variant] = tuple(
@@ -96,9 +91,3 @@ def template_of(name: str) -> Template:
     if name not in wordings:
         raise InputError(f"there is no wording {name!r}; {nearest(name, wordings)}")
     return wordings[name]
-
-
-def prompt(question: str, options: Sequence[str], style: PromptStyle = "direct") -> str:
-    """The text that a model is given: question, options with letters, and how to answer."""
-    lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
-    return "\n".join((question, *lines, str(_content()["prompts"][style])))

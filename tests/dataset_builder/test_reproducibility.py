@@ -65,7 +65,7 @@ FROZEN = {
     ),
     "polybench": (
         1,
-        "2df2dbaf40d22117b751942b948820818ba45c3c04c716c0cda5ad4b3f6eacb4",
+        "1777d548242b3210febbbfc2a3a33425b4e222638bf8e42b3685b8f88a591db2",
         "16d1e35a7ff66301dfb05654d5228109e20e20fd5d516ec4dcc6cf20c1e786c2",
     ),
     "transforms": (

@@ -19,11 +19,9 @@ from audio_compositionality.dataset_builder.questions.generation import ask, fac
 from audio_compositionality.dataset_builder.questions.splits import split_by_recording
 from audio_compositionality.dataset_builder.questions.tasks import question_tasks
 from audio_compositionality.dataset_builder.questions.templates import (
-    prompt,
     spoken,
     template_of,
     templates,
-    templates_digest,
 )
 from audio_compositionality.support.errors import InputError
 
@@ -367,11 +365,6 @@ class TestWordings:
         assert spoken("Alarm bell ringing") == "alarm bell ringing"
         assert spoken("TV set") == "TV set"
         assert template_of("concurrency-anchor-11").question("Dog") == "Is the dog always heard alone?"
-
-    def test_prompts(self):
-        assert prompt("Which?", ("dog", "cat")) == "Which?\nA. dog\nB. cat\nAnswer with one letter only."
-        assert prompt("Which?", ("dog",), "reason").endswith("Explain, then <answer>letter</answer>.")
-        assert len(templates_digest()) == 64
 
     def test_unknown(self):
         with pytest.raises(InputError, match="there are no questions 'counting/kind'"):
