@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -61,30 +63,36 @@ class DetectorAnswerer(ABC):
 
     @cached_property
     def card(self) -> ModelCard:
-        """What it is."""
-        from audio_compositionality.encoders.adapters.custom import (
-            count_parameters,
-            source_digest,
-            source_revision,
-            weights_digest,
-        )
+        """What it is.
 
-        sha256 = weights_digest(self)
-        revision = getattr(self, "revision", None)
-        if revision is None:
-            revision = source_revision(source_digest(Path(inspect.getfile(type(self)))), sha256)
-        return ModelCard(
-            id=str(getattr(self, "id", type(self).__name__)),
-            revision=str(revision),
-            sample_rate=self.sample_rate,
-            output_dim=None,
-            weights_sha256=sha256,
-            parameters=count_parameters(self),
-            paradigm=getattr(self, "paradigm", None),
-            licence=getattr(self, "licence", None),
-            trained_on=getattr(self, "trained_on", None),
-            front_end_version=RULES_VERSION,
-        )
+        Raises:
+            ModelError: the class lacks `labels` or `frame_rate`, or an attribute is not what it should be.
+        """
+        from audio_compositionality.encoders.adapters.custom import source_digest, stated_card
+
+        self._check()
+        card = stated_card(self, type(self).__name__, source_digest(Path(inspect.getfile(type(self)))))
+        return replace(card, front_end_version=RULES_VERSION)
+
+    def _check(self) -> None:
+        """Refuse what the class does not say, or says wrong."""
+        name, labels = type(self).__name__, getattr(self, "labels", None)
+        if (
+            isinstance(labels, str)
+            or not isinstance(labels, Sequence)
+            or not labels
+            or not all(isinstance(label, str) for label in labels)
+        ):
+            raise ModelError(f"'{name}': labels is {labels!r}, but must list what can be heard, a text each")
+        for attribute, least, most in (
+            ("frame_rate", 1e-3, math.inf),
+            ("threshold", 0, 1),
+            ("median_seconds", 0, math.inf),
+        ):
+            value = getattr(self, attribute, None)
+            if not isinstance(value, int | float) or not least <= value <= most:
+                bounds = f"at least {least:g}" if math.isinf(most) else f"between {least:g} and {most:g}"
+                raise ModelError(f"'{name}': {attribute} is {value!r}, but must be a number of {bounds}")
 
     def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
         """See `AudioLanguageModel.answer`.

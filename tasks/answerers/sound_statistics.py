@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.questions.controls import Features
 from audio_compositionality.encoders.base import FloatArray, resample
 
-from .base import SAMPLE_RATE, Prompted, asked_in, card_of, letters
+from .base import SAMPLE_RATE, Prompted, asked_in, card_of, drawn, letters
 from .text_only import most_likely, text_features
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Statistics:
     """Nine statistics of the sound, and a logistic regression a kind of question over its options.
 
     Each option is described by its text, its rank, the anchor and the polarity, and by each of these with each
-    statistic.
+    statistic. Of a kind that it has not learnt it draws an option.
     """
 
     card = card_of("statistics", "nine statistics of the whole sound and logistic regression")
@@ -102,9 +102,10 @@ class Statistics:
         clip_of = iter(clips)
         return letters(prompts, lambda asked, prompt: self._place(asked, prompt, next(clip_of)))
 
-    def _place(self, asked: Prompted, prompt: str, clip: Any) -> int | None:
+    def _place(self, asked: Prompted, prompt: str, clip: Any) -> int:
         if asked.kind not in self._models:
-            return None
+            # As `Blind`: below chance it would be no bar.
+            return drawn(len(asked.options), prompt)
         vectorizer, model = self._models[asked.kind]
         return most_likely(model.decision_function(vectorizer.transform(self._features(asked, _heard(clip)))), prompt)
 

@@ -84,7 +84,14 @@ class TestStatistics:
         rows = [{"question": LONGEST, "options": ["dog", "rain"], "answer": "dog"}] * 2
         model.learn(rows, [Clip(noise(0.1)), Clip(np.full(3200, np.nan))])
         assert model.answer([Clip(noise(0.1))], [direct_prompt(LONGEST, ["rain", "dog"])]) == ["B"]
-        assert model.answer([Clip(noise(0.1))], [direct_prompt(WHEN, ["0.0 to 1.0 s", "2.0 to 3.0 s"])]) == [UNPARSED]
+
+    def test_an_option_is_drawn_of_what_is_not_learnt(self):
+        model = load_model("statistics")
+        prompts = [direct_prompt(WHEN, [f"{k}.0 to {k}.5 s", "99.0 to 99.5 s"]) for k in range(90)]
+        answers = model.answer([Clip(noise(0.1))] * 90, prompts)
+        assert set(answers) == {"A", "B"}
+        assert 25 < answers.count("A") < 65
+        assert answers == model.answer([Clip(noise(0.2))] * 90, prompts)
 
 
 class Loudness(DetectorAnswerer):
@@ -184,6 +191,24 @@ class TestDetector:
 
         with pytest.raises(ModelError, match=words):
             Wrong().events([steps(0, 0)])
+
+    @pytest.mark.parametrize(
+        ("attribute", "value", "words"),
+        [
+            ("labels", None, "labels is None, but must list what can be heard"),
+            ("labels", "dog", "labels is 'dog', but must list"),
+            ("labels", (), "but must list"),
+            ("frame_rate", None, "frame_rate is None, but must be a number of at least 0.001"),
+            ("frame_rate", 0, "frame_rate is 0, but"),
+            ("threshold", 50, "threshold is 50, but must be a number of between 0 and 1"),
+            ("median_seconds", "0.3", "median_seconds is '0.3', but must be a number of at least 0"),
+            ("sample_rate", "fast", "sample_rate is 'fast', but must be a positive whole number"),
+        ],
+    )
+    def test_what_it_says_of_itself_is_checked_before_any_clip(self, attribute, value, words):
+        wrong = type("Wrong", (Loudness,), {attribute: value})
+        with pytest.raises(ModelError, match=f"'Wrong': .*{words}|'Wrong': {words}"):
+            wrong().card  # noqa: B018
 
     def test_an_error_in_it_is_told_with_its_line(self, tmp_path):
         path = Path(tmp_path, "mine.py")
