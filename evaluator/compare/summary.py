@@ -99,7 +99,11 @@ def trusted_measures(
         for comparison in comparisons
         for sentence in nulls_legend(comparison.info.recommended, comparison.info, shown_too=True)
     ]
-    return columns, by_label, ("Behind a score: its 95 % interval, BCa bootstrap over samples.", *dict.fromkeys(nulls))
+    return (
+        columns,
+        by_label,
+        ("Behind a score: its 95 % interval, BCa bootstrap over independent samples.", *dict.fromkeys(nulls)),
+    )
 
 
 def verdict_tables(comparisons: Sequence[Comparison], judged: Sequence[ModelVerdict]) -> list[Table]:

@@ -52,7 +52,7 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
         rows.append(Row((Cell(result.model.id, note=training_note(result, info)), *cells)))
     legend = [measure_legend(measures)]
     if any(result.intervals.get(measure.name) for result in results for measure in measures):
-        legend.append("Below a number: its 95 % interval, BCa bootstrap over samples.")
+        legend.append("Below a number: its 95 % interval, BCa bootstrap over independent samples.")
     legend += nulls_legend(measures, info)
     legend += [
         f"{shortened(result.model.id, LONGEST_NAME)}: {remark}."
