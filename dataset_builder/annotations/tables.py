@@ -168,12 +168,12 @@ def read_durations(options: ReadOptions, *beside: Path) -> dict[str, float]:
 
 
 def durations_of(options: ReadOptions, *beside: Path) -> dict[str, float]:
-    """As `read_durations`; where there is no table, those of the sound.
+    """As `read_durations`; of a recording that is in no table, that of its sound.
 
     Raises:
         AnnotationError: see `read_durations`.
     """
-    return read_durations(options, *beside) or durations_table(options.sounds)
+    return {**durations_table(options.sounds), **read_durations(options, *beside)}
 
 
 def _durations(path: Path) -> dict[str, float]:

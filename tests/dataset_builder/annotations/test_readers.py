@@ -72,6 +72,11 @@ class TestDesed:
         one, two = read_annotations(path, "desed", ReadOptions(durations={"Y1.wav": 10, "Y2": 10}))
         assert (one.events, events_of(two)) == ((), [(0.0, 1.0, "Dog")])
 
+    def test_what_no_table_has_is_told_by_the_sound(self, tmp_path):
+        path = write(tmp_path, "a.tsv", rows(STRONG, ("Y1.wav", 0, 1, "Dog"), ("Y2.wav", 0, 1, "Dog")))
+        options = ReadOptions(durations={"Y1": 10}, sounds={"Y1": 10.001, "Y2": 9.5})
+        assert [annotation.duration for annotation in read_annotations(path, "desed", options)] == [10.0, 9.5]
+
     def test_labels_may_end_a_little_after_the_clip(self, desed):
         one, _two = read_annotations(desed(("Y1.wav", 9, 10.08, "Dog"), ("Y2.wav", 0, 1, "Cat")), "desed")
         assert events_of(one) == [(9.0, 10.0, "Dog")]
