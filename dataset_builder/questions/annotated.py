@@ -187,8 +187,8 @@ class AnnotatedQuestions(SharedRendering[AnnotatedSettings]):
         facts = facts_of(part.clips, task, variant, settings)
         clips = len({fact.key for fact in facts})
         # A time tells a reader nothing.
-        answers = Counter(fact.answer for fact in facts if not fact.width)
-        there = ", ".join(f"{answer} in {number}" for answer, number in answers.most_common(4))
+        answers = Counter(answer for answer, _ in {(fact.answer, fact.key) for fact in facts if not fact.width})
+        there = ", ".join(f"{answer} in {number}" for answer, number in _most_common(answers))
         return f"{name} needs {needs}; {clips} of {len(part.clips)} clips qualify{f' ({there})' if there else ''}"
 
     @cached_property
@@ -217,6 +217,11 @@ class AnnotatedQuestions(SharedRendering[AnnotatedSettings]):
     def _number(self, index: int) -> int:
         row = self.rows[index]
         return self._numbers[row["recording"], row["start"]]
+
+
+def _most_common(answers: Counter[str]) -> list[tuple[str, int]]:
+    """The four answers that are right in most clips."""
+    return sorted(answers.items(), key=lambda item: (-item[1], item[0]))[:4]
 
 
 def settings_of_annotated(recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> AnnotatedSettings:

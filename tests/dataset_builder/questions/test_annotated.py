@@ -255,12 +255,20 @@ class TestRefused:
         with pytest.raises(AnnotationError, match=r"durations of 1 recordings are missing \(Y01\)"):
             open_annotated(labels, audio)
 
+    def test_what_cannot_be_asked_counts_clips(self, tmp_path):
+        # Two sounds overlap the dog in one clip: it is one clip of which each of them is the answer.
+        events = [(f"Y{clip}.wav", 1, 5, label) for clip in range(1, 4) for label in ("Dog", "Cat", "Speech")]
+        labels, audio = write_domestic(tmp_path, events)
+        rendering = questions_of(open_annotated(labels, audio, "desed"), ask=("classification",))
+        with pytest.raises(QuestionError, match=r"3 of 3 clips qualify \(Cat in 3, Dog in 3, Speech in 3\)"):
+            _ = rendering.rows
+
     def test_nothing_to_ask(self, tmp_path):
         labels, audio = write_domestic(tmp_path, [row for row in DOMESTIC_ROWS if row[0] in {"Y01.wav", "Y03.wav"}])
         with pytest.raises(QuestionError, match="nothing can be asked of the 2 clips of the split test") as raised:
             _ = questions_of(open_annotated(labels, audio), least_clips=10, ask=("counting", "detection")).rows
         text = str(raised.value)
-        assert "counting/kinds needs two counts that 10 clips have each; 2 of 2 clips qualify (2 in 1, 1 in 1)" in text
+        assert "counting/kinds needs two counts that 10 clips have each; 2 of 2 clips qualify (1 in 1, 2 in 1)" in text
         assert "detection/first needs four clips" in text
         rendering = questions_of(open_annotated(labels, audio), ask=("counting", "detection"))
         (note,) = rendering.notes()
