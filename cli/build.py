@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from audio_compositionality.support.errors import InputError
 
-from . import recordings
+from . import annotated, recordings
 from .arguments import add_protocol, names_of, preset_of
 from .command import GO_ON, Command
 
@@ -61,6 +61,7 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder.build import build_dataset
 
     data = _written(_rendered(options), options)
+    annotated.print_reports(data)
     folder = build_dataset(
         data,
         options.out,
@@ -142,6 +143,8 @@ COMMAND = Command(
       at the paper's size, as WAV
   audio-compositionality build --recordings animals --out animals-built
       what can be made of your own recordings, as `evaluate --recordings` renders it: --data takes the folder
+  audio-compositionality build --labels validation.tsv --audio desed/audio --out questions
+      questions about recordings of your own, from labels that say what is heard from when to when
   audio-compositionality build --writer MODEL --out written
       with captions and hard negatives that a language model wrote, tested like the others
 """,

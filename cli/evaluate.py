@@ -17,6 +17,8 @@ _EXAMPLES = """\
       the same on words that people say, from the Hub; no speaker is both learnt from and tested
   audio-compositionality evaluate whisper-base --dataset ORG/NAME --split test --label accent --group speaker
       any data set of the Hub with audio, with labels in a column
+  audio-compositionality evaluate MODEL --labels validation.tsv --audio desed/audio --out results-desed
+      questions about recordings with labels that say what is heard from when to when, to a model that answers
 """
 
 

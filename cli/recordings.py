@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed, nearest, plain, shown
 
-from . import arguments
+from . import annotated, arguments
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
@@ -59,6 +59,7 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
         "files. Or the name of one whose columns are known here, such as speech-commands, downloaded from the Hub, or "
         "read from a copy of its files by NAME=DIR; a wrong name lists all. Or your own description of one, in YAML",
     )
+    annotated.add_annotated(parser, data)
     details = parser.add_argument_group("recordings (--recordings, --dataset)", _DESCRIPTION)
     _add_columns(details)
     _add_settings(details)
@@ -131,7 +132,7 @@ def are_given(options: argparse.Namespace) -> bool:
     Raises:
         InputError: something is said of them, and they are not named.
     """
-    if options.recordings is not None or options.dataset is not None:
+    if annotated.are_given(options) or options.recordings is not None or options.dataset is not None:
         return True
     stated = next((name for name in _DETAILS if getattr(options, name) is not None), None)
     if stated is not None:
@@ -153,8 +154,12 @@ def opened_data(options: argparse.Namespace, tasks: list[Task] | None) -> tuple[
     if not are_given(options):
         opened = arguments.opened_data(options, tasks)
         return opened, tasks if options.benchmark is None else scorable(opened, tasks or ())
+    if annotated.are_given(options):
+        possible = _possible_tasks(options, tasks, annotated.recipes(), "recordings with labels that have times")
+        data = annotated.annotated_data_of(options, list(dict.fromkeys(task.info.recipe for task in possible)))
+        return data, tasks if options.tasks is not None else scorable(data, possible)
     # A wrong name is told before recordings are read, which can take minutes.
-    possible = _possible_tasks(options, tasks)
+    possible = _possible_tasks(options, tasks, _recorded_recipes(), "recordings")
     recipes = dict.fromkeys(task.info.recipe for task in possible)
     offer = _offer(options, recipes, required=tuple(recipes) if options.tasks is not None else ())
     _note_left_out({task.info.name: offer.left_out.get(task.info.recipe) for task in possible})
@@ -173,6 +178,8 @@ def recordings_data(options: argparse.Namespace, recipes: Sequence[str] | None) 
     from audio_compositionality.dataset_builder.recordings.opening import recorded_recipes
     from audio_compositionality.tasks.registry import scored_recipes
 
+    if annotated.are_given(options):
+        return annotated.annotated_data_of(options, recipes)
     wanted = [recipe for recipe in recorded_recipes() if recipe in scored_recipes()] if recipes is None else recipes
     offer = _offer(options, wanted, required=recipes or ())
     _note_left_out(offer.left_out)
@@ -255,12 +262,25 @@ def _opened(options: argparse.Namespace) -> ReadRecordings:
     return recordings
 
 
-def _possible_tasks(options: argparse.Namespace, tasks: list[Task] | None) -> list[Task]:
-    """The tasks that are named and can be scored on recordings; all that can, where none are named."""
+def _recorded_recipes() -> Collection[str]:
     from audio_compositionality.dataset_builder.recordings.opening import recorded_recipes
+
+    return recorded_recipes()
+
+
+def _possible_tasks(
+    options: argparse.Namespace, tasks: list[Task] | None, recipes: Collection[str], what_on: str
+) -> list[Task]:
+    """The tasks that are named and can be scored on recordings; all that can, where none are named.
+
+    Args:
+        options: of the command.
+        tasks: that are named.
+        recipes: names of those that can be made of the recordings.
+        what_on: what the recordings are, for messages.
+    """
     from audio_compositionality.tasks.registry import list_tasks
 
-    recipes = recorded_recipes()
     possible = [task for task in list_tasks() if task.info.recipe in recipes]
     if tasks is None:
         return possible
@@ -269,9 +289,9 @@ def _possible_tasks(options: argparse.Namespace, tasks: list[Task] | None) -> li
     if impossible and (options.tasks is not None or not named):
         names = ", ".join(task.info.name for task in possible)
         what = (
-            f"the task {impossible[0]!r} cannot be scored on recordings"
+            f"the task {impossible[0]!r} cannot be scored on {what_on}"
             if options.tasks is not None
-            else f"no task of the benchmark {options.benchmark!r} can be scored on recordings"
+            else f"no task of the benchmark {options.benchmark!r} can be scored on {what_on}"
         )
         raise InputError(f"{what}; those that can: {names}")
     return named

@@ -35,7 +35,7 @@ from .columns import AudioColumn, audio_columns
 from .data import DatasetError, Row
 from .manifest import CARD_NAME, FINGERPRINT_KEY, MANIFEST_NAME, RECIPE_NAME, BuiltRecipe, Manifest, Shard
 from .recipes import load_recipe
-from .recipes.base import Recipe, Rendering
+from .recipes.base import Recipe, Rendering, rate_of
 from .rendered import RenderedData, rendered_preset
 
 AudioFormat = Literal["flac", "wav"]
@@ -330,12 +330,12 @@ def _encoded_groups(job: _Job, shard: _PlannedShard, pool: ThreadPoolExecutor) -
 
 def _encoded_row(job: _Job, index: int) -> Row:
     row = dict(job.rows[index])
-    names = job.recipe.clip_names(row)
+    names, rate = job.recipe.clip_names(row), rate_of(job.rendering, index)
     del row["split"]
     row |= {column.name: [] for column in job.columns if column.is_list}
     for name, samples in zip(names, job.rendering.clips(index), strict=True):
         file = io.BytesIO()
-        soundfile.write(file, samples, job.rendering.sample_rate, format=job.audio_format.upper(), subtype="PCM_16")
+        soundfile.write(file, samples, rate, format=job.audio_format.upper(), subtype="PCM_16")
         path = f"{row['id']}-{name.replace('/', '-')}.{job.audio_format}"
         clip = {"bytes": file.getvalue(), "path": path}
         column, of_list, _ = name.partition("/")

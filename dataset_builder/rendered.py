@@ -12,7 +12,7 @@ from audio_compositionality.support.text import nearest
 
 from .data import Clip, DatasetError, Row, check_range, to_waveform
 from .recipes import list_recipes, load_recipe
-from .recipes.base import Recipe, RecipeSettings, Rendering, fingerprint_of
+from .recipes.base import Recipe, RecipeSettings, Rendering, fingerprint_of, rate_of
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -82,7 +82,7 @@ class RenderedConfiguration:
             if len(samples) != len(ids):
                 raise DatasetError(f"recipe {self.recipe!r} renders {len(samples)} clips of a row that has {len(ids)}")
             for place in places:
-                yield Clip(ids[place], to_waveform(samples[place]), self.rendering.sample_rate)
+                yield Clip(ids[place], to_waveform(samples[place]), rate_of(self.rendering, index))
 
 
 class RenderedData:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -105,6 +105,41 @@ class AudioLanguageModel(Protocol):
         Args:
             clips: each an object with ``waveform``, float32 [samples] in [-1, 1], and ``sample_rate`` in Hz.
             prompts: as many.
+
+        Returns:
+            a text each, as long as prompts; it depends on its own clip and prompt only.
+        """
+        ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A model that answers, and learns from questions with their answers before it is asked."""
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """Learn from questions, and forget what was learnt before; the same again gives the same.
+
+        Args:
+            rows: of the split ``train``, without their sound; all columns of the recipe.
+            clips: the clip of each row in order, as those of `AudioLanguageModel.answer`. They are read as they are
+                asked for, so that a model of text alone asks for none. The samples of one that cannot be used are NaN.
+        """
+        ...
+
+
+@runtime_checkable
+class LabelReader(Protocol):
+    """A model that answers from the labels of clips instead of their sound: what labels allow, not what is heard."""
+
+    def answer_from_labels(self, rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str]:
+        """Answer one prompt about each row.
+
+        Args:
+            rows: without their sound; all columns of the recipe.
+            prompts: as many.
+
+        Returns:
+            a text each, as long as prompts; it depends on its own row and prompt only.
         """
         ...
 

@@ -115,6 +115,7 @@ KINDS: Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
     "numbers": (read_number, write_number),
     "vectors": (read_vector, write_vector),
     "lists": (read_json, write_json),
+    "words": (str.strip, str),
 }
 """How a line of an optional box is read and written, by the kind that the metric's page says; "numbers" by default."""
 

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.support.errors import AudioCompositionalityError
 
+from .profiles import Asked, Profile
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 Number = float | int | bool | None
+MeanOfPlaces = Callable[[NDArray[np.int64]], float]
 
 ENERGY = "energy alone"
 """What an encoder hears that hears nothing but how much sounds."""
@@ -46,6 +49,8 @@ class Measure:
             sources; None where that is not fixed.
         floor: name of the measure that is what is left of the null for a model without knowledge, of its own numbers.
         outside: why single samples, and so ends of intervals, may lie outside `range`; a sentence.
+        within: a column of the samples and a value: it is the mean over those samples alone that have it there. It has
+            intervals; paired tests and whatever is told of all samples are of other measures.
     """
 
     name: str
@@ -61,6 +66,14 @@ class Measure:
     linear: float | None = None
     outside: str = ""
     floor: str | None = None
+    within: tuple[str, float] | None = None
+
+    def places(self, columns: Mapping[str, Floats]) -> NDArray[np.int64]:
+        """Places of the samples that it is a mean over, of columns of which its own is one; none without `within`'s."""
+        if self.within is None:
+            return np.arange(len(columns[self.column or ""]))
+        name, value = self.within
+        return np.flatnonzero(columns[name] == value) if name in columns else np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -106,6 +119,8 @@ class TaskInfo:
             says little.
         heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.
         floor: what reaches the numbers of `trusted`, in words: `ENERGY`, or ``chance`` where nothing is known.
+        twin: what stands before the name of the model that a model has to be above first, and what that is in words.
+        profile: what is told of each model by itself; None where tables say it all.
     """
 
     name: str
@@ -133,6 +148,8 @@ class TaskInfo:
     floor: str = ENERGY
     heard_by: str = ""
     shows_training: bool = False
+    twin: tuple[str, str] = ("untrained:", "its untrained twin")
+    profile: Profile | None = None
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""
@@ -159,7 +176,12 @@ class TaskInfo:
 
     @property
     def sampled(self) -> tuple[Measure, ...]:
-        """The measures that are means over samples: those with intervals and paired tests."""
+        """The measures that are means over all samples: those with intervals and paired tests."""
+        return tuple(measure for measure in self.measures if measure.column is not None and measure.within is None)
+
+    @property
+    def with_intervals(self) -> tuple[Measure, ...]:
+        """The measures that are means over samples, be it over some of them."""
         return tuple(measure for measure in self.measures if measure.column is not None)
 
     @property
@@ -229,6 +251,9 @@ class Samples:
         groups: the group of each sample, by the name of a grouping.
         contents: what each clip of a sample holds, for people: a table of labels by the name of a part.
         texts: what is said of clips of a sample, by their names: captions.
+        asked: what is asked about each sample, where it is a question with options.
+        without_listening: what is reached without a clip on samples at some places, by its name in words, such as
+            ``chance``.
     """
 
     rows: tuple[Row, ...]
@@ -240,6 +265,8 @@ class Samples:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     contents: tuple[Mapping[str, Sequence[Mapping[str, str]]], ...] = ()
     texts: tuple[Mapping[str, str], ...] = ()
+    asked: tuple[Asked, ...] = ()
+    without_listening: Mapping[str, MeanOfPlaces] = field(default_factory=dict)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -263,7 +290,14 @@ class Samples:
             groups={name: taken(labels) for name, labels in self.groups.items()},
             contents=taken(self.contents),
             texts=taken(self.texts),
+            asked=taken(self.asked),
+            without_listening={name: _of_some(reached, places) for name, reached in self.without_listening.items()},
         )
+
+
+def _of_some(mean: MeanOfPlaces, places: NDArray[np.int64]) -> MeanOfPlaces:
+    """As it is of samples of which only those at some places are left."""
+    return lambda some: mean(places[some])
 
 
 def independent_samples(rows: Sequence[Row]) -> Samples:

@@ -12,6 +12,9 @@ from ..data import Pcm16, Row
 if TYPE_CHECKING:
     from datasets import Features
 
+    from audio_compositionality.support.table import Table
+
+    from ..recordings.annotated import AnnotatedRecordings
     from ..recordings.protocol import Recordings
 
 
@@ -42,6 +45,33 @@ class Rendering(Protocol):
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clips of a row, each int16 [samples], in the order of `Recipe.clip_names`."""
+        ...
+
+
+@runtime_checkable
+class RatedRendering(Rendering, Protocol):
+    """A rendering whose rows have rates of their own; `sample_rate` is the highest."""
+
+    def rate(self, index: int) -> int:
+        """Hz of the clips of a row."""
+        ...
+
+
+def rate_of(rendering: Rendering, index: int) -> int:
+    """Hz of the clips of a row."""
+    return rendering.rate(index) if isinstance(rendering, RatedRendering) else rendering.sample_rate
+
+
+@runtime_checkable
+class ReportedRendering(Rendering, Protocol):
+    """A rendering that says something of its rows, which whoever builds them should read."""
+
+    def reports(self) -> Sequence[Table]:
+        """Tables."""
+        ...
+
+    def notes(self) -> Sequence[str]:
+        """What could not be made, and why; sentences without an end."""
         ...
 
 
@@ -113,6 +143,23 @@ class RecordedRecipe(Recipe[Settings], Protocol[Settings]):
             InputError: a value out of its range.
             DatasetError: these recordings cannot serve the recipe: says what there is and what is needed. Drawing the
                 rows may raise it as well, before anything is rendered.
+        """
+        ...
+
+
+@runtime_checkable
+class AnnotatedRecipe(Recipe[Settings], Protocol[Settings]):
+    """A recipe that can be made of recordings with strong labels: it is offered wherever somebody brings some."""
+
+    def of_annotated(self, recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> Settings:
+        """Settings with recordings for their sound, and their labels for what is said of it.
+
+        Args:
+            recordings: with labels.
+            requested: changes that the user asks for, by the names of fields of the settings.
+
+        Raises:
+            InputError: a value out of its range, or no such field.
         """
         ...
 

@@ -107,6 +107,11 @@ _KINDS: Mapping[str, Kind] = {
     ),
     "str": Kind("a text", str, lambda value: isinstance(value, str)),
     "tuple[str, ...]": Kind("names with commas between them", _read_texts, _are_texts),
+    "tuple[int, ...] | None": Kind(
+        "whole numbers with commas between them, such as 1,2,3",
+        lambda text: tuple(int(part) for part in text.split(",")),
+        lambda value: isinstance(value, list | tuple) and all(isinstance(number, Integral) for number in value),
+    ),
     "tuple[float, float]": Kind(
         "two numbers with a comma between them, such as -12,0",
         _read_pair,

@@ -73,8 +73,23 @@ class Candidate:
     labels: tuple[str, ...] = ()
 
 
-Usable = tuple[Candidate, tuple[int, str]]
-"""A recording that can be used, its rate, and its digest."""
+@dataclass(frozen=True)
+class _Read:
+    """What is known of a recording that was read.
+
+    Attributes:
+        rate: Hz.
+        digest: names it, see `_read`.
+        sound: digest of its samples as they are decoded here: two files of a lossy format can hold one sound.
+    """
+
+    rate: int
+    digest: str
+    sound: str
+
+
+Usable = tuple[Candidate, _Read]
+"""A recording that can be used, and what is known of it."""
 
 
 class ReadRecordings:
@@ -131,7 +146,7 @@ class ReadRecordings:
             results = list(tqdm(read, "recordings", len(candidates), unit="file", disable=None if progress else True))
         problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
         usable = [(c, result) for c, result in zip(candidates, results, strict=True) if not isinstance(result, str)]
-        usable.sort(key=lambda pair: (pair[1][1], pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
+        usable.sort(key=lambda pair: (pair[1].digest, pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
         usable = _merged(usable)
         problems |= _duplicates(usable)
         self.skipped: tuple[tuple[str, str], ...] = (*left_out.items(), *problems.items())
@@ -156,10 +171,10 @@ class ReadRecordings:
         """Be the recordings that are given."""
         self._candidates = [candidate for candidate, _ in usable]
         self.entries = tuple(
-            Recording(c.id, c.label, c.group, digest, c.number, c.condition, c.captions, c.labels)
-            for c, (_, digest) in usable
+            Recording(c.id, c.label, c.group, read.digest, c.number, c.condition, c.captions, c.labels)
+            for c, read in usable
         )
-        rates = {rate for _, (rate, _) in usable}
+        rates = {read.rate for _, read in usable}
         self.sample_rate = rates.pop() if len(rates) == 1 else None
         self.fingerprint = fingerprint_of_entries(self.entries)
 
@@ -198,8 +213,8 @@ def _first_of(problems: Mapping[str, str]) -> str:
     return f"{first}{more}"
 
 
-def _examine(candidate: Candidate) -> tuple[int, str] | str:
-    """Rate and digest of a recording; or why it cannot be used."""
+def _examine(candidate: Candidate) -> _Read | str:
+    """What is known of a recording; or why it cannot be used."""
     try:
         samples, rate, digest = _read(candidate.sound())
     except RecordingError as error:
@@ -212,7 +227,7 @@ def _examine(candidate: Candidate) -> tuple[int, str] | str:
     if power < 10 ** (SOFTEST / 10):
         loud = f"{10 * math.log10(power):.0f} dB" if power else "no sound at all"
         return f"is nearly silent in its middle ({loud}; {SOFTEST:.0f} dB below full scale are the least)"
-    return rate, digest
+    return _Read(rate, digest, _digest_of(samples, rate))
 
 
 def _read(file: SoundFile) -> tuple[NDArray[np.float32], int, str]:
@@ -225,17 +240,21 @@ def _read(file: SoundFile) -> tuple[NDArray[np.float32], int, str]:
     if header.lossy:
         digest = sha256_of_file(file) if isinstance(file, Path) else sha256_of(file.getvalue())
     else:
-        digest = hashlib.sha256(b"%d " % header.rate + samples.astype("<f4").tobytes()).hexdigest()
+        digest = _digest_of(samples, header.rate)
     return samples, header.rate, digest
+
+
+def _digest_of(samples: NDArray[np.float32], rate: int) -> str:
+    return hashlib.sha256(b"%d " % rate + samples.astype("<f4").tobytes()).hexdigest()
 
 
 def _merged(usable: Sequence[Usable]) -> list[Usable]:
     """Recordings of which all copies have captions and differ by nothing else are one, with the captions of all."""
     by_content: dict[Hashable, list[Usable]] = defaultdict(list)
-    for candidate, (rate, digest) in usable:
+    for candidate, read in usable:
         alone = None if candidate.captions else candidate.id
-        key = (digest, candidate.label, candidate.labels, candidate.group, candidate.condition, alone)
-        by_content[key].append((candidate, (rate, digest)))
+        key = (read.digest, candidate.label, candidate.labels, candidate.group, candidate.condition, alone)
+        by_content[key].append((candidate, read))
     return [
         (replace(first, captions=tuple(dict.fromkeys(caption for one, _ in copies for caption in one.captions))), read)
         for copies in by_content.values()
@@ -245,11 +264,11 @@ def _merged(usable: Sequence[Usable]) -> list[Usable]:
 
 def _duplicates(usable: Sequence[Usable]) -> dict[str, str]:
     """Those that are the same recording as another, and could come on the other side, or are two things at once."""
-    by_digest: dict[str, list[Candidate]] = defaultdict(list)
-    for candidate, (_, digest) in usable:
-        by_digest[digest].append(candidate)
+    by_sound: dict[str, list[Candidate]] = defaultdict(list)
+    for candidate, read in usable:
+        by_sound[read.sound].append(candidate)
     problems = {}
-    for copies in by_digest.values():
+    for copies in by_sound.values():
         first = copies[0]
         for candidate in copies:
             twin = _named_otherwise(candidate, copies)

@@ -7,18 +7,22 @@ nothing of what the control takes away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
-from ..base import FloatArray, ModelError, StagedEncoder, check_embeddings
-from ..protocols import AudioEncoder, AudioTextEncoder, Model, ModelCard
+from ..base import INT16_SCALE, FloatArray, ModelError, StagedEncoder, check_embeddings
+from ..protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder, LabelReader, Learner, Model, ModelCard
 from ..texts import check_texts, words_of
 
 PLAIN_TEXT = "a sound"
 """What every text becomes for a model that is not to read any."""
+
+NOISE_LEVEL = 0.1
+"""Root mean square of the noise that clips become: 20 dB below full scale."""
 
 PADDED_SECONDS = 10
 """How long clips become that are padded: the window of CLAP, which repeats shorter ones until they fill it."""
@@ -34,12 +38,14 @@ class ControlKind:
         clips: what is done to clips, float32 [n, samples], of a sample rate in Hz; None where they stay. Where one
             clip comes back, all are this one.
         texts: what is done to texts; None where they stay. Where one comes back, all are this one.
+        moves: whether questions are asked about the clips of other questions; which, whoever asks them decides.
     """
 
     name: str
     meaning: str
     clips: Callable[[FloatArray, int], FloatArray] | None = None
     texts: Callable[[list[str]], list[str]] | None = None
+    moves: bool = False
 
     @property
     def prefix(self) -> str:
@@ -58,6 +64,19 @@ def _padded(clips: FloatArray, sample_rate: int) -> FloatArray:
 
 def _silence(clips: FloatArray, sample_rate: int) -> FloatArray:
     return np.zeros_like(clips[:1])
+
+
+def _noise(clips: FloatArray, sample_rate: int) -> FloatArray:
+    return np.stack([_noise_of(clip) for clip in clips])
+
+
+def _noise_of(clip: FloatArray) -> FloatArray:
+    """White noise of the length of a clip, and of one level whatever its own: its 16-bit samples are but the seed."""
+    samples = np.clip(np.rint(clip * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
+    seed = int.from_bytes(hashlib.blake2b(samples.tobytes(), digest_size=16).digest(), "little")
+    noise: FloatArray = np.random.Generator(np.random.Philox(seed)).standard_normal(len(clip), np.float32)
+    limited: FloatArray = np.clip(np.float32(NOISE_LEVEL) * noise, -1, 1)
+    return limited
 
 
 def _sorted_words(texts: list[str]) -> list[str]:
@@ -85,34 +104,52 @@ CONTROLS = {
             clips=_padded,
         ),
         ControlKind("without-audio", "silence for every clip", clips=_silence),
+        ControlKind("noise-audio", "white noise of one level for every clip", clips=_noise),
+        ControlKind(
+            "other-audio",
+            "every question asked about the clip of another group, so that its words and the sound have nothing to do "
+            "with each other; of models that answer",
+            moves=True,
+        ),
         ControlKind("without-text", f"'{PLAIN_TEXT}' for every text", texts=_one_text),
     )
 }
 """Every kind of control, by name."""
 
 
-class ControlledEncoder(StagedEncoder[Any]):
-    """An audio encoder that is given other clips than it is asked about.
+class Controlled:
+    """A model that is given something else than it is asked about.
 
     Its card is the model's, but for the id, which has the control's name in front of it, and the paradigm.
     """
 
-    def __init__(self, model: AudioEncoder, kind: ControlKind) -> None:
+    card: ModelCard
+    device: str
+
+    def __init__(self, model: Model, kind: ControlKind) -> None:
         """Take a model that is loaded."""
-        self._model = model
+        self._model: Any = model
         self._kind = kind
         self.card = replace(model.card, id=kind.prefix + model.card.id, paradigm=f"control ({kind.meaning})")
         self.device = model.device
+
+    def _changed(self, clips: FloatArray, sample_rate: int) -> FloatArray:
+        return clips if self._kind.clips is None else self._kind.clips(clips, sample_rate)
+
+
+class ControlledEncoder(Controlled, StagedEncoder[Any]):
+    """An audio encoder that is given other clips than it is asked about."""
 
     @property
     def clips_card(self) -> ModelCard:
         """The card under which its embeddings of clips are known: the model's, where they are given as they are."""
         if self._kind.clips is not None:
             return self.card
-        return self._model.clips_card if isinstance(self._model, ControlledEncoder) else self._model.card
+        card: ModelCard = self._model.clips_card if isinstance(self._model, ControlledEncoder) else self._model.card
+        return card
 
     def _extract_features(self, clips: FloatArray) -> Any:
-        changed = clips if self._kind.clips is None else self._kind.clips(clips, self.card.sample_rate)
+        changed = self._changed(clips, self.card.sample_rate)
         if isinstance(self._model, StagedEncoder):
             return self._model.prepare(changed, self.card.sample_rate), len(clips)
         return (changed, self.card.sample_rate), len(clips)
@@ -137,25 +174,73 @@ class ControlledTextEncoder(ControlledEncoder):
         return _as_many(embeddings, len(listed))
 
 
+@dataclass(frozen=True)
+class ChangedClip:
+    """What a model is given in the place of a clip.
+
+    Attributes:
+        waveform: float32 [samples] in [-1, 1].
+        sample_rate: Hz.
+    """
+
+    waveform: FloatArray
+    sample_rate: int
+
+
+class ControlledAnswerer(Controlled):
+    """A model that answers, about other clips than it is asked about."""
+
+    @property
+    def moves(self) -> bool:
+        """Whether whoever asks has to give it the clips of other questions."""
+        inner = self._model
+        return self._kind.moves or (isinstance(inner, ControlledAnswerer) and inner.moves)
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """As the model's, about the changed clips."""
+        changed = [
+            ChangedClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in clips
+        ]
+        return cast(AudioLanguageModel, self._model).answer(changed, prompts)
+
+
+class ControlledLearner(ControlledAnswerer):
+    """A model that learns from clips as they are, and answers about others."""
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """As the model's."""
+        cast(Learner, self._model).learn(rows, clips)
+
+
 def _as_many(embeddings: FloatArray, count: int) -> FloatArray:
     """So many rows: where there is one, it stands for all, so that they are the same to the last bit."""
     return embeddings if len(embeddings) == count else np.repeat(embeddings, count, axis=0)
 
 
-def control(model: Model, kind: ControlKind) -> ControlledEncoder:
-    """A model under a control.
+def control(model: Model, kind: ControlKind) -> Controlled:
+    """A model under a control; it can do what the model can, as far as the control is of that.
 
     Raises:
-        ModelError: the model embeds no sound, or no text where the control is of texts.
+        ModelError: there is nothing in it that the control is of.
     """
-    name = f"{kind.prefix}{model.card.id}"
-    if not isinstance(model, AudioEncoder):
-        raise ModelError(f"'{name}': '{model.card.id}' is a {type(model).__name__}; controls are of encoders")
-    if isinstance(model, AudioTextEncoder):
-        return ControlledTextEncoder(model, kind)
-    if kind.texts is not None:
-        raise ModelError(f"'{name}': '{model.card.id}' embeds no text, so there is nothing to control")
-    return ControlledEncoder(model, kind)
+    name = f"'{kind.prefix}{model.card.id}': '{model.card.id}'"
+    if isinstance(model, LabelReader):
+        raise ModelError(f"{name} is told labels and hears nothing, so there is nothing to control")
+    embeds, reads = isinstance(model, AudioEncoder), isinstance(model, AudioTextEncoder)
+    answers = isinstance(model, AudioLanguageModel) and kind.texts is None
+    if kind.texts is not None and not reads:
+        raise ModelError(f"{name} embeds no text, so there is nothing to control")
+    if kind.moves and not answers:
+        raise ModelError(f"{name} answers no questions, so none can be asked about another clip")
+    bases: list[type[Controlled]] = []
+    if embeds and not kind.moves:
+        bases.append(ControlledTextEncoder if reads else ControlledEncoder)
+    if answers:
+        bases.append(ControlledLearner if isinstance(model, Learner) else ControlledAnswerer)
+    if not bases:
+        raise ModelError(f"{name} neither embeds nor answers")
+    made: type[Controlled] = bases[0] if len(bases) == 1 else type("ControlledModel", tuple(bases), {})
+    return made(model, kind)
 
 
 def split_control(name: str) -> tuple[ControlKind | None, str]:

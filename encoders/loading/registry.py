@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..base import ModelError, StagedEncoder
 from ..inference import resolve_device
@@ -115,7 +115,7 @@ def load_model(
 
     One of `CONTROLS` with a colon in front of any of these, twins, baselines and other people's code too, gives that
     model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `padded-audio:NAME`,
-    `without-audio:NAME`, `without-text:NAME`.
+    `without-audio:NAME`, `noise-audio:NAME`, `without-text:NAME`, and of one that answers `other-audio:NAME`.
 
     Args:
         name: which model.
@@ -129,7 +129,8 @@ def load_model(
     """
     control_kind, controlled = split_control(name)
     if control_kind is not None:
-        return control(load_model(controlled, device=device, options=options, seed=seed), control_kind)
+        loaded = load_model(controlled, device=device, options=options, seed=seed)
+        return cast(Model, control(loaded, control_kind))
     kind, plain_name = _split_twin(name)
     twin = None if kind is None else Twin(kind, seed)
     listed_name, _, path = plain_name.partition("=")
@@ -285,7 +286,7 @@ def _load_foreign(name: str, device: str | torch.device | None, options: Encoder
     point = None if is_file_spec(name) else installed_classes().get(name)
     if point is None and not is_file_spec(name):
         return None
-    from ..adapters.custom import load_from_file, load_installed
+    from ..adapters.custom_loading import load_from_file, load_installed
 
     return (
         load_from_file(name, named_device, options) if point is None else load_installed(point, named_device, options)

@@ -29,13 +29,15 @@ def descriptions_in(comparison: Comparison) -> list[int]:
 
 
 def _describes(listing: ModelListing, info: TaskInfo) -> bool:
-    """Whether a baseline describes plainly what a task scores: sound, or sound and texts."""
-    return listing.is_reference and listing.embeds_text == hasattr(info.model, "embed_text")
+    """Whether a baseline does plainly what a task scores: describe sound, or sound and texts, or answer."""
+    can_do = (listing.embeds_text, listing.answers)
+    return listing.is_reference and can_do == (hasattr(info.model, "embed_text"), hasattr(info.model, "answer"))
 
 
 def description_names(info: TaskInfo) -> str:
     """Names of all baselines that describe plainly what a task scores, in words."""
-    return listed([listing.name for listing in named_models().values() if _describes(listing, info)])
+    names = [listing.name for listing in named_models().values() if _describes(listing, info)]
+    return listed(names) if names else "a plain baseline"
 
 
 def levels_in(comparison: Comparison) -> list[int]:

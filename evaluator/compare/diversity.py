@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -81,7 +82,7 @@ def diversity(comparison: Comparison, measure: str) -> Diversity | None:
     slopes = tuple(Slope(*item, p, q) for item, p, q in zip(fits, plain, within, strict=True))
     groups = {
         name: {
-            label: tuple(sorted(means, key=_group_order))
+            label: tuple(sorted(means, key=lambda group: group_order(group.label)))
             for label, means in zip(comparison.labels, group_means(view.values, labels, clusters), strict=True)
         }
         for name, labels in samples.groups.items()
@@ -101,6 +102,11 @@ def _corrected(fits: Sequence[LineFit | None]) -> list[float | None]:
     return [None if fit is None else next(adjusted) for fit in fits]
 
 
-def _group_order(group: GroupMean) -> tuple[float, str]:
-    """Numbers by their size, words by their letters after them."""
-    return (float(group.label) if group.label.isdigit() else math.inf, group.label)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?=$| )")
+"""In front of a label: "2", "1.5 to 2.5 s"."""
+
+
+def group_order(label: str) -> tuple[float, str]:
+    """What labels are ordered by: those with a number in front by its size, words by their letters after them."""
+    match = _NUMBER.match(label)
+    return (math.inf if match is None else float(match[0]), label)

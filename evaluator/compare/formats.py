@@ -21,9 +21,9 @@ from audio_compositionality.support.text import nearest
 
 from .comparison import Comparison, View
 from .diversity import diversity
+from .group_tables import comparison_tables
 from .named import named_tables
 from .statistics import Interval
-from .tables import comparison_tables
 
 if TYPE_CHECKING:
     import pandas

@@ -10,9 +10,9 @@ from audio_compositionality.support.text import nearest
 
 from .comparison import Comparison
 from .conclusions import model_verdicts
+from .group_tables import comparison_tables
 from .series import layer_table, size_table
 from .summary import short_table, summary_table, verdict_tables
-from .tables import comparison_tables
 
 SERIES: dict[str, tuple[Callable[[Sequence[Comparison]], Table | None], str]] = {
     "layers": (layer_table, "none of their models has several layers, which --layer 0,2,4 or --layer all gives"),

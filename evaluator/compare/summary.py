@@ -99,7 +99,11 @@ def trusted_measures(
         for comparison in comparisons
         for sentence in nulls_legend(comparison.info.recommended, comparison.info, shown_too=True)
     ]
-    return columns, by_label, ("Behind a score: its 95 % interval, BCa bootstrap over samples.", *dict.fromkeys(nulls))
+    return (
+        columns,
+        by_label,
+        ("Behind a score: its 95 % interval, BCa bootstrap over independent samples.", *dict.fromkeys(nulls)),
+    )
 
 
 def verdict_tables(comparisons: Sequence[Comparison], judged: Sequence[ModelVerdict]) -> list[Table]:
@@ -141,8 +145,9 @@ def _is_stated(comparison: Comparison, measure: Measure) -> bool:
 
 
 def _cell(comparison: Comparison, place: int, result: ComparedResult, measure: Measure) -> Cell:
-    view = comparison.views.get(measure.name)
-    interval = "" if view is None else interval_text(view.intervals[place], measure.digits)
+    interval = comparison.interval(place, measure)
     null = null_note(measure, result.result.measures, comparison.info, shown_too=True)
     fixed = fixed_by_construction(result, measure)
-    return measure_cell(result.value(measure), measure, "\n".join(filter(None, (interval, null, fixed))))
+    return measure_cell(
+        result.value(measure), measure, "\n".join(filter(None, (interval_text(interval, measure.digits), null, fixed)))
+    )

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from audio_compositionality.evaluator.results.result import Result
-from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table
-from audio_compositionality.support.text import listed, number_text, shortened, shown
+from audio_compositionality.support.table import Cell, Column, Row, Table
+from audio_compositionality.support.text import number_text, shortened, shown
 from audio_compositionality.tasks.base import Measure, Number, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
 from .baselines import fixed_by_construction
 from .comparison import Comparison, View
-from .diversity import Diversity, diversity
-from .lines import LineFit
 from .loading import ComparedResult
-from .statistics import MIN_SAMPLES, SIGNIFICANT, GroupMean, Interval
+from .statistics import MIN_SAMPLES, Interval
 
 MOST_PAIRS = 45
 """Tables for people list the tests of up to so many pairs, those of ten models; CSV and JSON have all."""
@@ -27,8 +25,6 @@ NOT_INCLUDED = (
     "Intervals and tests tell what other test samples would change. What other training data, other seeds of a fit or "
     "other random weights would change comes on top and is not in them."
 )
-
-_NO_FIT = "–: too few independent samples for a fit, or a diversity that does not vary."
 
 
 # ----- Results as they are
@@ -56,7 +52,7 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
         rows.append(Row((Cell(result.model.id, note=training_note(result, info)), *cells)))
     legend = [measure_legend(measures)]
     if any(result.intervals.get(measure.name) for result in results for measure in measures):
-        legend.append("Below a number: its 95 % interval, BCa bootstrap over samples.")
+        legend.append("Below a number: its 95 % interval, BCa bootstrap over independent samples.")
     legend += nulls_legend(measures, info)
     legend += [
         f"{shortened(result.model.id, LONGEST_NAME)}: {remark}."
@@ -172,22 +168,6 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
 # ----- Results compared
 
 
-def comparison_tables(comparison: Comparison, *, brief: bool = False) -> list[Table]:
-    """The tables of a comparison; `brief` leaves out what depends on single attributes and groups of samples."""
-    tables = [score_table(comparison)]
-    tables += [pair_table(comparison, view) for view in comparison.recommended]
-    for view in comparison.recommended:
-        name = view.measure.name
-        slopes = diversity(comparison, name)
-        if slopes is not None and slopes.slopes:
-            tables.append(slope_table(comparison, name, slopes))
-            if not brief and len({slope.diversity for slope in slopes.slopes}) > 1:
-                tables.append(attribute_table(comparison, name, slopes))
-        if slopes is not None and not brief:
-            tables += group_tables(comparison, name, slopes)
-    return tables
-
-
 def score_table(comparison: Comparison) -> Table:
     """The shown measures of all results: means over the common samples with intervals and groups, where a measure is
     known by sample, else what each result states of all its own."""
@@ -218,10 +198,11 @@ def _has_groups(comparison: Comparison, measure: Measure) -> bool:
 
 def _score_cells(comparison: Comparison, place: int, result: ComparedResult, measure: Measure) -> Iterator[Cell]:
     view = comparison.views.get(measure.name)
-    interval = "" if view is None else interval_text(view.intervals[place], measure.digits)
+    interval = comparison.interval(place, measure)
     null = null_note(measure, result.result.measures, comparison.info)
     fixed = fixed_by_construction(result, measure)
-    yield measure_cell(result.value(measure), measure, "\n".join(filter(None, (interval, null, fixed))))
+    notes = filter(None, (interval_text(interval, measure.digits), null, fixed))
+    yield measure_cell(result.value(measure), measure, "\n".join(notes))
     if view is not None and _has_groups(comparison, measure):
         yield Cell(view.letters[place])
 
@@ -295,79 +276,6 @@ def pair_table(comparison: Comparison, view: View, most: int = MOST_PAIRS) -> Ta
     return Table(title, columns, rows, (note,), f"{comparison.info.name}-pairs-{view.measure.name}")
 
 
-def slope_table(comparison: Comparison, measure: str, slopes: Diversity) -> Table:
-    """Slopes of a measure against the diversity that figures show, as it is and with numbers held fixed."""
-    samples = comparison.samples
-    assert samples is not None
-    first, held = slopes.slopes[0].diversity, listed(list(samples.held_fixed))
-    columns = [Column("model", numeric=False), Column("slope"), Column("p")]
-    if held:
-        columns += [Column("slope within", f"with {held} held fixed"), Column("p within")]
-    rows = tuple(
-        Row(
-            (
-                Cell(slope.label),
-                *_slope_cells(slope.fit, slope.p_adjusted),
-                *(_slope_cells(slope.fit_within, slope.p_adjusted_within) if held else ()),
-            )
-        )
-        for slope in slopes.slopes
-        if slope.diversity == first
-    )
-    legend = [
-        f"Slope: change of {comparison.info.measure(measure).heading} for a change of {samples.diversity_name} by 1."
-    ]
-    if held:
-        legend.append(f"Within: with {held} held fixed, since diversity mostly counts them.")
-    legend.append("p: corrected over models and kinds of diversity.")
-    if any(cell.value is None for row in rows for cell in row.cells):
-        legend.append(_NO_FIT)
-    title = f"{view_title(comparison, measure)} against diversity {samples.diversity_name}"
-    name = f"{comparison.info.name}-slopes-{measure}"
-    return Table(f"{title}, n = {len(comparison.ids):,}", tuple(columns), rows, tuple(legend), name)
-
-
-def attribute_table(comparison: Comparison, measure: str, slopes: Diversity) -> Table:
-    """Slopes of a measure against each kind of diversity, with numbers held fixed where the task names such."""
-    samples = comparison.samples
-    assert samples is not None
-    held = listed(list(samples.held_fixed))
-    kinds = tuple(dict.fromkeys(slope.diversity for slope in slopes.slopes))
-    by_place = {(slope.label, slope.diversity): slope for slope in slopes.slopes}
-    rows = []
-    for label in comparison.labels:
-        cells = [Cell(label)]
-        for kind in kinds:
-            slope = by_place[label, kind]
-            fit, p = (slope.fit_within, slope.p_adjusted_within) if held else (slope.fit, slope.p_adjusted)
-            starred = fit is not None and p is not None and p <= SIGNIFICANT
-            text = f"{number_text(fit.slope, minus='−')} *" if starred and fit is not None else None
-            note = "" if fit is None else interval_text(fit.slope_interval)
-            cells.append(Cell(None if fit is None else fit.slope, text, note))
-        rows.append(Row(tuple(cells)))
-    columns = (Column("model", numeric=False), *(Column(kind) for kind in kinds))
-    legend = ["*: differs from 0 after correction."]
-    if any(cell.value is None for row in rows for cell in row.cells):
-        legend.append(_NO_FIT)
-    title = f"{view_title(comparison, measure)}: slopes by attribute{f', {held} held fixed' if held else ''}"
-    name = f"{comparison.info.name}-attributes-{measure}"
-    return Table(title, columns, tuple(rows), tuple(legend), name)
-
-
-def group_tables(comparison: Comparison, measure: str, slopes: Diversity) -> Iterator[Table]:
-    """Means of a measure over groups of samples, a table a grouping."""
-    for number, (grouping, by_label) in enumerate(slopes.groups.items(), 1):
-        groups = next(iter(by_label.values()))
-        columns = (
-            Column("model", numeric=False),
-            *(Column(f"{group.label} (n = {group.n:,})") for group in groups),
-        )
-        rows = tuple(Row((Cell(label), *map(_group_cell, means))) for label, means in by_label.items())
-        name = f"{comparison.info.name}-groups-{number}-{measure}"
-        legend = tuple(filter(None, (outside_sentence(comparison.view(measure)).strip(),)))
-        yield Table(f"{view_title(comparison, measure)} by {grouping}", columns, rows, legend, name)
-
-
 def too_few(comparison: Comparison) -> str:
     """That there are too few samples for intervals and tests."""
     independent = len(set(comparison.clusters.tolist()))
@@ -387,13 +295,3 @@ def interval_text(interval: Interval | None, digits: int = 3) -> str:
 def p_cell(value: float | None) -> Cell:
     """The cell of a p value."""
     return Cell(value, "< 0.001" if value is not None and value < 0.001 else None)
-
-
-def _slope_cells(fit: LineFit | None, p_adjusted: float | None) -> tuple[Cell, Cell]:
-    if fit is None:
-        return Cell(None, MISSING), Cell(None, MISSING)
-    return Cell(fit.slope, note=interval_text(fit.slope_interval)), p_cell(p_adjusted)
-
-
-def _group_cell(group: GroupMean) -> Cell:
-    return Cell(group.mean, note=interval_text(group.interval) or "too few")

@@ -153,7 +153,7 @@ QUESTIONS = ("twin", "description", "floor")
 
 def question_words(info: TaskInfo) -> dict[str, str]:
     """What a model has to be above in a task, in words, by name."""
-    return dict(zip(QUESTIONS, ("its untrained twin", description_names(info), info.floor), strict=True))
+    return dict(zip(QUESTIONS, (info.twin[1], description_names(info), info.floor), strict=True))
 
 
 def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
@@ -188,12 +188,13 @@ def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
 
 
 def twins_of(comparison: Comparison, place: int) -> list[int]:
-    """Places of the untrained twins of a model: the same architecture with fresh weights."""
-    twin = UNTRAINED + comparison.results[place].result.model.id
+    """Places of the twins of a model, see `TaskInfo.twin`: the same architecture with fresh weights, or the same model
+    without what the task is about."""
+    twin = comparison.info.twin[0] + comparison.results[place].result.model.id
     return [
         k
         for k, result in enumerate(comparison.results)
-        if result.kind is ModelKind.UNTRAINED and result.result.model.id == twin
+        if result.kind in (ModelKind.UNTRAINED, ModelKind.CONTROL) and result.result.model.id == twin
     ]
 
 
@@ -207,12 +208,14 @@ def combined(answers: Sequence[Answer]) -> Answer:
 def _twin_question(comparison: Comparison, place: int) -> Question:
     twins, words = twins_of(comparison, place), question_words(comparison.info)["twin"]
     if not twins:
-        sentence = "No untrained twin is among the results: an untrained network may score as high."
+        missing = f"The results of {words} are missing: it may score as high."
+        untrained = "No untrained twin is among the results: an untrained network may score as high."
+        sentence = untrained if comparison.info.twin[0] == UNTRAINED else missing
         return Question("twin", words, Answer.UNKNOWN, sentence, ())
     return _of_checks(
         "twin",
         words,
-        [check for twin in twins for check in _against(comparison, place, twin, "its untrained twin")],
+        [check for twin in twins for check in _against(comparison, place, twin, words)],
     )
 
 

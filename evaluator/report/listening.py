@@ -18,6 +18,7 @@ from audio_compositionality.evaluator.compare.comparison import Comparison, View
 from audio_compositionality.evaluator.compare.tables import measure_cell, measure_column
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
+from .questions import HeardQuestion, heard_question
 from .spectrogram import spectrogram_png
 
 MOST_SAMPLES = 2
@@ -78,6 +79,8 @@ class HeardSample:
         contents: for each part of the sample, its things with their labels.
         scores: a table of each model's measures of the sample.
         clips: in the order in which models hear them.
+        group: that the sample is the outermost of; empty where it is of all.
+        asked: the question about it, and who took which option; None where nothing is asked.
     """
 
     place: str
@@ -89,6 +92,8 @@ class HeardSample:
     contents: Mapping[str, Sequence[Mapping[str, str]]]
     scores: Table
     clips: tuple[HeardClip, ...]
+    group: str = ""
+    asked: HeardQuestion | None = None
 
 
 @dataclass(frozen=True)
@@ -102,16 +107,17 @@ class ChosenSample:
     rank: int
     mean: float
     clips: tuple[Clip, ...]
+    group: str = ""
 
 
-def outermost(mean: NDArray[np.float64]) -> list[tuple[str, int, int]]:
-    """Place, rank and index of the highest- and the lowest-scoring samples, by their scores [n].
+def outermost(mean: NDArray[np.float64], most: int = MOST_SAMPLES) -> list[tuple[str, int, int]]:
+    """Place, rank and index of the highest- and the lowest-scoring samples, by their scores [n], so many of each.
 
     No sample is both; equal scores go by their order in the data.
     """
     order = np.argsort(-mean, kind="stable").tolist()
-    highest = order[: min(MOST_SAMPLES, -(-len(order) // 2))]
-    lowest = order[::-1][: min(MOST_SAMPLES, len(order) - len(highest))]
+    highest = order[: min(most, -(-len(order) // 2))]
+    lowest = order[::-1][: min(most, len(order) - len(highest))]
     places = (("highest", highest), ("lowest", lowest))
     return [(place, rank, index) for place, ranked in places for rank, index in enumerate(ranked, 1)]
 
@@ -134,10 +140,30 @@ def choose_samples(comparison: Comparison, view: View, results: Sequence[int]) -
     mean = view.values[:, list(results)].mean(axis=1)
     return [
         ChosenSample(
-            comparison, view, index, place, rank, float(mean[index]), _clips(comparison, index, configuration, places)
+            comparison,
+            view,
+            index,
+            place,
+            rank,
+            float(mean[index]),
+            _clips(comparison, index, configuration, places),
+            group,
         )
-        for place, rank, index in outermost(mean)
+        for group, place, rank, index in _outermost_of_groups(comparison, mean)
     ]
+
+
+def _outermost_of_groups(comparison: Comparison, mean: NDArray[np.float64]) -> list[tuple[str, str, int, int]]:
+    """Group, place, rank and index of the samples to listen to: of each group one at either end, numbered through."""
+    profile, samples = comparison.info.profile, comparison.samples
+    labels = None if samples is None or profile is None else samples.groups.get(profile.heard_from)
+    if labels is None:
+        return [("", *entry) for entry in outermost(mean)]
+    heard = []
+    for number, group in enumerate(dict.fromkeys(labels), 1):
+        members = np.flatnonzero(np.asarray(labels) == group)
+        heard += [(group, place, number, int(members[k])) for place, _, k in outermost(mean[members], 1)]
+    return heard
 
 
 def _clips(
@@ -191,6 +217,8 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
                 _heard(clip, comparison.ids[index], comparison.info.captions, texts, *next(encoded))
                 for clip in sample.clips
             ),
+            group=sample.group,
+            asked=heard_question(comparison, index),
         )
 
 

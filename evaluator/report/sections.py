@@ -15,16 +15,10 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, leading_sentences
 from audio_compositionality.evaluator.compare.diversity import diversity
+from audio_compositionality.evaluator.compare.group_tables import attribute_table, group_tables, slope_table
 from audio_compositionality.evaluator.compare.kinds import ModelKind, asked_of
 from audio_compositionality.evaluator.compare.summary import short_table
-from audio_compositionality.evaluator.compare.tables import (
-    attribute_table,
-    group_tables,
-    pair_table,
-    score_table,
-    slope_table,
-    versioned_title,
-)
+from audio_compositionality.evaluator.compare.tables import pair_table, score_table, versioned_title
 from audio_compositionality.evaluator.figures.catalogue import described_figures, file_prefix
 from audio_compositionality.evaluator.figures.compact import compact_svg, data_url
 from audio_compositionality.evaluator.figures.files import figure_svg, save_figure
@@ -38,6 +32,7 @@ from audio_compositionality.support.text import listed, nearest, shortened
 from .facts import LONGEST_TEXT
 from .listening import ChosenSample, choose_samples
 from .overview import Overview, overviews
+from .profiles import ModelProfile, model_profiles
 
 MOST_PAIRS = 500
 """Paired tests that a page lists, those of 32 models; CSV and JSON have all."""
@@ -77,6 +72,7 @@ class Section:
         samples: those that can be listened to.
         steps: the task's own figures with the first of them marked.
         silent: why there are none.
+        profiles: each model by itself, where the task has that told.
     """
 
     name: str
@@ -94,6 +90,7 @@ class Section:
     samples: tuple[ChosenSample, ...]
     steps: tuple[Picture, ...]
     silent: str | None
+    profiles: tuple[ModelProfile, ...] = ()
 
 
 def page_sections(
@@ -141,6 +138,7 @@ def page_sections(
                 samples=() if isinstance(samples, str) else tuple(samples),
                 steps=() if isinstance(samples, str) or not samples else tuple(_marked(samples[0], places)),
                 silent=samples if isinstance(samples, str) else None,
+                profiles=tuple(model_profiles(comparison)),
             )
         )
     return sections
@@ -182,7 +180,7 @@ def _samples(comparison: Comparison, places: Sequence[int]) -> list[ChosenSample
 
 
 def _diversity_tables(comparison: Comparison) -> Iterator[Table]:
-    for view in comparison.recommended:
+    for view in comparison.told_apart:
         name = view.measure.name
         slopes = diversity(comparison, name)
         if slopes is None:

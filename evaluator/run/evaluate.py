@@ -36,6 +36,7 @@ from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
 from audio_compositionality.tasks.registry import default_tasks, load_tasks
 
+from .answers import left_unlearnt
 from .embed import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
@@ -126,8 +127,9 @@ def evaluate_models(
     # A device that is not there is found before anything is embedded.
     options = replace(options, device=str(resolve_device(processes.device(options.device))))
     earlier = _earlier_results(models, opened, options, processes)
+    unlearnt = left_unlearnt(models, opened, leave_out)
     results: list[Result] = []
-    total = sum(can_do(one.task, model) for model, one in product(models, opened))
+    total = sum(can_do(one.task, model) for model, one in product(models, opened)) - len(unlearnt)
     hidden = None if options.progress and total > 1 else True
     numbers = {id(model): number for number, model in enumerate(models)}
     with tqdm(total=total, desc="scores", unit="score", disable=hidden) as bar:
@@ -135,7 +137,7 @@ def evaluate_models(
             # Tasks of one recipe share what the model makes of its clips, and layers of one model a pass through it.
             filled = Filled()
             for model, one in product(group, opened):
-                if not can_do(one.task, model):
+                if not can_do(one.task, model) or (numbers[id(model)], one.task.info.name) in unlearnt:
                     continue
                 result = earlier.get((numbers[id(model)], one.task.info.name))
                 if result is None:
@@ -365,12 +367,13 @@ def make_result(
 def intervals_of(task: Task, scores: Scores, described: Samples) -> dict[str, tuple[float, float] | None]:
     """95 % interval of each measure that is a mean over samples: BCa bootstrap over clusters; None of too few."""
     intervals: dict[str, tuple[float, float] | None] = {}
-    for measure in task.info.sampled:
+    for measure in task.info.with_intervals:
         column = scores.columns.get(measure.column or "")
-        if column is None or scores.measures.get(measure.name) is None:
-            intervals[measure.name] = None
-        else:
-            intervals[measure.name] = mean_intervals(column[:, None], described.clusters)[0]
+        intervals[measure.name] = None
+        if column is not None and scores.measures.get(measure.name) is not None:
+            places = measure.places(scores.columns)
+            if len(places):
+                intervals[measure.name] = mean_intervals(column[places, None], described.clusters[places])[0]
     return intervals
 
 

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.data import Clip
-from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder, Model
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 
-from .embed import batch_size_of, fill_stores, open_store, recorded_error, refuse_skipped
-from .opened import OpenedTask, digest_of_texts
+from .answers import compute_answers
+from .embed import fill_stores, open_store, refuse_skipped
+from .opened import OpenedTask
 from .options import RunOptions
 from .processes import Processes
-from .store import AnswerShard, AnswerStore, EmbeddingShard, EmbeddingStore, StoreKey
+from .store import EmbeddingShard, EmbeddingStore, StoreKey, stage_of
 from .texts import fill_texts, text_store
-
-NEAR = 8
-"""Clips between two that are wanted, up to which they are read in one go: opening stored rows takes longer."""
 
 
 @dataclass(frozen=True)
@@ -142,13 +137,18 @@ def compute_outputs(
 
     Raises:
         ClipError: a clip cannot be embedded, and `options.skip_invalid` is not given.
-        TaskError: too little is left without those clips.
+        TaskError: too little is left without those clips, or a model that learns has nothing to learn from.
+        ModelError: answers are no texts, or not as many as prompts.
         StoreError: what is stored is damaged.
         ProcessError: another process has failed.
     """
-    if opened.prompts and isinstance(model, AudioLanguageModel):
-        return _answers(model, opened, options) if processes.is_main else None
     started = time.perf_counter()
+    if opened.prompts and isinstance(model, AudioLanguageModel):
+        if not processes.is_main:
+            return None
+        answered = compute_answers(model, opened, options)
+        outputs, elapsed = Outputs(answers=answered.answers), time.perf_counter() - started
+        return ModelOutputs(answered.opened, outputs, answered.skipped, answered.stage, elapsed)
     texts, text_stage = None, ""
     if processes.is_main and opened.texts and isinstance(model, AudioTextEncoder):
         # First: a text that is too long, or a tokenizer that cannot be had, should not cost an hour of clips.
@@ -185,7 +185,7 @@ def _filled_store(
     wanted = [place for place, store in enumerate(stores) if store.key not in filled.stores]
     stores, models = [stores[place] for place in wanted], [models[place] for place in wanted]
     share = processes.share_of(stores[0].num_shards)
-    stages = [_stage(store, share, options) for store in stores]
+    stages = [stage_of(store, share, options.force) for store in stores]
     started = time.perf_counter()
     fill_stores(stores, models, opened.configuration, options, processes)
     elapsed = time.perf_counter() - started
@@ -195,12 +195,6 @@ def _filled_store(
         return stores[0], stages[0], None
     filled.seconds.update(dict.fromkeys(in_pass[1:], elapsed))
     return stores[0], "embed_layers", elapsed
-
-
-def _stage(store: EmbeddingStore | AnswerStore, shards: Sequence[int], options: RunOptions) -> str:
-    """The stage of `ModelOutputs` for some shards, before they are filled."""
-    there = 0 if options.force else sum(map(store.has, shards))
-    return "embed" if there == 0 else "read" if there == len(shards) else "embed_rest"
 
 
 def embedded_rows(
@@ -227,87 +221,6 @@ def _texts(
 ) -> tuple[dict[str, NDArray[np.floating]], str]:
     """The embedding of each different text of a task; and the stage, see `ModelOutputs`."""
     store = text_store(model.card, opened, options)
-    stage = _stage(store, range(store.num_shards), options)
+    stage = stage_of(store, range(store.num_shards), options.force)
     fill_texts(store, model, opened, options)
     return dict(zip(opened.unique_texts, store.load().embeddings, strict=True)), stage
-
-
-def _answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions) -> ModelOutputs:
-    """The answers to the prompts of all rows, a batch after the other; without the rows of clips that are invalid.
-
-    Raises:
-        ClipError: there are such clips, and they are not to be left out.
-        TaskError: what is left cannot be scored.
-    """
-    started, prompts, ids = time.perf_counter(), opened.prompts, opened.clip_ids
-    fingerprint = digest_of_texts([opened.configuration.fingerprint, *prompts])
-    store = AnswerStore(
-        options.store,
-        replace(StoreKey.of(model.card, opened.configuration.recipe, fingerprint, "answers"), output_dim=None),
-        [f"{id}?{number}" for number, id in enumerate(ids)],
-    )
-    size, stage = batch_size_of(model, options), _stage(store, range(store.num_shards), options)
-    hidden = None if options.progress else True
-    with tqdm(
-        total=len(prompts), desc=f"{model.card.id}, {store.key.recipe}", unit="answer", disable=hidden, leave=None
-    ) as bar:
-        for shard in range(store.num_shards):
-            items = store.items(shard)
-            asked = slice(items.start, items.stop)
-            if options.force or not store.has(shard):
-                clips = _clips_of(opened, ids[asked], options.skip_invalid)
-                store.write(shard, _answered(model, clips, prompts[asked], size))
-            elif not options.skip_invalid:
-                for place, why in store.read(shard).errors.items():
-                    raise recorded_error(why, store.folder, place, ids[items.start + place])
-            bar.update(len(items))
-    content = store.load()
-    skipped = {ids[place]: why for place, why in content.errors.items()}
-    left = opened.without(list(skipped)) if skipped else opened
-    kept = {row["id"] for row in left.rows}
-    asked_of = [row["id"] for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
-    answers = [answer for answer, row in zip(content.answers, asked_of, strict=True) if row in kept]
-    return ModelOutputs(left, Outputs(answers=answers), skipped, stage, time.perf_counter() - started)
-
-
-def _answered(model: AudioLanguageModel, clips: Sequence[Clip], prompts: Sequence[str], size: int) -> AnswerShard:
-    """The answers to prompts about clips, so many at a time; none about clips that cannot be used."""
-    errors = {place: clip.problem for place, clip in enumerate(clips) if clip.problem is not None}
-    usable = [place for place in range(len(clips)) if place not in errors]
-    answers = [""] * len(clips)
-    for start in range(0, len(usable), size):
-        batch = usable[start : start + size]
-        given = model.answer([clips[place] for place in batch], [prompts[place] for place in batch])
-        for place, answer in zip(batch, given, strict=True):
-            answers[place] = answer
-    return AnswerShard(tuple(answers), errors)
-
-
-def _clips_of(opened: OpenedTask, ids: Sequence[str], keep_invalid: bool) -> list[Clip]:
-    """Clips by their ids; each is read once.
-
-    Raises:
-        ClipError: one cannot be used, and ``keep_invalid`` is not given.
-    """
-    places = {id: place for place, id in enumerate(opened.configuration.clip_ids)}
-    wanted = {places[id] for id in ids}
-    clips: dict[str, Clip] = {}
-    for run in _runs(sorted(wanted)):
-        # What is wrong with a clip between those that are wanted is nobody's concern.
-        for place, clip in zip(run, opened.configuration.clips(run, keep_invalid=True), strict=True):
-            if place in wanted:
-                clips[clip.id] = clip
-    for place, id in enumerate(ids):
-        problem = clips[id].problem
-        if problem is not None and not keep_invalid:
-            raise ClipError(f"{problem}; --skip-invalid leaves it out", place, id)
-    return [clips[id] for id in ids]
-
-
-def _runs(places: Sequence[int]) -> Iterator[range]:
-    """Ranges that hold all of some ascending numbers, and no more than `NEAR` others between two of them."""
-    start = 0
-    for end in range(1, len(places) + 1):
-        if end == len(places) or places[end] - places[end - 1] > NEAR + 1:
-            yield range(places[start], places[end - 1] + 1)
-            start = end

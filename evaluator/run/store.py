@@ -229,6 +229,13 @@ class ShardStore(ABC, Generic[Content]):
         return hashlib.sha256(json.dumps([self.key.digest, ids]).encode()).hexdigest()
 
 
+def stage_of(store: ShardStore[Any], shards: Sequence[int], force: bool) -> str:
+    """What is going to happen to some shards: ``embed`` where all are computed, ``read`` where none is, or
+    ``embed_rest``."""
+    there = 0 if force else sum(map(store.has, shards))
+    return "embed" if there == 0 else "read" if there == len(shards) else "embed_rest"
+
+
 @dataclass(frozen=True)
 class EmbeddingShard:
     """The embeddings of consecutive items.

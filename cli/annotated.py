@@ -1,0 +1,207 @@
+"""Arguments that name recordings with strong labels, and the data that they become."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.table import print_table
+
+from . import arguments
+
+if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.rendered import RenderedData
+
+_DESCRIPTION = """\
+Questions about recordings of your own, from labels that say what is heard from when to when. The sound of a
+recording is the file of its name in --audio, at any depth. No recording is both learnt from and tested, every
+answer is checked by a second program, and the questions are refused where their text gives answers away.
+
+  --labels validation.tsv --audio desed/audio
+      as DESED has it; durations are those of validation_durations.tsv beside it, else those of the sound
+  --labels development.csv --audio maestro/audio --format maestro
+      a row for each class and second; recordings of minutes are cut into clips of 25 s
+  --labels soft/ --audio maestro/audio --format maestro-soft
+      soft labels: asked is what is right however doubtful seconds are taken
+  --labels train.tsv eval.tsv --audio audioset --format audioset-strong --names ontology.json
+      with the ontology no label stands beside one that includes it
+  --labels datased.csv --audio wav --columns recording=file,onset=start,offset=end,label=class
+      any table
+  --labels audacity/ --audio wav --format text --ask counting,concurrency,concurrency/clip
+      a file a recording, and some kinds of questions
+"""
+
+_DETAILS = ("audio", "format", "durations", "columns", "resolution", "names", "window", "ask")
+
+_OF_RECORDINGS = (
+    *("label", "group", "condition", "captions", "separator", "strong_labels", "split", "config"),
+    *("prompts", "transforms", "size"),
+)
+"""Arguments about recordings without times, which say nothing of those with them."""
+
+
+def add_annotated(parser: argparse.ArgumentParser, data: argparse._ActionsContainer) -> None:
+    """Add recordings with strong labels: `annotated_data_of` reads them.
+
+    Args:
+        parser: to add to.
+        data: group of other arguments that name data, of all of which one can be given.
+    """
+    data.add_argument(
+        "--labels",
+        nargs="+",
+        metavar="PATH",
+        help="strong labels of recordings of your own, files or folders; their sound is in --audio",
+    )
+    details = parser.add_argument_group("recordings with labels that have times (--labels)", _DESCRIPTION)
+    details.add_argument("--audio", metavar="DIR", help="folder with the sound; needed")
+    details.add_argument(
+        "--format",
+        metavar="NAME",
+        help="desed, maestro, maestro-soft, audiotime, audioset-strong, jams, text or table; default what the files "
+        "say, where they leave no doubt",
+    )
+    details.add_argument(
+        "--durations", metavar="FILE", help="table of recordings and their seconds; default the one beside the labels"
+    )
+    details.add_argument(
+        "--columns",
+        metavar="FIELD=HEADING,...",
+        help="of a table, the columns of recording, onset, offset (or length), label, and if there are any duration, "
+        "source, confidence",
+    )
+    details.add_argument(
+        "--resolution", type=float, metavar="SECONDS", help="what times are exact to; default the format's"
+    )
+    details.add_argument(
+        "--names", metavar="FILE", help="of AudioSet, a table of ids and names of labels, or its ontology (.json)"
+    )
+    details.add_argument(
+        "--window", type=float, metavar="SECONDS", help="longer recordings are cut into clips of so many; default 25"
+    )
+    details.add_argument(
+        "--ask",
+        metavar="KIND,KIND",
+        help="kinds of questions: counting, duration, concurrency, classification, detection (all by default), or a "
+        "variant, such as detection/regions; a wrong name lists them. --set least_clips=5 and train=0.5 change more",
+    )
+
+
+def are_given(options: argparse.Namespace) -> bool:
+    """Whether the data are recordings with strong labels.
+
+    Raises:
+        InputError: something is said of them, and they are not named; or what says nothing of them.
+    """
+    if getattr(options, "labels", None) is None:
+        stated = next((name for name in _DETAILS if getattr(options, name, None) is not None), None)
+        if stated is not None:
+            raise InputError(f"--{stated} is about recordings with labels that have times: name them with --labels")
+        return False
+    stated = next((name for name in _OF_RECORDINGS if getattr(options, name) is not None), None)
+    if stated is not None:
+        raise InputError(f"--{stated.replace('_', '-')} is about --recordings or --dataset, not about --labels")
+    if options.audio is None:
+        raise InputError("--labels says what is heard; give the folder with the sound too: --audio DIR")
+    if options.protocol is not None:
+        raise InputError("--protocol is of presets and of --recordings, not of --labels")
+    return True
+
+
+def recipes() -> Collection[str]:
+    """Names of the recipes that can be made of recordings with strong labels."""
+    from audio_compositionality.dataset_builder.recordings.annotated_data import annotated_recipes
+
+    return annotated_recipes()
+
+
+def annotated_data_of(options: argparse.Namespace, recipes: Sequence[str] | None) -> RenderedData:
+    """What recipes make of the recordings with strong labels that are named.
+
+    Args:
+        options: with the arguments of `add_annotated`.
+        recipes: names; None for all that can be made of them.
+
+    Raises:
+        InputError: an argument is wrong, which is told before any sound is read.
+        DatasetError: labels or sound cannot be used.
+    """
+    from audio_compositionality.dataset_builder.annotations.base import ReadOptions
+    from audio_compositionality.dataset_builder.annotations.windows import SECONDS
+    from audio_compositionality.dataset_builder.recordings.annotated import open_annotated
+    from audio_compositionality.dataset_builder.recordings.annotated_data import annotated_data, check_recipes
+
+    check_recipes(recipes)
+    changes = _changes(options)
+    columns = _columns(options)
+    recordings = open_annotated(
+        options.labels,
+        options.audio,
+        options.format or ("table" if columns else None),
+        options=ReadOptions(
+            durations=options.durations, resolution=options.resolution, columns=columns, names=options.names
+        ),
+        window=SECONDS if options.window is None else options.window,
+        progress=sys.stderr.isatty(),
+    )
+    return annotated_data(recordings, recipes=recipes, changes=changes)
+
+
+def print_reports(data: RenderedData) -> None:
+    """Print what data say of their rows, such as how questions are balanced, and notes of what could not be made."""
+    from audio_compositionality.dataset_builder.recipes.base import ReportedRendering
+
+    for recipe in data.recipes:
+        rendering = data.configuration(recipe).rendering
+        if isinstance(rendering, ReportedRendering):
+            for table in rendering.reports():
+                print_table(table)
+                print()
+            for note in rendering.notes():
+                print(f"note: {note}", file=sys.stderr)
+
+
+def _columns(options: argparse.Namespace) -> dict[str, str]:
+    """The heading of each field of a table."""
+    columns: dict[str, str] = {}
+    for pair in arguments.names_of(options, "columns") or []:
+        field, equals, heading = (part.strip() for part in pair.partition("="))
+        if not (field and equals and heading):
+            raise InputError(f"--columns has {pair!r}; it takes FIELD=HEADING, such as onset=start")
+        if field in columns:
+            raise InputError(f"--columns has {field!r} twice; a field stands in one column")
+        columns[field] = heading
+    if columns and options.format not in (None, "table"):
+        raise InputError(f"--columns is of the format table; the columns of {options.format} are known")
+    return columns
+
+
+def _changes(options: argparse.Namespace) -> dict[str, Any]:
+    """What is asked for of settings of recipes."""
+    from audio_compositionality.dataset_builder.questions.annotated import AskedSettings
+    from audio_compositionality.dataset_builder.recordings.changes import kinds_of, read_changes
+
+    changes = read_changes(options.set or (), kinds_of(AskedSettings()))
+    # Only `build` has another seed.
+    of_options: Mapping[str, Any] = {
+        "ask": tuple(arguments.names_of(options, "ask") or ()) or None,
+        "seed": getattr(options, "seed", 0) or None,
+    }
+    for name, value in of_options.items():
+        if value is not None and name in changes:
+            raise InputError(f"--{name} and --set {name}=... are both given; give one")
+        if value is not None:
+            changes[name] = value
+    # Refused before any sound is read.
+    AskedSettings(**changes)
+    for name in ("durations", "names"):
+        path = getattr(options, name)
+        if path is not None and not Path(path).is_file():
+            raise InputError(f"--{name} is {path!r}, and there is no such file")
+    if options.resolution is not None and not 0 <= options.resolution < 60:
+        raise InputError(f"--resolution is {options.resolution:g} s; it must be from 0 to less than 60")
+    return changes

@@ -1,0 +1,93 @@
+"""AudioTime: JSON of 10-s clips; only its parts ``ordering`` and ``timestamp`` say from when to when."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .base import (
+    Annotation,
+    AnnotationError,
+    Draft,
+    LabelledEvent,
+    Problems,
+    ReadOptions,
+    annotations_from,
+    label_text,
+    recording_name,
+    seconds_of,
+)
+from .tables import parsed_json, read_durations, read_text
+
+CLIP_SECONDS = 10.0
+
+_WITHOUT_INTERVALS = {"duration": "how long each sound lasts", "frequency": "when each sound begins, or how often"}
+
+
+class _Reader:
+    """See `AnnotationReader`."""
+
+    name = "audiotime"
+    meaning = "AudioTime: JSON of clip -> event -> label -> [[onset, offset], ...]; parts ordering and timestamp alone"
+
+    def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+        """Read a JSON file."""
+        if not path.is_file():
+            raise AnnotationError(f"{str(path)!r} is no file; expected is the JSON of a part of AudioTime")
+        text = read_text(path)
+        content = _clips(text, path)
+        durations, problems, drafts = read_durations(options), Problems(), dict[str, Draft]()
+        for clip, entry in content.items():
+            name, where = recording_name(clip), f"{path.name}:{_line_of(clip, text)}"
+            if name in drafts:
+                problems.add(where, f"{name!r} stands in the file twice")
+                continue
+            draft = drafts[name] = Draft(name, duration=durations.get(name, CLIP_SECONDS), where=where)
+            events = entry.get("event") if isinstance(entry, dict) else None
+            if not isinstance(events, dict):
+                problems.add(where, f"{name!r} has no 'event' with labels")
+                continue
+            for label, intervals in events.items():
+                _check_kind(intervals, path, where)
+                try:
+                    draft.events += [(_event(label, interval), where) for interval in intervals]
+                except AnnotationError as error:
+                    problems.add(where, str(error))
+        return annotations_from(
+            drafts, problems, path, resolution=options.resolution or 0.0, name=self.name, joined=False
+        )
+
+
+def _clips(text: str, path: Path) -> dict[str, Any]:
+    content = parsed_json(text, path.name)
+    if not isinstance(content, dict) or not content:
+        raise AnnotationError(f"{path.name} holds no clips; expected is clip -> event -> label -> intervals")
+    return content
+
+
+def _line_of(clip: str, text: str) -> int:
+    return text.count("\n", 0, max(text.find(json.dumps(clip)), 0)) + 1
+
+
+def _check_kind(intervals: Any, path: Path, where: str) -> None:
+    """Refuse the parts of AudioTime that have no intervals, by their names.
+
+    Raises:
+        AnnotationError: these are no lists of two times.
+    """
+    if isinstance(intervals, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in intervals):
+        return
+    part = next((part for part in _WITHOUT_INTERVALS if part in path.stem.lower()), None)
+    what = f"the part {part!r} of AudioTime says {_WITHOUT_INTERVALS[part]}" if part else "there are no intervals here"
+    raise AnnotationError(f"{where}: {what}, not from when to when; only 'ordering' and 'timestamp' do")
+
+
+def _event(label: str, interval: list[Any]) -> LabelledEvent:
+    if not all(isinstance(time, int | float) and not isinstance(time, bool) for time in interval):
+        raise AnnotationError(f"{label!r} is heard from {interval[0]!r} to {interval[1]!r}; expected are seconds")
+    onset, offset = interval
+    return LabelledEvent(seconds_of(str(onset), "the onset"), seconds_of(str(offset), "the offset"), label_text(label))
+
+
+READER = _Reader()

@@ -1,0 +1,108 @@
+"""JAMS: a JSON file a recording, with the namespaces ``scaper``, ``segment_open`` and ``tag_open``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from audio_compositionality.support.text import first_line
+
+from .base import (
+    Annotation,
+    AnnotationError,
+    Draft,
+    LabelledEvent,
+    Problems,
+    ReadOptions,
+    annotations_from,
+    files_in,
+    label_text,
+    recording_name,
+    seconds_of,
+    share_of,
+)
+from .tables import parsed_json, read_durations, read_text
+
+NAMESPACES = ("scaper", "segment_open", "tag_open")
+"""The first of them that a file has is read."""
+
+
+class _Reader:
+    """See `AnnotationReader`."""
+
+    name = "jams"
+    meaning = "JAMS: a file a recording, or a folder of them; namespaces scaper, segment_open, tag_open"
+
+    def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+        """Read a file or a folder; backgrounds of scaper are left out, and its events are each a source."""
+        problems, drafts, durations = Problems(), dict[str, Draft](), read_durations(options)
+        for file in files_in(path, (".jams",)):
+            name = recording_name(file.stem)
+            if name in drafts:
+                problems.add(file.name, f"there are two files of {name!r}")
+                continue
+            try:
+                drafts[name] = _draft(name, file, durations.get(name), problems)
+                if drafts[name].duration is None:
+                    drafts[name].duration = options.sounds.get(name)
+            except AnnotationError as error:
+                problems.add(file.name, str(error))
+        return annotations_from(drafts, problems, path, resolution=options.resolution or 0.0, name=self.name)
+
+
+def _draft(name: str, file: Path, duration: float | None, problems: Problems) -> Draft:
+    content = parsed_json(read_text(file), "the file")
+    try:
+        seconds = content.get("file_metadata", {}).get("duration")
+        annotations = [entry for entry in content["annotations"] if entry["namespace"] in NAMESPACES]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise AnnotationError(f"is no JAMS: {first_line(error)}") from error
+    if duration is None and isinstance(seconds, int | float):
+        duration = seconds_of(str(seconds), "the duration")
+    for namespace in NAMESPACES:
+        of_namespace = [entry for entry in annotations if entry["namespace"] == namespace]
+        if of_namespace:
+            break
+    else:
+        raise AnnotationError(f"has no annotation of the namespaces {', '.join(NAMESPACES)}")
+    if len(of_namespace) > 1:
+        raise AnnotationError(f"has {len(of_namespace)} annotations of the namespace {namespace!r}; keep one")
+    draft = Draft(name, duration=duration, where=file.name)
+    for number, observation in enumerate(_observations(of_namespace[0].get("data")), 1):
+        where = f"{file.name}: {namespace} {number}"
+        try:
+            event = _event(observation, f"{number}" if namespace == "scaper" else None)
+            draft.events += [(event, where)] if event else []
+        except (KeyError, TypeError, AttributeError):
+            problems.add(where, "is no observation with time, duration and value")
+        except AnnotationError as error:
+            problems.add(where, str(error))
+    return draft
+
+
+def _observations(data: Any) -> list[Any]:
+    """Observations as a list, or as JAMS before 0.3 had them, as a list for each field.
+
+    Raises:
+        AnnotationError: they are neither.
+    """
+    if isinstance(data, list):
+        return data
+    if isinstance(data, dict) and all(isinstance(values, list) for values in data.values()):
+        return [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=False)]
+    raise AnnotationError("has an annotation without a list of observations")
+
+
+def _event(observation: dict[str, Any], source: str | None) -> LabelledEvent | None:
+    value = observation["value"]
+    if source is not None:
+        if value["role"] == "background":
+            return None
+        value = value["label"]
+    onset, length = (seconds_of(str(observation[name]), f"the {name}") for name in ("time", "duration"))
+    confidence = observation.get("confidence")
+    sure = None if confidence is None else share_of(str(confidence), "the confidence")
+    return LabelledEvent(onset, onset + length, label_text(value), source, sure)
+
+
+READER = _Reader()

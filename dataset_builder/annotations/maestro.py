@@ -1,0 +1,25 @@
+"""MAESTRO Real with hard labels: DESED's columns with tabs in a ``.csv``, a row for each class and second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .base import Annotation, ReadOptions
+from .desed import read_tables
+
+RESOLUTION = 1.0
+"""Seconds: people were asked of windows that began a second apart."""
+
+
+class _Reader:
+    """See `AnnotationReader`."""
+
+    name = "maestro"
+    meaning = "MAESTRO Real, hard labels: DESED's columns in a .csv with tabs, a row for each class and second"
+
+    def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+        """Read a table; seconds of a class that follow each other are one event."""
+        return read_tables(path, options, self.name, resolution=RESOLUTION, joined=True)
+
+
+READER = _Reader()

@@ -1,0 +1,278 @@
+"""Recordings of a user's own with strong labels: what is heard in them from when to when, and their sound."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.text import shown
+
+from ..annotations import read_annotations
+from ..annotations.audioset_strong import ONTOLOGY, related_labels
+from ..annotations.base import ROUNDING, Annotation, AnnotationError, Problems, ReadOptions
+from ..annotations.guessing import check_format, format_of
+from ..annotations.sounds import durations_in, sound_paths
+from ..annotations.windows import SECONDS, windows
+from .sound_files import RecordingError, read_header, read_samples
+
+LONGEST_WINDOW = 600.0
+"""Seconds; a stored clip that lasts longer is not read."""
+
+_FULL_SCALE = 2**15
+
+
+@dataclass(frozen=True)
+class Sound:
+    """The sound of an annotation, once it was read.
+
+    Attributes:
+        path: of the file.
+        rate: Hz.
+        start, frames: the samples of the file that it is.
+        sha256: hexadecimal, of what decides the samples.
+        samples_sha256: hexadecimal, of the samples as they were decoded.
+    """
+
+    path: Path
+    rate: int
+    start: int
+    frames: int
+    sha256: str
+    samples_sha256: str
+
+
+class AnnotatedRecordings:
+    """Recordings, or windows of them, in which something is heard, with their labels and their sound.
+
+    Attributes:
+        source: what they were opened from, for messages.
+        format: of the labels.
+        annotations: what is heard in each, in the order of their names.
+        sounds: of each annotation.
+        related: for each label those that say more or less of the same sound; see `QuestionSettings`.
+        fingerprint: names labels, names of recordings, and samples, wherever the files lie.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        format: str,
+        annotations: Iterable[Annotation],
+        paths: Mapping[str, Path],
+        *,
+        related: Mapping[str, frozenset[str]] | None = None,
+        progress: bool = False,
+    ) -> None:
+        """Read all sound once; samples are not kept.
+
+        Args:
+            source: see above.
+            format: see above.
+            annotations: of which those without events are left out: nothing can be asked of them.
+            paths: the file of each recording.
+            related: see above.
+            progress: show a progress bar.
+
+        Raises:
+            AnnotationError: of all files that are damaged, silent, or the same as another; or nothing is heard in any.
+        """
+        self.source, self.format = source, format
+        self.annotations = tuple(sorted((a for a in annotations if a.events), key=lambda a: a.key))
+        if not self.annotations:
+            raise AnnotationError(f"{source}: nothing is heard in any recording")
+        labels = {label for annotation in self.annotations for label in annotation.labels}
+        self.related = {label: (related or {}).get(label, frozenset()) & labels for label in sorted(labels)}
+        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+            read = pool.map(lambda annotation: _examine(annotation, paths[annotation.recording]), self.annotations)
+            results = list(
+                tqdm(read, "recordings", len(self.annotations), unit="clip", disable=None if progress else True)
+            )
+        problems = Problems()
+        for annotation, result in zip(self.annotations, results, strict=True):
+            if isinstance(result, str):
+                problems.add(_place(annotation, paths[annotation.recording]), result)
+        self.sounds = tuple(sound for sound in results if isinstance(sound, Sound))
+        if len(self.sounds) == len(results):
+            self._check_copies(problems)
+        problems.tell(Path(source))
+        self.fingerprint = self._fingerprint()
+
+    @property
+    def sample_rate(self) -> int | None:
+        """Hz, where all have one; None where they differ."""
+        rates = {sound.rate for sound in self.sounds}
+        return rates.pop() if len(rates) == 1 else None
+
+    def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
+        """Samples [samples] of an annotation in [-1, 1], the mean of the channels, and their rate in Hz.
+
+        Raises:
+            RecordingError: the file is another than it was.
+        """
+        sound = self.sounds[index]
+        try:
+            samples = read_samples(sound.path, sound.frames, sound.start)
+        except RecordingError as error:
+            raise RecordingError(f"{sound.path}: {error}") from error
+        if _digest(samples, sound.rate) != sound.samples_sha256:
+            raise RecordingError(f"{sound.path} has changed since it was opened; start again")
+        return samples.astype(np.float64), sound.rate
+
+    def _check_copies(self, problems: Problems) -> None:
+        """Refuse one sound under two names: it could stand on both sides of a split."""
+        by_sound: dict[str, list[Annotation]] = defaultdict(list)
+        for annotation, sound in zip(self.annotations, self.sounds, strict=True):
+            by_sound[sound.sha256].append(annotation)
+        for first, *copies in by_sound.values():
+            for copy in copies:
+                if copy.split_group != first.split_group:
+                    problems.add(copy.recording, f"has the same sound as {first.recording!r}; leave one out")
+
+    def _fingerprint(self) -> str:
+        content = [
+            [
+                a.recording,
+                a.start,
+                a.duration,
+                a.resolution,
+                a.source_name,
+                a.split_group,
+                [astuple(e) for e in a.events],
+            ]
+            for a in self.annotations
+        ]
+        related = {label: sorted(labels) for label, labels in self.related.items() if labels}
+        return sha256_of(json.dumps([content, related, [sound.sha256 for sound in self.sounds]]).encode())
+
+
+def open_annotated(
+    labels: str | Path | Sequence[str | Path],
+    audio: str | Path,
+    format: str | None = None,
+    *,
+    options: ReadOptions | None = None,
+    window: float = SECONDS,
+    progress: bool = False,
+) -> AnnotatedRecordings:
+    """Open recordings with strong labels.
+
+    Args:
+        labels: files or folders of labels, all in one format.
+        audio: folder with the sound files, at any depth; one belongs to a recording by its name without ending.
+        format: of which `annotations.list_formats` has the list; by default what the files say, see `format_of`.
+        options: what the files do not say. Of recordings whose durations nothing states, the sound does. ``names`` may
+            be AudioSet's ontology, of any format: it then tells which labels say more or less of the same sound.
+        window: seconds of a clip: longer recordings are cut into clips of this length that do not overlap.
+        progress: show a progress bar.
+
+    Raises:
+        InputError: no path, no such folder or format, or a window out of its range.
+        AnnotationError: labels or sound cannot be used; all places are listed.
+    """
+    paths = [Path(labels)] if isinstance(labels, str | Path) else [Path(path) for path in labels]
+    folder = Path(audio)
+    if not paths:
+        raise InputError("there are no files of labels")
+    if format is not None:
+        check_format(format)
+    if not folder.is_dir():
+        raise InputError(f"the folder with the sound is {str(folder)!r}, and there is no such folder")
+    if not 0 < window <= LONGEST_WINDOW:
+        raise InputError(f"windows last {window:g} s; they must last more than 0 and at most {LONGEST_WINDOW:g} s")
+    formats = dict.fromkeys([format] if format is not None else [format_of(path) for path in paths])
+    if len(formats) > 1:
+        raise AnnotationError(f"the files of labels are in several formats: {', '.join(map(str, formats))}; give one")
+    name = str(next(iter(formats)))
+    options = options or ReadOptions()
+    lengths = durations_in(folder)
+    # As `sound_paths` takes it, files of AudioSet may be called with a Y before their name.
+    options = replace(
+        options, sounds={**{stem[1:]: s for stem, s in lengths.items() if stem.startswith("Y")}, **lengths}
+    )
+    annotations = _read(paths, name, options)
+    heard = [annotation for annotation in annotations if annotation.events]
+    return AnnotatedRecordings(
+        f"{folder} with {name} labels",
+        name,
+        windows(heard, window),
+        sound_paths(heard, folder),
+        related=_related(paths, name, options, heard),
+        progress=progress,
+    )
+
+
+def _read(paths: Sequence[Path], format: str, options: ReadOptions) -> list[Annotation]:
+    annotations: list[Annotation] = []
+    origin: dict[tuple[str, float], Path] = {}
+    for path in paths:
+        of_path = read_annotations(path, format, options)
+        twice = [annotation.recording for annotation in of_path if annotation.key in origin]
+        if twice:
+            first = origin[next(annotation.key for annotation in of_path if annotation.key in origin)]
+            raise AnnotationError(f"{path.name}: labels of {shown(twice)} are in {first.name} as well")
+        origin |= {annotation.key: path for annotation in of_path}
+        annotations += of_path
+    return annotations
+
+
+def _related(
+    paths: Sequence[Path], format: str, options: ReadOptions, annotations: Sequence[Annotation]
+) -> Mapping[str, frozenset[str]]:
+    """What an ontology says of the labels, where one is given or lies beside AudioSet's."""
+    if options.names is None:
+        beside = [path.with_name(ONTOLOGY) for path in paths if format == "audioset-strong"]
+        ontology = next((path for path in beside if path.is_file()), None)
+    else:
+        ontology = Path(options.names) if Path(options.names).suffix == ".json" else None
+    if ontology is None:
+        if format == "audioset-strong":
+            warnings.warn(
+                f"there is no {ONTOLOGY}, so a label may stand in a question beside one that includes it (--names)",
+                stacklevel=3,
+            )
+        return {}
+    related = related_labels(ontology)
+    labels = sorted({label for annotation in annotations for label in annotation.labels})
+    if not any(label in related for label in labels):
+        raise AnnotationError(f"{ontology.name} has none of the labels, which are {shown(labels)}")
+    return related
+
+
+def _examine(annotation: Annotation, path: Path) -> Sound | str:
+    """The sound of an annotation; or why it cannot be used."""
+    try:
+        header = read_header(path)
+        start = round(annotation.start * header.rate)
+        frames = min(round(annotation.duration * header.rate), header.frames - start)
+        if frames < (annotation.duration - ROUNDING) * header.rate - 1:
+            return f"ends before the {annotation.duration:g} s of its labels"
+        samples = read_samples(path, frames, start)
+    except RecordingError as error:
+        return str(error)
+    if not np.any(np.abs(samples) * _FULL_SCALE > 0.5):
+        return "is silent, and its labels say that something is heard"
+    decoded = _digest(samples, header.rate)
+    # Samples of a lossy format differ by rounding from one decoder to the next.
+    digest = sha256_of(f"{sha256_of_file(path)} {start} {frames}".encode()) if header.lossy else decoded
+    return Sound(path, header.rate, start, frames, digest, decoded)
+
+
+def _digest(samples: NDArray[np.float32], rate: int) -> str:
+    return hashlib.sha256(b"%d " % rate + samples.astype("<f4").tobytes()).hexdigest()
+
+
+def _place(annotation: Annotation, path: Path) -> str:
+    return path.name if not annotation.start else f"{path.name} at {annotation.start:g} s"

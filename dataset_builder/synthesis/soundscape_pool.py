@@ -1,0 +1,237 @@
+"""Isolated sounds by label: which are for training and which for test, what is measured of each, and draws of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import islice
+
+import numpy as np
+
+from audio_compositionality.support.files import sha256_of
+from audio_compositionality.support.text import listed, nearest, shown
+
+from ..annotations.base import label_text
+from ..annotations.intervals import STEPS
+from ..data import DatasetError
+from ..questions.base import QuestionError
+from ..questions.templates import spoken
+from ..recordings.protocol import Recording, Recordings
+from .pool import UnlabelledError, has_class, why_no_classes
+from .soundscapes import SHORTEST_SOUND, Heard, Layer, activity_of, at_rate, layer_mask, measured
+from .transforms.base import Samples
+
+SPLITS = ("train", "test")
+
+_TEST_SHARE = 0.4
+"""Of the files of a label, or of the groups that have several labels."""
+
+_KEPT = 64
+"""Recordings whose samples are kept."""
+
+
+def splits_of_sounds(entries: Sequence[Recording]) -> list[str]:
+    """The split of each recording: whole groups; labels of a single file are dealt to the splits in turn.
+
+    Where a group has several labels, as a speaker has who says all words, groups are divided and not files of labels.
+    """
+    units = [entry.group or entry.sha256 for entry in entries]
+    labels: dict[str, set[str]] = defaultdict(set)
+    for entry, unit in zip(entries, units, strict=True):
+        labels[unit].add(label_text(entry.label))
+    are_shared = any(len(of_unit) > 1 for of_unit in labels.values())
+    members: dict[str, set[str]] = defaultdict(set)
+    for entry, unit in zip(entries, units, strict=True):
+        members["" if are_shared else label_text(entry.label)].add(unit)
+    splits: dict[str, str] = {}
+    turn = 0
+    for label in sorted(members, key=_digest):
+        ordered = sorted(members[label], key=_digest)
+        test = max(1, round(_TEST_SHARE * len(ordered)))
+        if len(ordered) == 1:
+            test, turn = 1 - turn % 2, turn + 1
+        splits |= {unit: "test" if place < test else "train" for place, unit in enumerate(ordered)}
+    return [splits[unit] for unit in units]
+
+
+def _digest(text: str) -> str:
+    return sha256_of(text.encode())
+
+
+class SoundPool:
+    """The recordings that have one label.
+
+    Attributes:
+        source: what they were opened from.
+        sample_rate: of clips, in Hz.
+        silence: decibels below the loudest frame of a recording; what is softer is silent.
+        splits: those that are wanted; where it is one, it has all recordings.
+    """
+
+    def __init__(
+        self,
+        recordings: Recordings,
+        sample_rate: int,
+        silence: float,
+        *,
+        splits: Sequence[str] = SPLITS,
+        background: str = "",
+    ) -> None:
+        """Nothing is read.
+
+        Args:
+            recordings: with labels.
+            sample_rate: see above.
+            silence: see above.
+            splits: see above.
+            background: label that no question is about; or empty.
+        """
+        self.source = recordings.source
+        self.sample_rate = sample_rate
+        self.silence = silence
+        self.splits = tuple(splits)
+        self._label_behind = background
+        self._recordings = recordings
+        self._heard: dict[int, Heard] = {}
+
+    @cached_property
+    def by_split(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
+        """Numbers of recordings by label, in each split; a label is in words, without underscores.
+
+        Raises:
+            UnlabelledError: no recording has a class.
+            DatasetError: two labels read alike in a question.
+        """
+        return {
+            split: {label: numbers for label, numbers in of_split.items() if label != self._label_behind}
+            for split, of_split in self._every.items()
+        }
+
+    @cached_property
+    def _every(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
+        """The same with the background."""
+        entries = self._recordings.entries
+        usable = [number for number, entry in enumerate(entries) if has_class(entry)]
+        if not usable:
+            raise UnlabelledError(why_no_classes(self.source, entries, "questions are asked"))
+        self._check_labels([entries[number].label for number in usable])
+        splits = splits_of_sounds([entries[number] for number in usable])
+        if len(self.splits) == 1:
+            splits = [self.splits[0]] * len(splits)
+        by_split: dict[str, dict[str, list[int]]] = {split: defaultdict(list) for split in self.splits}
+        for number, split in zip(usable, splits, strict=True):
+            by_split[split][label_text(entries[number].label)].append(number)
+        return {
+            split: {label: tuple(of_label[label]) for label in sorted(of_label)} for split, of_label in by_split.items()
+        }
+
+    def _check_labels(self, labels: Sequence[str]) -> None:
+        spellings: dict[str, str] = {}
+        for label in labels:
+            first = spellings.setdefault(spoken(label_text(label)), label)
+            if first != label:
+                raise DatasetError(
+                    f"{self.source}: the labels {first!r} and {label!r} read alike in a question; write one way"
+                )
+
+    def check_enough(self, count: int) -> None:
+        """Refuse recordings of too few labels, or without the background.
+
+        Args:
+            count: labels that are needed in each split.
+
+        Raises:
+            DatasetError: says what there is and what is needed.
+        """
+        if self._label_behind:
+            self._check_background(self._label_behind)
+        if all(len(of_split) >= count for of_split in self.by_split.values()):
+            return
+        labels = sorted({label for of_split in self.by_split.values() for label in of_split})
+        if len(self.splits) == 1:
+            raise DatasetError(f"{self.source} has {_number(labels)}; questions need {count}: LABEL/file.wav")
+        there = listed([f"{len(of_split)} for {split}" for split, of_split in self.by_split.items()])
+        alone = [label for label in labels if not all(label in of_split for of_split in self.by_split.values())]
+        raise DatasetError(
+            f"{self.source} has {_number(labels)}, {there}{f' ({shown(alone)} in one of them)' if alone else ''}; "
+            f"questions need {count} for each, and no file or group is in both: {count} labels with two files each are "
+            f"enough, or {2 * count} labels with one; --set train_sets=0 needs none for train"
+        )
+
+    def _check_background(self, label: str) -> None:
+        every = sorted({label for of_split in self._every.values() for label in of_split})
+        if label not in every:
+            raise DatasetError(f"{self.source} has no label {label!r} for the background; {nearest(label, every)}")
+        for split in self.splits:
+            if not self.background(split):
+                raise DatasetError(
+                    f"{self.source} has no recording of the background {label!r} for {split}; two files of different "
+                    "groups are one for each split, and --set train_sets=0 needs none for train"
+                )
+
+    def background(self, split: str) -> tuple[int, ...]:
+        """Numbers of the recordings that are heard behind the clips of a split."""
+        return self._every[split].get(self._label_behind, ())
+
+    def name(self, number: int) -> str:
+        """The id of a recording."""
+        return self._recordings.entries[number].id
+
+    def draw(self, split: str, label: str, count: int, rng: np.random.Generator) -> list[int]:
+        """Numbers of at most so many recordings of a label of which enough is heard; the rest is not read.
+
+        Raises:
+            QuestionError: there is none.
+        """
+        least = round(SHORTEST_SOUND * STEPS)
+        order: list[int] = rng.permutation(self.by_split[split][label]).tolist()
+        numbers = list(islice((number for number in order if len(self.heard(number).powers) >= least), count))
+        if not numbers:
+            raise QuestionError(
+                f"no recording of {label!r} for {split} has {SHORTEST_SOUND:g} s from where it is first heard to where "
+                "it is last"
+            )
+        return numbers
+
+    @staticmethod
+    def related(labels: Collection[str]) -> set[str]:
+        """Those of some labels that have all words of another, and these: as ``dog barking`` and ``dog``."""
+        words = {label: frozenset(spoken(label).casefold().split()) for label in labels}
+        pairs = ((one, other) for one in labels for other in labels if one != other and words[one] <= words[other])
+        return {label for pair in pairs for label in pair}
+
+    def parted(self, split: str) -> list[str]:
+        """The labels all recordings of which a silence parts that is longer than `MERGE_GAP`."""
+        return [label for label, numbers in self.by_split[split].items() if all(map(self._is_parted, numbers))]
+
+    def _is_parted(self, number: int) -> bool:
+        heard = self.heard(number)
+        mask = layer_mask(heard, Layer(number, 0, len(heard.powers)), self.silence)
+        return len(activity_of([(0, mask)])) > 1
+
+    def heard(self, number: int) -> Heard:
+        """What is measured of a recording."""
+        if number not in self._heard:
+            self._heard[number] = measured(self.samples(number), self.sample_rate, self.silence)
+        return self._heard[number]
+
+    def samples(self, number: int) -> Samples:
+        """A recording at the rate of clips."""
+        return self._kept(number)
+
+    @cached_property
+    def _kept(self) -> Callable[[int], Samples]:
+        """What gives a recording's samples; clips are mixed on several threads, most of one group after the other."""
+        return lru_cache(maxsize=_KEPT)(self._read)
+
+    def _read(self, number: int) -> Samples:
+        waveform, rate = self._recordings.waveform(number)
+        samples = at_rate(waveform, rate, self.sample_rate)
+        if not np.any(samples):
+            raise DatasetError(f"{self.source}: recording {self.name(number)!r} is silent; leave it out")
+        return samples
+
+
+def _number(labels: Sequence[str]) -> str:
+    return f"{len(labels)} label{'' if len(labels) == 1 else 's'}"

@@ -1,0 +1,302 @@
+"""Twins of our own scenes: tones in place of what is described, their sound, and when they are heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import listed
+
+from ..annotations.base import Annotation, LabelledEvent
+from ..annotations.intervals import STEPS
+from ..data import DatasetError, Pcm16, Row, Waveform
+from ..language.lexicon import nouns
+from ..questions.rows import row_of
+from ..questions.templates import spoken, templates_digest
+from .rendering import SharedRendering
+from .rows import random_generator
+from .scenes import Source
+from .settings import SceneSettings
+from .sound import ToneBank, Tones, render_tone
+from .timeline import SourceEvent, event_samples
+from .twin_questions import gap_of, questions_of
+from .twins import EARLY_END, FEWEST_LABELS, LEVELS, SECONDS, SPLITS, TASKS, TwinClip, TwinGroup, draw_groups
+
+SOURCE = "scenes"
+"""Name of the data set in rows."""
+
+CLIP_LEVEL = 0.05
+"""Root mean square of every clip, -26 dB; full scale is 26 dB above it."""
+
+HEADROOM = 0.99
+"""Of full scale, what a peak may be."""
+
+AUDIBLE = 10 ** (-30 / 20)
+"""What is softer than this, beside the peak of its tone, is silence."""
+
+_PITCHES = 73
+"""The random stream."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwinSettings(SceneSettings):
+    """Everything that decides twins of scenes and their samples. Defaults are the sizes of the preset ``full``.
+
+    Attributes:
+        train_sets: sets of groups of the split ``train``; a set has 17 clips and 19 questions.
+        test_sets: sets of groups of the split ``test``.
+
+    Raises:
+        InputError: see `SceneSettings`; clips of another length, a fastest rate that leaves silences, too few classes,
+            or two timbres that are called alike.
+    """
+
+    train_sets: int = 30
+    test_sets: int = 200
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("train_sets", self.train_sets, 0, 2_000)
+        self._check("test_sets", self.test_sets, 1, 2_000)
+        if self.duration != SECONDS:
+            raise InputError(f"duration is {self.duration:g} s; the time lines of questions are of {SECONDS} s")
+        self._check("num_classes (K)", self.num_classes, FEWEST_LABELS, 49)
+        # A tone is held for half its period: what is silent in the other half is at most as long.
+        longest = 2 * EARLY_END / STEPS
+        if self.periods[-1] > longest * self.sample_rate:
+            raise InputError(
+                f"rate_range is {self.rate_range}, and its fastest class repeats every "
+                f"{1 / self.rates[-1]:.3f} s; questions need one of {longest:g} s or less, so that no event falls apart"
+            )
+        names = [spoken(noun) for noun in nouns(self)]
+        if len(set(names)) < len(names):
+            raise InputError(f"two timbres are called alike: {listed(names)}; questions need a name for each")
+
+    @property
+    def rate(self) -> int:
+        """The class of rate of all sources: the fastest."""
+        return self.num_classes - 1
+
+    def values(self) -> dict[str, Any]:
+        """The settings as JSON values, and what questions are worded by."""
+        return {**super().values(), "labels": list(nouns(self)), "templates": templates_digest()}
+
+
+@dataclass(frozen=True)
+class TwinTones:
+    """The tones of some settings at the fastest rate, all equally loud, and when their events are heard.
+
+    Attributes:
+        bank: tones of the fastest rate alone.
+        decibels: for each timbre and pitch what brings its tone to a root mean square of 1.
+    """
+
+    bank: ToneBank
+    decibels: Mapping[tuple[int, int], float]
+
+    @classmethod
+    def of(cls, settings: TwinSettings) -> TwinTones:
+        """Render the tones.
+
+        Raises:
+            DatasetError: a voice is silent at one of the notes, or for too long within a tone.
+        """
+        rate, period = settings.rate, settings.periods[settings.rate]
+        classes = [(timbre, pitch) for timbre in range(settings.num_classes) for pitch in range(settings.num_classes)]
+
+        def tone_of(key: tuple[int, int]) -> Waveform:
+            voice, note = settings.voices[key[0]], settings.pitches[key[1]]
+            return render_tone(voice, note, period, settings.velocity, settings.sample_rate)
+
+        with ThreadPoolExecutor() as pool:
+            tones = dict(zip(classes, pool.map(tone_of, classes), strict=True))
+        bank = ToneBank(settings, Tones({(*key, rate): tone for key, tone in tones.items()}))
+        decibels = {
+            # To a thousandth: so the last bits of a processor's sums are in no sample.
+            key: round(-10 * float(np.log10(np.mean(np.square(tone, dtype=np.float64)))), 3)
+            for key, tone in tones.items()
+        }
+        bank_of_settings = cls(bank, decibels)
+        for timbre, pitch in classes:
+            silence = bank_of_settings.longest_silence(timbre, pitch)
+            if silence > EARLY_END / STEPS:
+                raise DatasetError(
+                    f"voice {settings.labels['timbre'][timbre]!r} is silent for {silence:.2f} s within a tone of "
+                    f"{period / settings.sample_rate:.2f} s at MIDI note {settings.pitches[pitch]}; questions need "
+                    f"voices that are heard again after {EARLY_END / STEPS:g} s: choose other voices, or a faster rate"
+                )
+        return bank_of_settings
+
+    def event(self, timbre: int, pitch: int, length: int) -> Waveform:
+        """An event of so many samples, float32 [length], with a root mean square of 1 in each whole tone."""
+        settings = self.bank.settings
+        amplitude = settings.num_classes - 1
+        samples = event_samples(self.bank, Source(timbre, pitch, settings.num_classes - 1, amplitude), length)
+        gain = 10 ** ((self.decibels[timbre, pitch] - settings.decibels[amplitude]) / 20)
+        return samples * np.float32(gain)
+
+    def audible(self, timbre: int, pitch: int, length: int) -> int:
+        """Samples of an event of so many until the last that is not silence, see `AUDIBLE`."""
+        period = self.bank.settings.periods[-1]
+        # The whole tones before the last are like it.
+        before = max(0, length // period - 1) * period
+        return before + int(self._heard(self.event(timbre, pitch, length - before))[-1]) + 1
+
+    def longest_silence(self, timbre: int, pitch: int) -> float:
+        """Seconds of the longest silence between two tones, and before the first."""
+        settings = self.bank.settings
+        heard = self._heard(self.event(timbre, pitch, 2 * settings.periods[-1]))
+        return int(np.diff(heard, prepend=-1).max() - 1) / settings.sample_rate
+
+    @staticmethod
+    def _heard(samples: Waveform) -> NDArray[np.intp]:
+        """The samples of an event that are not silence."""
+        magnitudes = np.abs(samples)
+        return np.flatnonzero(magnitudes > AUDIBLE * magnitudes.max())
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A question with its clip.
+
+    Attributes:
+        group: number of the group among all.
+        clip: number of the clip in its group.
+        row: without sound.
+    """
+
+    group: int
+    clip: int
+    row: Row
+
+
+class TwinScenes(SharedRendering[TwinSettings]):
+    """Questions about twins of our scenes and their sound; see `Rendering`."""
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What each timbre is called in questions."""
+        return nouns(self.settings)
+
+    @cached_property
+    def tones(self) -> TwinTones:
+        """What clips are mixed from."""
+        return TwinTones.of(self.settings)
+
+    @cached_property
+    def groups(self) -> tuple[TwinGroup, ...]:
+        """The groups of twins, split by split."""
+        sets = (self.settings.train_sets, self.settings.test_sets)
+        return tuple(
+            group
+            for split, count in zip(SPLITS, sets, strict=True)
+            for group in draw_groups(self.labels, split, count, self.settings.seed)
+        )
+
+    def annotation(self, group: TwinGroup, clip: TwinClip) -> Annotation:
+        """What is heard in a clip: events begin with their spans and end where they are last audible."""
+        rate = self.sample_rate
+        events = []
+        for event, _ in self.events(group, clip):
+            end = event.start + self.tones.audible(event.source.timbre, event.source.pitch, event.length)
+            label = self.labels[event.source.timbre]
+            events.append(LabelledEvent(round(event.start / rate, 3), round(end / rate, 3), label))
+        ordered = sorted(events, key=lambda event: (event.onset, event.offset, event.label))
+        return Annotation(clip.name, self.settings.duration, tuple(ordered), 0.0, SOURCE, group=group.name)
+
+    def events(self, group: TwinGroup, clip: TwinClip) -> Iterator[tuple[SourceEvent, float]]:
+        """The events of a clip, and the level of each in decibels."""
+        pitches = self._pitches(group)
+        rate, amplitude = self.settings.rate, self.settings.num_classes - 1
+        for track in clip.tracks:
+            source = Source(self.labels.index(track.label), pitches[track.variant], rate, amplitude)
+            for span in track.spans:
+                start, stop = (round(step * self.sample_rate / STEPS) for step in span)
+                yield SourceEvent(source, start, stop), track.level
+
+    def _pitches(self, group: TwinGroup) -> Sequence[int]:
+        """The pitch of each variant of a group; all different."""
+        place = (SPLITS.index(group.split), TASKS.index(group.task), group.number)
+        rng = random_generator(self.settings.seed, _PITCHES, *place)
+        order: list[int] = rng.permutation(self.settings.num_classes).tolist()
+        return order
+
+    @cached_property
+    def _placed(self) -> tuple[_Placed, ...]:
+        placed = []
+        for number, group in enumerate(self.groups):
+            annotations = {clip.name: self.annotation(group, clip) for clip in group.clips}
+            places = {clip.name: place for place, clip in enumerate(group.clips)}
+            for question in questions_of(group, tuple(annotations.values())):
+                annotation = annotations[question.recording]
+                row = row_of(
+                    question,
+                    annotation,
+                    group.split,
+                    gap=gap_of(question, annotation),
+                    level_difference=group.level_difference,
+                )
+                placed.append(_Placed(number, places[question.recording], row))
+        return tuple(placed)
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows without their audio."""
+        return tuple(placed.row for placed in self._placed)
+
+    def clips(self, index: int) -> Sequence[Pcm16]:
+        """The clip of a row, int16 [samples]."""
+        placed = self._placed[index]
+        return (self.clip(self.groups[placed.group], placed.clip),)
+
+    def clip(self, group: TwinGroup, place: int) -> Pcm16:
+        """A clip of a group, int16 [samples]: its root mean square is `CLIP_LEVEL`.
+
+        That of all clips of a group is lower where one of them would pass full scale.
+        """
+        mixed = self._mixed(group.clips[place], group)
+        gain = 10 ** (round(20 * float(np.log10(self._level(group) / _root_mean_square(mixed))), 3) / 20)
+        return np.asarray(np.rint(mixed * np.float32(gain * np.iinfo(np.int16).max)), np.int16)
+
+    @cached_property
+    def _levels(self) -> dict[str, float]:
+        """The root mean square of the clips of each group that was asked for."""
+        return {}
+
+    def _level(self, group: TwinGroup) -> float:
+        if group.name not in self._levels:
+            mixed = [self._mixed(clip, group) for clip in group.clips]
+            crest = max(float(np.abs(samples).max()) / _root_mean_square(samples) for samples in mixed)
+            self._levels[group.name] = min(CLIP_LEVEL, HEADROOM / crest)
+        return self._levels[group.name]
+
+    def _mixed(self, clip: TwinClip, group: TwinGroup) -> Waveform:
+        """The sum of a clip's events, float32 [samples], before any common gain."""
+        mixed = np.zeros(self.settings.num_samples, np.float32)
+        for event, level in self.events(group, clip):
+            samples = self.tones.event(event.source.timbre, event.source.pitch, event.length)
+            mixed[event.start : event.stop] += samples * np.float32(10 ** (level / 20))
+        return mixed
+
+
+def _root_mean_square(samples: Waveform) -> float:
+    return float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
+
+
+def describe_scenes(settings: TwinSettings) -> str:
+    """Markdown of the card: how the clips sound; without the columns."""
+    levels = listed([f"{level:g}" for level in LEVELS])
+    return f"""\
+A clip is of our own scenes: {settings.duration:g} s, mono, {settings.sample_rate} Hz, 16-bit, all with one root mean
+square ({20 * np.log10(CLIP_LEVEL):.0f} dB). Labels are the timbres: {", ".join(nouns(settings))}. A sound repeats one
+note of an FM voice (nothing was recorded) every {1 / settings.rates[-1]:.3f} s, held for half of that, at one of
+{settings.num_classes} pitches (MIDI {", ".join(map(str, settings.pitches))}). All notes have one root mean square;
+some tracks of a group are softer than the rest by what is dealt to it: {levels} dB. Events end where they are last
+heard at {20 * np.log10(AUDIBLE):.0f} dB of their peak; no silence within one is longer than {EARLY_END / STEPS:g} s."""

@@ -1,0 +1,265 @@
+"""Each model by itself: its score by kinds of samples beside what needs no listening, its shares and its tallies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.evaluator.compare.comparison import Comparison, View
+from audio_compositionality.evaluator.compare.diversity import group_order
+from audio_compositionality.evaluator.compare.loading import ComparedResult
+from audio_compositionality.evaluator.compare.statistics import Interval, mean_intervals
+from audio_compositionality.evaluator.compare.tables import interval_text, null_name
+from audio_compositionality.support.table import Cell, Column, Row, Table
+from audio_compositionality.support.text import number_text
+from audio_compositionality.tasks.base import Measure, TaskInfo
+from audio_compositionality.tasks.profiles import Profile, Tally
+
+MOST_PROFILED = 16
+"""Models that are told of by themselves, the highest first; tables have all."""
+
+CERTAINTY = 1.959963984540054
+"""The .975 quantile of the normal distribution."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is reached without listening, in a bar.
+
+    Attributes:
+        name: in words.
+        x: percent of the width.
+        text: the number.
+    """
+
+    name: str
+    x: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The mean score of a group of samples.
+
+    Attributes:
+        name: of the group.
+        n: its samples.
+        x: percent of the width.
+        low, high: ends of the interval, likewise; equal to `x` where there are too few samples.
+        text: the score with its interval.
+        beside: see `Beside`.
+        is_above: whether the interval is above all of that; None where there is no interval.
+    """
+
+    name: str
+    n: int
+    x: float
+    low: float
+    high: float
+    text: str
+    beside: tuple[Beside, ...]
+    is_above: bool | None
+
+
+@dataclass(frozen=True)
+class Part:
+    """The bars of a grouping.
+
+    Attributes:
+        title: measure and grouping.
+        bars: in the order of the groups.
+        alternative: all of it in words.
+    """
+
+    title: str
+    bars: tuple[Bar, ...]
+    alternative: str
+
+
+@dataclass(frozen=True)
+class ProfileNumber:
+    """A number of a model.
+
+    Attributes:
+        name: of the measure.
+        text: its value, with its interval or as a share.
+        beside: what it has to be above, in words; empty of a share.
+        meaning: of the measure.
+    """
+
+    name: str
+    text: str
+    beside: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class ModelProfile:
+    """A model by itself.
+
+    Attributes:
+        label: of the model.
+        kind: of it, in words; empty of one that is neither a baseline nor a control.
+        numbers: its scores to trust and its shares.
+        parts: its score by groups.
+        tallies: its tables.
+    """
+
+    label: str
+    kind: str
+    numbers: tuple[ProfileNumber, ...]
+    parts: tuple[Part, ...]
+    tallies: tuple[Table, ...]
+
+
+def model_profiles(comparison: Comparison) -> Iterator[ModelProfile]:
+    """One for each of the highest results; none where the task has no profile."""
+    profile = comparison.info.profile
+    if profile is None:
+        return
+    view = comparison.views.get(profile.measure)
+    for place, result in enumerate(comparison.results[:MOST_PROFILED]):
+        yield ModelProfile(
+            label=result.label,
+            kind="" if result.kind.value == "model" else result.kind.value,
+            numbers=tuple(_numbers(comparison, place, result)),
+            parts=() if view is None else tuple(_parts(comparison, view, place, profile.groupings)),
+            tallies=tuple(_tally_table(tally, comparison, place) for tally in _stated(profile, result)),
+        )
+
+
+def _numbers(comparison: Comparison, place: int, result: ComparedResult) -> Iterator[ProfileNumber]:
+    info = comparison.info
+    for measure in info.recommended:
+        value = result.value(measure)
+        if value is None:
+            continue
+        interval = interval_text(comparison.interval(place, measure), measure.digits)
+        text = f"{number_text(value, measure.digits, minus='−')} {interval}".strip()
+        beside = ", ".join(f"{name} {null}" for name, null in _nulls(measure, result, info))
+        yield ProfileNumber(measure.heading, text, beside, measure.meaning)
+    assert info.profile is not None
+    for name, whole in info.profile.shares:
+        part, every = result.value(info.measure(name)), result.value(info.measure(whole))
+        if part is not None and every:
+            text = f"{part:,.0f} of {every:,.0f} {info.measure(whole).heading} ({part / every:.1%})"
+            yield ProfileNumber(info.measure(name).heading, text, "", info.measure(name).meaning)
+
+
+def _nulls(measure: Measure, result: ComparedResult, info: TaskInfo) -> Iterator[tuple[str, str]]:
+    """What a measure has to be above: its null, and what the task says that it has to be above to be trusted."""
+    stated = info.trusted.get(measure.name)
+    for name in dict.fromkeys(filter(None, (measure.null, stated if isinstance(stated, str) else None))):
+        null = info.measure(name)
+        value = result.value(null)
+        if value is not None:
+            yield null_name(measure, null), number_text(value, null.digits, minus="−")
+
+
+def _parts(comparison: Comparison, view: View, place: int, groupings: Sequence[str]) -> Iterator[Part]:
+    samples = comparison.samples
+    if samples is None:
+        return
+    for grouping in groupings:
+        labels = samples.groups.get(grouping)
+        if labels is None:
+            continue
+        names = list(dict.fromkeys(labels))
+        if all(group_order(name)[0] < math.inf for name in names):
+            names.sort(key=group_order)
+        members = [np.flatnonzero(np.asarray(labels) == name) for name in names]
+        bars = tuple(_bar(comparison, view, place, name, k) for name, k in zip(names, members, strict=True))
+        title = f"{view.measure.heading[:1].upper()}{view.measure.heading[1:]} by {grouping}"
+        words = "; ".join(
+            f"{bar.name}, n = {bar.n:,}: {bar.text}, " + ", ".join(f"{one.name} {one.text}" for one in bar.beside)
+            for bar in bars
+        )
+        yield Part(title, bars, f"{title}: {words}")
+
+
+def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDArray[np.int64]) -> Bar:
+    assert comparison.samples is not None
+    values = view.values[members, place]
+    mean, interval = float(values.mean()), _interval(values, view.clusters[members], view.measure)
+    beside = {words: reached(members) for words, reached in comparison.samples.without_listening.items()}
+    low, high = interval or (mean, mean)
+    digits = view.measure.digits
+    first, last = view.measure.range
+
+    def at(value: float) -> float:
+        return round(100 * min(max((value - first) / (last - first), 0.0), 1.0), 2)
+
+    return Bar(
+        name=name,
+        n=len(members),
+        x=at(mean),
+        low=at(low),
+        high=at(high),
+        text=f"{number_text(mean, digits, minus='−')} {interval_text(interval, 2) or '(too few for an interval)'}",
+        beside=tuple(Beside(words, at(value), number_text(value, digits)) for words, value in beside.items()),
+        is_above=None if interval is None else low > max(beside.values(), default=-math.inf),
+    )
+
+
+def _interval(values: NDArray[np.float64], clusters: NDArray[np.int64], measure: Measure) -> Interval | None:
+    """The 95 % interval of a mean, that of tables; where all scores are the lowest, or the highest, that there are, the
+    end that is free is Wilson's over clusters: drawing equal scores again tells nothing."""
+    interval = mean_intervals(values[:, None], clusters)[0]
+    if interval is None or np.ptp(values) > 0 or values[0] not in measure.range:
+        return interval
+    low, high = measure.range
+    wide = CERTAINTY**2 / (len(np.unique(clusters)) + CERTAINTY**2) * (high - low)
+    return (low, low + wide) if values[0] == low else (high - wide, high)
+
+
+def _stated(profile: Profile, result: ComparedResult) -> Iterator[Tally]:
+    """The tables of which the result states something, without the rows of which it states nothing."""
+    stated = result.result.measures
+    for tally in profile.tallies:
+        rows = {
+            heading: names
+            for heading, names in tally.rows.items()
+            if any(stated.get(name) is not None for name in names)
+        }
+        if rows:
+            yield replace(tally, rows=rows)
+
+
+def _tally_table(tally: Tally, comparison: Comparison, place: int) -> Table:
+    info, result = comparison.info, comparison.results[place]
+    first = [info.measure(name) for name in next(iter(tally.rows.values()))]
+    headings = zip(tally.columns, first, strict=True)
+    columns = (
+        Column(tally.of_rows, numeric=False),
+        *(Column(heading, digits=measure.digits or None) for heading, measure in headings),
+    )
+    rows = []
+    for heading, names in tally.rows.items():
+        measures = [info.measure(name) for name in names]
+        values = [result.value(measure) for measure in measures]
+        notes = [interval_text(_tally_interval(comparison, place, measure), 2) for measure in measures]
+        if heading in tally.right:
+            notes = [_share(values, k, tally.right[heading]) for k in range(len(values))]
+        rows.append(Row((Cell(heading), *(Cell(value, note=note) for value, note in zip(values, notes, strict=True)))))
+    return Table(tally.title, columns, tuple(rows))
+
+
+def _tally_interval(comparison: Comparison, place: int, measure: Measure) -> Interval | None:
+    """The 95 % interval of a mean over some of the samples, as that of a bar of these; of other measures none."""
+    result = comparison.results[place]
+    column = result.column(measure)
+    if column is None or measure.within is None:
+        return None
+    members = measure.places(result.samples.columns)
+    return _interval(column[members], comparison.clusters[members], measure) if len(members) else None
+
+
+def _share(counts: Sequence[float | None], place: int, right: int) -> str:
+    """What share of its row a count is, and whether it counts what is right."""
+    numbers = [count or 0.0 for count in counts]
+    share = f"{numbers[place] / sum(numbers):.0%}" if sum(numbers) else ""
+    return f"{share}, right" if share and place == right else share

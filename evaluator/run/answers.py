@@ -1,0 +1,243 @@
+"""What a model answers to the prompts of a task: each asked once, after it has learnt where it learns."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from audio_compositionality.dataset_builder.data import Clip, Row
+from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.loading.controls import ControlledAnswerer
+from audio_compositionality.encoders.protocols import AudioLanguageModel, LabelReader, Learner, Model, ModelCard
+from audio_compositionality.tasks.base import TaskError
+
+from .embed import batch_size_of, recorded_error
+from .opened import OpenedTask, digest_of_texts
+from .options import RunOptions
+from .store import ITEMS_PER_SHARD, AnswerShard, AnswerStore, StoreKey, stage_of
+
+TRAIN = "train"
+"""The split that models learn from."""
+
+NEAR = 8
+"""Clips between two that are wanted, up to which they are read in one go: opening stored rows takes longer."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a model answered.
+
+    Attributes:
+        opened: the task, without the rows of clips that could not be used.
+        answers: to the prompts of its rows.
+        skipped: why there are none about a clip, by its id.
+        stage: see `stage_of`.
+    """
+
+    opened: OpenedTask
+    answers: list[str]
+    skipped: dict[str, str]
+    stage: str
+
+
+def learning_problem(model: object, card: ModelCard, opened: OpenedTask) -> str | None:
+    """Why a model cannot learn what a task asks; None where it can, or does not learn.
+
+    It learns from the split ``train`` of the same configuration, whose fingerprint is that of all splits: answers that
+    are stored under it are those after the same training.
+    """
+    if not isinstance(model, Learner) or not opened.prompts or _train_rows(opened):
+        return None
+    configuration = opened.configuration
+    return (
+        f"{card.id!r} learns from questions with their answers, and {configuration.source} has no row of "
+        f"{configuration.recipe} in the split {TRAIN!r}: give data that have, or leave the model out"
+    )
+
+
+def left_unlearnt(models: Sequence[Model], opened: Sequence[OpenedTask], leave_out: bool) -> set[tuple[int, str]]:
+    """The models, by number, and tasks, by name, of which a model cannot learn what the task asks; warns of each.
+
+    Raises:
+        TaskError: there are such, and they are not to be left out, or nothing else is there.
+    """
+    problems = {
+        (number, one.task.info.name): problem
+        for number, model in enumerate(models)
+        for one in opened
+        if (problem := learning_problem(model, model.card, one)) is not None
+    }
+    if problems and (not leave_out or len(problems) == len(models) * len(opened)):
+        raise TaskError(next(iter(problems.values())))
+    for problem in problems.values():
+        warnings.warn(f"left out: {problem}", stacklevel=3)
+    return set(problems)
+
+
+def compute_answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions) -> Answered:
+    """The answers to the prompts of all rows, a batch after the other; without the rows of clips that are invalid.
+
+    What is in the store is not asked again; a model that learns does so only where something is to be asked.
+
+    Raises:
+        ClipError: there are such clips, and they are not to be left out.
+        TaskError: what is left cannot be scored, or the model has nothing to learn from.
+        ModelError: answers are no texts, or not as many as prompts.
+    """
+    prompts, ids = opened.prompts, opened.clip_ids
+    rows = [row for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
+    fingerprint = digest_of_texts([opened.configuration.fingerprint, *prompts])
+    store = AnswerStore(
+        options.store,
+        replace(StoreKey.of(model.card, opened.configuration.recipe, fingerprint, "answers"), output_dim=None),
+        [f"{id}?{number}" for number, id in enumerate(ids)],
+    )
+    size, shards = batch_size_of(model, options), range(store.num_shards)
+    stage = stage_of(store, shards, options.force)
+    if stage != "read" and isinstance(model, Learner):
+        _teach(model, model.card, opened, options)
+    given = _other_clips(opened) if isinstance(model, ControlledAnswerer) and model.moves else ids
+    hidden = None if options.progress else True
+    with tqdm(
+        total=len(prompts), desc=f"{model.card.id}, {store.key.recipe}", unit="answer", disable=hidden, leave=None
+    ) as bar:
+        for shard in shards:
+            items = store.items(shard)
+            asked = slice(items.start, items.stop)
+            if not options.force and store.has(shard):
+                if not options.skip_invalid:
+                    for place, why in store.read(shard).errors.items():
+                        raise recorded_error(why, store.folder, place, given[items.start + place])
+            elif isinstance(model, LabelReader):
+                answers = model.answer_from_labels(rows[asked], prompts[asked])
+                store.write(shard, AnswerShard(_checked(answers, len(items), model.card), {}))
+            else:
+                clips = _clips_of(opened, given[asked], options.skip_invalid)
+                store.write(shard, _answered(model, clips, prompts[asked], size))
+            bar.update(len(items))
+    content = store.load()
+    skipped = {ids[place]: why for place, why in content.errors.items()}
+    left = opened.without(list(skipped)) if skipped else opened
+    kept = {row["id"] for row in left.rows}
+    answers = [answer for answer, row in zip(content.answers, rows, strict=True) if row["id"] in kept]
+    return Answered(left, answers, skipped, stage)
+
+
+def _train_rows(opened: OpenedTask) -> list[Row]:
+    return [row for row in opened.configuration.rows if row["split"] == TRAIN]
+
+
+def _teach(model: Learner, card: ModelCard, opened: OpenedTask, options: RunOptions) -> None:
+    """Let a model learn from the rows of the split for it, whose clips are read as it asks for them."""
+    problem = learning_problem(model, card, opened)
+    if problem:
+        raise TaskError(problem)
+    rows = _train_rows(opened)
+    names, there = (
+        dict.fromkeys(name for one in opened.inputs for name in one.clips),
+        set(opened.configuration.clip_ids),
+    )
+    ids = [next((id for name in names if (id := f"{row['id']}/{name}") in there), "") for row in rows]
+    if not all(ids):
+        raise TaskError(f"row {rows[ids.index('')]['id']} has no clip {' or '.join(names)} to learn from")
+    hidden = None if options.progress else True
+    clips = (
+        clip
+        for start in range(0, len(ids), ITEMS_PER_SHARD)
+        for clip in _clips_of(opened, ids[start : start + ITEMS_PER_SHARD], options.skip_invalid)
+    )
+    model.learn(rows, tqdm(clips, f"{card.id}, to learn from", len(ids), unit="clip", disable=hidden, leave=None))
+
+
+def _other_clips(opened: OpenedTask) -> list[str]:
+    """For each prompt the clip of another group, which it is asked about instead.
+
+    All clips are laid in a circle in the order of the SHA-256 of their ids, which has nothing to do with what is asked
+    or answered; each prompt is given the next clip that is of another group. So the whole configuration decides, and
+    no batch. Groups are the clusters of the task's samples; a row that is none is a group of its own.
+
+    Raises:
+        TaskError: all are of one group.
+    """
+    samples = opened.samples
+    groups = {id: int(cluster) for id, cluster in zip(samples.ids, samples.clusters, strict=True)}
+    group_of = {
+        f"{row['id']}/{name}": groups.get(row["id"], row["id"])
+        for row, one in zip(opened.rows, opened.inputs, strict=True)
+        for name in one.clips
+    }
+    if len(set(group_of.values())) < 2:
+        raise TaskError("all clips are of one group, so that there is no clip of another one to ask about")
+    circle = sorted(group_of, key=lambda id: hashlib.sha256(id.encode()).hexdigest())
+    other: dict[str, str] = {}
+    following = next(id for id in circle if group_of[id] != group_of[circle[-1]])
+    for place in range(len(circle) - 1, -1, -1):
+        id, after = circle[place], circle[(place + 1) % len(circle)]
+        # The next one, or where that is of the same group, that which it is given itself.
+        following = after if group_of[after] != group_of[id] else following
+        other[id] = following
+    return [other[id] for id in opened.clip_ids]
+
+
+def _answered(model: AudioLanguageModel, clips: Sequence[Clip], prompts: Sequence[str], size: int) -> AnswerShard:
+    """The answers to prompts about clips, so many at a time; none about clips that cannot be used."""
+    errors = {place: clip.problem for place, clip in enumerate(clips) if clip.problem is not None}
+    usable = [place for place in range(len(clips)) if place not in errors]
+    answers = [""] * len(clips)
+    for start in range(0, len(usable), size):
+        batch = usable[start : start + size]
+        given = model.answer([clips[place] for place in batch], [prompts[place] for place in batch])
+        for place, answer in zip(batch, _checked(given, len(batch), model.card), strict=True):
+            answers[place] = answer
+    return AnswerShard(tuple(answers), errors)
+
+
+def _checked(given: Any, count: int, card: ModelCard) -> tuple[str, ...]:
+    """What a model gave, known to be a text for each prompt.
+
+    Raises:
+        ModelError: it is not.
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise ModelError(f"'{card.id}' answered with a {type(given).__name__}; it must give a list of texts")
+    if len(given) != count:
+        raise ModelError(f"'{card.id}' gave {len(given)} answers to {count} prompts; it must give one to each")
+    for answer in given:
+        if not isinstance(answer, str):
+            raise ModelError(f"'{card.id}' gave a {type(answer).__name__} as an answer; each must be a text (str)")
+    return tuple(given)
+
+
+def _clips_of(opened: OpenedTask, ids: Sequence[str], keep_invalid: bool) -> list[Clip]:
+    """Clips by their ids; each is read once.
+
+    Raises:
+        ClipError: one cannot be used, and ``keep_invalid`` is not given.
+    """
+    places = {id: place for place, id in enumerate(opened.configuration.clip_ids)}
+    wanted = {places[id] for id in ids}
+    clips: dict[str, Clip] = {}
+    for run in _runs(sorted(wanted)):
+        # What is wrong with a clip between those that are wanted is nobody's concern.
+        for place, clip in zip(run, opened.configuration.clips(run, keep_invalid=True), strict=True):
+            if place in wanted:
+                clips[clip.id] = clip
+    for place, id in enumerate(ids):
+        problem = clips[id].problem
+        if problem is not None and not keep_invalid:
+            raise ClipError(f"{problem}; --skip-invalid leaves it out", place, id)
+    return [clips[id] for id in ids]
+
+
+def _runs(places: Sequence[int]) -> Iterator[range]:
+    """Ranges that hold all of some ascending numbers, and no more than `NEAR` others between two of them."""
+    start = 0
+    for end in range(1, len(places) + 1):
+        if end == len(places) or places[end] - places[end - 1] > NEAR + 1:
+            yield range(places[start], places[end - 1] + 1)
+            start = end

@@ -1,0 +1,341 @@
+"""PolyBench: are questions about sounds that overlap answered: how many, which longest, whether, what, when?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.dataset_builder.data import DatasetError, Row
+from audio_compositionality.dataset_builder.questions.rows import CLIP, check_question_row
+from audio_compositionality.encoders.protocols import AudioLanguageModel
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
+
+from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError, TaskInfo
+from .metric_files import describe_metric
+from .profiles import Asked, Profile, Tally
+from .question_prompts import PROMPT_VERSION, direct_prompt
+from .question_scores import all_right, constant_answers, mean_of_parts, overlap_quartiles
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_METRIC = describe_metric("polybench")
+
+TASKS = tuple(measure.name for measure in _METRIC.measures if measure.null == f"chance_{measure.name}")
+"""What questions are about, in the order of the paper; a sample's column ``task`` has the place."""
+
+PROMPTS = ("direct",)
+"""How a question is put; the setting ``prompt``."""
+
+UNPARSED, REFUSED = -1, -2
+"""In the column ``choice``, where no option was taken."""
+
+LEAST_OF_A_WORDING = 10
+"""Questions of each wording, on average, from which on scores are told apart by wording."""
+
+_UNLIKE = "Scores of single questions are weighted, so that tasks, or groups, count the same."
+
+_WITHOUT_LISTENING = Measure(
+    name="without_listening",
+    heading="best without listening",
+    meaning="accuracy of who does in each task what is best there without a clip: draw an option, always give one text "
+    "or always take one position",
+    range=(0.0, 1.0),
+    shown=False,
+)
+
+
+def _measures() -> tuple[Measure, ...]:
+    """The metric's measures, with the columns that those of single tasks and of groups are means of; and our own."""
+    changes: dict[str, dict[str, Any]] = {
+        "accuracy": {"outside": _UNLIKE},
+        "accuracy_micro": {"heading": "accuracy"},
+        "groups_right": {"column": "score_group", "outside": _UNLIKE},
+    }
+    for place, task in enumerate(TASKS):
+        within = ("task", float(place))
+        changes[task] = {"column": "score_correct", "within": within}
+        changes[f"chance_{task}"] = {"heading": f"{task} chance", "meaning": "accuracy of drawing an option"}
+        changes[f"groups_right_{task}"] = {
+            "column": "score_group_in_task",
+            "within": within,
+            "outside": _UNLIKE,
+            "null": f"groups_right_chance_{task}",
+        }
+    chances = [
+        Measure(
+            name=f"groups_right_chance_{task}",
+            heading=f"chance of groups right, {task}",
+            meaning=f"groups right by drawing an option each time, of {task}",
+            range=(0.0, 1.0),
+            shown=False,
+        )
+        for task in TASKS
+    ]
+    measures = [replace(measure, **changes.get(measure.name, {})) for measure in _METRIC.measures]
+    return (*measures, *chances, _WITHOUT_LISTENING)
+
+
+_PROFILE = Profile(
+    measure="accuracy_micro",
+    groupings=("task", "polyphony", "overlap"),
+    shares=(("unparsed", "answers"), ("refused", "answers")),
+    tallies=(
+        Tally(
+            "By task",
+            "task",
+            ("accuracy", "chance", "best constant text", "macro F1", "all of a group right", "chance of that"),
+            {
+                task: tuple(
+                    prefix + task
+                    for prefix in ("", "chance_", "majority_", "macro_f1_", "groups_right_", "groups_right_chance_")
+                )
+                for task in TASKS
+            },
+        ),
+        Tally(
+            "Answers about concurrency, whichever of the two Yes stands for",
+            "what is right",
+            ("it says that something overlaps", "it says that nothing does", "it says neither"),
+            {
+                "something overlaps": ("tp", "fn", "unparsed_overlap"),
+                "nothing overlaps": ("fp", "tn", "unparsed_alone"),
+            },
+            {"something overlaps": 0, "nothing overlaps": 1},
+        ),
+    ),
+    choices="choice",
+    no_choice={UNPARSED: "names no option", REFUSED: "refuses to answer"},
+    heard_from="task",
+)
+
+_BAR, _EDGE, _CHANCE, _MAJORITY, _STRICT = "#80B9D9", "#0072B2", "#555555", "#D55E00", "#000000"
+"""Of Okabe and Ito 2008, "Color universal design", and grey."""
+
+
+def draw_tasks(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
+    """Draw one model's accuracy by task with 95 % intervals, beside what needs no listening, and all of a group right.
+
+    Args:
+        axes: an empty panel.
+        columns: the ends of the interval of each of `TASKS`.
+        measures: of the metric.
+    """
+    from matplotlib.patheffects import withStroke
+
+    outline = [withStroke(linewidth=1.5, foreground="white", alpha=0.8)]
+    for place, name in enumerate(TASKS):
+        value = measures.get(name)
+        axes.text(
+            place, 0.03, name, rotation=90, ha="center", va="bottom", fontsize="small", zorder=4, path_effects=outline
+        )
+        if value is None:
+            continue
+        low, high = columns[name]
+        axes.bar(place, float(value), width=0.66, color=_BAR, edgecolor=_EDGE, linewidth=0.6)
+        if np.isfinite([low, high]).all():
+            axes.vlines(place + 0.2, low, high, color=_EDGE, linewidth=1.0)
+        for prefix, colour, style in (("chance", _CHANCE, "--"), ("majority", _MAJORITY, ":")):
+            beside = measures.get(f"{prefix}_{name}")
+            if beside is not None:
+                axes.hlines(float(beside), place - 0.42, place + 0.42, color=colour, linestyle=style, linewidth=1.2)
+        strict = measures.get(f"groups_right_{name}")
+        if strict is not None:
+            axes.plot(place - 0.2, float(strict), "D", color=_STRICT, markersize=2.5)
+    axes.set_xticks([])
+    axes.set(xlim=(-0.6, len(TASKS) - 0.4), ylim=(0, 1.02))
+
+
+_BY_TASK = Drawing(
+    name="tasks",
+    title=(
+        "Accuracy by task with 95 % intervals. Dashed: chance. Dotted: the best constant text. Diamonds: groups, "
+        "such as the twins of a scene, of which every question of the task is answered rightly."
+    ),
+    alternative="Bars of the accuracy in each task with chance and the best constant text, a panel a model.",
+    columns=("task", "score_correct"),
+    panel=draw_tasks,
+    intervals=TASKS,
+    y="share of questions",
+)
+
+
+class Polybench:
+    """The task; see `Task`."""
+
+    info = TaskInfo(
+        name="polybench",
+        version=_METRIC.version,
+        title="PolyBench",
+        question="Does an audio language model hear how many sounds there are, which lasts longest, and what overlaps "
+        "what, and when?",
+        benchmark="polybench",
+        recipe="polybench",
+        model=AudioLanguageModel,
+        samples="questions",
+        measures=_measures(),
+        ranks_by="accuracy",
+        trusted={"accuracy": "without_listening", "groups_right": "groups_right_chance"},
+        floor="the best that needs no listening",
+        twin=("without-audio:", "the same model without sound"),
+        captions={CLIP: "the clip that is asked about"},
+        heard_by="accuracy_micro",
+        warning=(
+            "An accuracy alone says little: compare it with the best constant answer, with the baseline blind, which "
+            "learns from the words of questions alone, and with the same model given silence (without-audio:). An "
+            "answer that names no option is wrong. Groups right is the strict score: of twins, whose answers differ "
+            "only because labels changed places, all have to be right; of recordings it depends on how many questions "
+            "were asked about each. On recordings, classification tests which sounds occur more than when: present, "
+            "which knows nothing of time, answers nearly all of it. The baseline statistics may be above chance "
+            "without telling sounds apart: the spectrum of a whole clip is broader the more kinds of sound there are, "
+            "and has more of what lasts longer."
+        ),
+        citation=_METRIC.citation,
+        on_request=True,
+        controls=(
+            *("first", "longest", "majority", "blind", "statistics", "present", "oracle", "cascade"),
+            "without-audio:",
+        ),
+        is_level_matched=True,
+        profile=_PROFILE,
+    )
+    drawings: tuple[Drawing, ...] = (_BY_TASK,)
+
+    def inputs(self, row: Row) -> Inputs:
+        """The clip of a test question, and the question with its options as a prompt; nothing of one to learn from."""
+        if row["split"] != "test":
+            return Inputs()
+        return Inputs(clips=(CLIP,), prompts=(direct_prompt(row["question"], row["options"]),))
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """How questions are put in words.
+
+        Raises:
+            TaskError: there are no questions to test by, one cannot be asked, or a prompt is requested that there is
+                not.
+        """
+        prompt = requested.get("prompt", PROMPTS[0])
+        if prompt not in PROMPTS:
+            raise TaskError(f"{self.info.name}: the prompt {prompt!r} is not known; {nearest(str(prompt), PROMPTS)}")
+        tested = _tested(rows)
+        if not tested:
+            raise TaskError(f"{self.info.name} has no questions of the split test; it needs at least one")
+        for row in tested:
+            _check(row)
+        return {"prompt": prompt, "prompt_version": PROMPT_VERSION}
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the answers to the questions of the split test."""
+        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.polybench.polybench import REFUSED as REFUSALS
+        from audio_compositionality.metrics.polybench.polybench import polybench
+
+        tested = _tested(rows)
+        values = polybench(
+            list(outputs.answers),
+            [row["answer"] for row in tested],
+            [row["options"] for row in tested],
+            [row["task"] for row in tested],
+            groups=[row["group"] for row in tested],
+            polarity=[row["polarity"] for row in tested],
+            return_scores=True,
+        )
+        by_task = values["by_task"]
+        best = [max(part["chance"], part["majority"], part["best_position"]) for part in by_task.values()]
+        values[_WITHOUT_LISTENING.name] = float(np.mean(best))
+        values |= {f"groups_right_chance_{name}": part["groups_right_chance"] for name, part in by_task.items()}
+        missed = [REFUSED if rule in REFUSALS else UNPARSED for rule in values["rules"]]
+        taken = [no if choice is None else choice for choice, no in zip(values["choices"], missed, strict=True)]
+        correct, task = np.array(values["scores_correct"], np.float64), _task_places(tested)
+        together = np.zeros(len(tested), np.int64)
+        columns: dict[str, Floats] = {
+            "score": mean_of_parts(correct, task),
+            "score_correct": correct,
+            "score_group": all_right(correct, _groups(tested), together),
+            "score_group_in_task": all_right(correct, _groups(tested), task),
+            "task": task.astype(np.float64),
+            "choice": np.array(taken, np.float64),
+        }
+        measures = {measure.name: values.get(measure.name) for measure in self.info.measures}
+        return Scores(measures, tuple(row["id"] for row in tested), columns)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """The questions of the split test; those of a group, be it twins or one recording, belong together."""
+        tested = _tested(rows)
+        groups = {
+            "task": tuple(row["task"] for row in tested),
+            "polyphony": tuple(str(row["polyphony"]) for row in tested),
+            "overlap": overlap_quartiles([row["overlap"] for row in tested]),
+            "variant": tuple(f"{row['task']}, {row['variant']}" for row in tested),
+            "source": tuple(row["source"] for row in tested),
+            "wording": tuple(row["template"] for row in tested),
+        }
+        tasks = len(set(groups["task"]))
+        if len(set(groups["variant"])) == tasks:
+            del groups["variant"]
+        if len(tested) < LEAST_OF_A_WORDING * len(set(groups["wording"])):
+            del groups["wording"]
+        return Samples(
+            rows=tested,
+            clusters=_groups(tested),
+            clustered_by="the group, twins or questions about one recording",
+            groups={name: labels for name, labels in groups.items() if len(set(labels)) > 1 or name == "task"},
+            contents=tuple(_contents(row) for row in tested),
+            asked=tuple(Asked(row["question"], tuple(row["options"]), row["answer"]) for row in tested),
+            without_listening={
+                "chance": lambda places: float(np.mean([1 / len(tested[k]["options"]) for k in places])),
+                # Of these alone: who always says 1 is right wherever one sound is heard.
+                "the best constant answer": lambda places: constant_answers([tested[k] for k in places]),
+            },
+        )
+
+
+def _tested(rows: Sequence[Row]) -> tuple[Row, ...]:
+    return tuple(row for row in rows if row["split"] == "test")
+
+
+def _check(row: Row) -> None:
+    """Refuse a question that cannot be asked or scored."""
+    try:
+        check_question_row(row)
+        direct_prompt(row["question"], row["options"])
+    except (DatasetError, InputError) as error:
+        raise TaskError(f"polybench: the question {row['id']} cannot be asked: {error}") from error
+    if row["task"] not in TASKS:
+        raise TaskError(
+            f"polybench: the question {row['id']} is of the task {row['task']!r}; {nearest(row['task'], TASKS)}"
+        )
+    if row["task"] == "concurrency" and sorted(row["options"]) != ["No", "Yes"]:
+        raise TaskError(
+            f"polybench: the options of {row['id']} are {row['options']}; of concurrency they are Yes and No"
+        )
+
+
+def _task_places(rows: Sequence[Row]) -> NDArray[np.int64]:
+    return np.array([TASKS.index(row["task"]) for row in rows], np.int64)
+
+
+def _groups(rows: Sequence[Row]) -> NDArray[np.int64]:
+    """A number for each question, [n], equal for those of one group."""
+    return np.unique([row["group"] for row in rows], return_inverse=True)[1].astype(np.int64)
+
+
+def _contents(row: Row) -> dict[str, list[dict[str, str]]]:
+    """What sounds when, for people, in the order of the onsets."""
+    events = sorted(row["events"], key=lambda event: (event["onset"], event["offset"]))
+    return {
+        CLIP: [
+            {"sound": event["label"], "from (s)": f"{event['onset']:.2f}", "to (s)": f"{event['offset']:.2f}"}
+            for event in events
+        ]
+    }
+
+
+TASK = Polybench()

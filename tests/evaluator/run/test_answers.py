@@ -1,0 +1,255 @@
+"""Models that answer: that learn before, that are told labels, that are asked about other clips, and their faults."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.data import Clip, check_range
+from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.loading.controls import CONTROLS, control
+from audio_compositionality.encoders.protocols import AudioLanguageModel, ModelCard
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.tasks.base import Inputs, Measure, Samples, Scores, TaskError, TaskInfo
+
+OPTIONS = RunOptions(progress=False)
+TRAINED = 70
+
+
+class Questions:
+    """`TRAINED` rows to learn from among others to be asked, two a group; a clip's samples are its number / 1000."""
+
+    recipe, source = "toy", "made by hand"
+    recipes = ("toy",)
+
+    def __init__(self, asked: int = 8, trained: int = TRAINED, fingerprint: str = "1") -> None:
+        splits = [*["train"] * (trained // 2), *["test"] * asked, *["train"] * (trained - trained // 2)]
+        self.rows = [
+            {"id": f"r{n}", "split": split, "group": f"g{n // 2}", "answer": f"a{n % 3}"}
+            for n, split in enumerate(splits)
+        ]
+        self.clip_ids = [f"{row['id']}/audio" for row in self.rows]
+        self.fingerprint = fingerprint * 64
+        self.damaged = ""
+        self.read: list[str] = []
+
+    def configuration(self, recipe):
+        return self
+
+    def clips(self, wanted=None, *, keep_invalid=False):
+        for number in check_range(wanted, len(self.clip_ids)):
+            id = self.clip_ids[number]
+            self.read.append(id)
+            problem = "is damaged" if id == self.damaged else None
+            yield Clip(id, np.full(8, np.nan if problem else number / 1000, np.float32), 8, problem)
+
+
+class Task:
+    info = TaskInfo(
+        "toy",
+        1,
+        "Toy",
+        "?",
+        "toys",
+        "toy",
+        AudioLanguageModel,
+        "questions",
+        (Measure("toy", "toy", "a half", column="score"),),
+        "toy",
+        "none",
+        "",
+    )
+    drawings = ()
+
+    def inputs(self, row):
+        return Inputs(("audio",), prompts=(f"What is {row['id']}?",)) if row["split"] == "test" else Inputs()
+
+    def settings(self, rows, requested):
+        return {}
+
+    def score(self, rows, outputs, settings, device, progress):
+        self.answers = list(outputs.answers)
+        tested = self.samples(rows).ids
+        return Scores({"toy": 0.5}, tested, {"score": np.full(len(tested), 0.5)})
+
+    def samples(self, rows):
+        tested = tuple(row for row in rows if row["split"] == "test")
+        return Samples(tested, np.array([int(row["group"][1:]) for row in tested]))
+
+
+class Hears:
+    """Says the number of the clip."""
+
+    device, card = "cpu", ModelCard("hears", "v1", 8, None)
+
+    def answer(self, clips, prompts):
+        return [f"{round(clip.waveform[0] * 1000)}" for clip in clips]
+
+
+class Learns(Hears):
+    """Says how many rows and clips it has learnt from, and of which answers."""
+
+    card = ModelCard("learns", "v1", 8, None)
+
+    def __init__(self, hears: bool = True) -> None:
+        self.hears, self.lessons = hears, []
+
+    def learn(self, rows, clips):
+        numbers = [clip.waveform[0] for clip in clips] if self.hears else []
+        self.lessons.append(([row["id"] for row in rows], numbers))
+        self.text = f"{len(rows)} {len(numbers)} {sum(row['answer'] == 'a0' for row in rows)}"
+
+    def answer(self, clips, prompts):
+        return [self.text] * len(prompts)
+
+
+class Told:
+    device, card = "cpu", ModelCard("told", "v1", 8, None)
+
+    def answer(self, clips, prompts):
+        raise AssertionError("it hears nothing")
+
+    def answer_from_labels(self, rows, prompts):
+        return [f"{row['answer']} to {prompt}" for row, prompt in zip(rows, prompts, strict=True)]
+
+
+def scored(model, data=None, options=OPTIONS, **how):
+    task = Task()
+    results = evaluate_models([model], Questions() if data is None else data, [task], options, **how)
+    return results, getattr(task, "answers", None)
+
+
+@pytest.mark.parametrize("hears", [True, False])
+def test_a_model_learns_from_the_rows_of_train_before_it_is_asked_and_only_then(tmp_path, hears):
+    data, model, options = Questions(), Learns(hears), replace(OPTIONS, store=tmp_path)
+    _, answers = scored(model, data, options)
+    train = [row for row in data.rows if row["split"] == "train"]
+    expected = f"70 {70 if hears else 0} {sum(row['answer'] == 'a0' for row in train)}"
+    assert answers == [expected] * 8
+    ((ids, numbers),) = model.lessons
+    assert ids == [row["id"] for row in train]
+    heard = [round(1000 * number) for number in numbers]
+    assert heard == ([int(id[1:]) for id in ids] if hears else [])
+    if not hears:
+        assert not {f"{id}/audio" for id in ids} & set(data.read)
+    assert scored(model, data, options)[1] == answers
+    assert len(model.lessons) == 1
+    scored(model, data, replace(options, force=True))
+    assert len(model.lessons) == 2
+
+
+def test_stored_answers_are_not_those_after_another_training(tmp_path):
+    model, options = Learns(), replace(OPTIONS, store=tmp_path)
+    answers = [scored(model, Questions(trained=n, fingerprint=f"{n}"), options)[1] for n in (4, 6, 4)]
+    assert [texts[0][:3] for texts in answers] == ["4 4", "6 6", "4 4"]
+    assert len(model.lessons) == 2
+
+
+def test_a_model_that_learns_wants_something_to_learn_from():
+    data, words = Questions(trained=0), r"'learns' learns from .* made by hand has no row of toy in the split 'train'"
+    with pytest.raises(TaskError, match=words):
+        scored(Learns(), data)
+    with pytest.raises(TaskError, match=words):
+        scored(Learns(), data, leave_out=True)
+    with pytest.warns(UserWarning, match=f"left out: {words}"):
+        results = evaluate_models([Learns(), Hears()], data, [Task()], OPTIONS, leave_out=True)
+    assert [result.model.id for result in results] == ["hears"]
+
+
+def test_a_damaged_clip_to_learn_from_is_an_error_unless_left_out():
+    data = Questions()
+    data.damaged = "r3/audio"
+    with pytest.raises(ClipError, match=r"'r3/audio': is damaged; --skip-invalid leaves it out"):
+        scored(Learns(), data)
+    model = Learns()
+    scored(model, data, replace(OPTIONS, skip_invalid=True))
+    assert np.isnan(model.lessons[0][1][3])
+    assert np.isfinite(model.lessons[0][1]).sum() == 69
+
+
+def test_a_model_that_is_told_labels_is_given_the_rows_and_no_sound():
+    data = Questions()
+    _, answers = scored(Told(), data)
+    tested = [row for row in data.rows if row["split"] == "test"]
+    assert answers == [f"{row['answer']} to What is {row['id']}?" for row in tested]
+    assert data.read == []
+
+
+class TestOtherAudio:
+    def test_is_the_clip_of_another_group_whatever_the_batch(self):
+        data = Questions(asked=200)
+        heard = {}
+        for size in (1, 7, 64):
+            model = control(Hears(), CONTROLS["other-audio"])
+            _, heard[size] = scored(model, data, replace(OPTIONS, batch_size=size))
+        assert heard[1] == heard[7] == heard[64]
+        asked = [row for row in data.rows if row["split"] == "test"]
+        group_of = {row["id"][1:]: row["group"] for row in data.rows}
+        assert all(group_of[other] != row["group"] for row, other in zip(asked, heard[1], strict=True))
+        assert len(set(heard[1])) > 190
+        assert set(heard[1]) <= {row["id"][1:] for row in asked}
+
+    def test_has_nothing_to_do_with_the_order_of_the_rows(self):
+        """As an answer may have: distances between a question and its clip are as those by chance."""
+        data = Questions(asked=400)
+        _, heard = scored(control(Hears(), CONTROLS["other-audio"]), data)
+        asked = [int(row["id"][1:]) for row in data.rows if row["split"] == "test"]
+        distance = np.subtract([int(number) for number in heard], asked)
+        assert 100 < np.abs(distance).mean() < 170
+        assert abs(np.mean(distance % 2) - 0.5) < 0.1
+
+    def test_wants_two_groups(self):
+        with pytest.raises(TaskError, match="all clips are of one group"):
+            scored(control(Hears(), CONTROLS["other-audio"]), Questions(asked=1))
+
+    def test_a_damaged_clip_is_named_and_the_question_left_out(self):
+        data = Questions()
+        _, heard = scored(control(Hears(), CONTROLS["other-audio"]), data)
+        data.damaged = f"r{heard[0]}/audio"
+        model = control(Hears(), CONTROLS["other-audio"])
+        with pytest.raises(ClipError, match=data.damaged):
+            scored(model, data)
+        (result,), left = scored(model, data, replace(OPTIONS, skip_invalid=True))
+        assert left == [number for number in heard if number != heard[0]]
+        assert "r35/audio" in {clip.id for clip in result.skipped}
+
+
+def test_a_model_under_control_learns_from_clips_as_they_are():
+    model = Learns()
+    _, answers = scored(control(model, CONTROLS["without-audio"]))
+    assert [round(1000 * number) for number in model.lessons[0][1][:3]] == [0, 1, 2]
+    assert answers[0].startswith("70 70")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            lambda prompts: ["A"] * (len(prompts) + 1),
+            r"'hears' gave \d answers to \d prompts; it must give one to each",
+        ),
+        (lambda prompts: [], "gave 0 answers"),
+        (lambda prompts: [None] * len(prompts), r"gave a NoneType as an answer; each must be a text \(str\)"),
+        (lambda prompts: ["A"] * (len(prompts) - 1) + [b"A"], "gave a bytes as an answer"),
+        (lambda prompts: "A" * len(prompts), "answered with a str; it must give a list of texts"),
+        (lambda prompts: None, "answered with a NoneType"),
+    ],
+)
+def test_answers_that_are_none_are_refused(given, words, tmp_path):
+    class Wrong(Hears):
+        def answer(self, clips, prompts):
+            return given(prompts)
+
+    class WrongOfLabels(Told):
+        card = Hears.card
+
+        def answer_from_labels(self, rows, prompts):
+            return given(prompts)
+
+    for model in (Wrong(), WrongOfLabels()):
+        with pytest.raises(ModelError, match=words):
+            scored(model, options=replace(OPTIONS, store=tmp_path))
+    assert not list(tmp_path.rglob("0*.json"))

@@ -1,0 +1,93 @@
+"""Prompts of questions: their words, that they are read back exactly, and what is refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.tasks.question_prompts import LETTERS, PROMPT_VERSION, direct_prompt, read_prompt
+
+QUESTION = "Which of these overlaps in time with the organ?"
+
+
+def test_the_words_of_a_prompt():
+    assert PROMPT_VERSION == 1
+    assert direct_prompt(QUESTION, ["reed", "glass bell", "brass"]).split("\n") == [
+        "Which of these overlaps in time with the organ?",
+        "A. reed",
+        "B. glass bell",
+        "C. brass",
+        "Answer with one letter only.",
+    ]
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+
+
+@given(TEXTS, st.lists(TEXTS, max_size=30))
+def test_a_prompt_is_read_back_exactly_or_refused(question, options):
+    try:
+        prompt = direct_prompt(question, options)
+    except InputError:
+        assert (
+            not 2 <= len(options) <= 26
+            or len(set(options)) < len(options)
+            or any(not text.strip() or "\n" in text or not text.isprintable() for text in (question, *options))
+            or any(option.lstrip()[:1] in "([" or option.lstrip()[0] in LETTERS for option in options)
+        )
+        return
+    assert read_prompt(prompt) == (question, options)
+    assert len(prompt.splitlines()) == len(options) + 2
+
+
+@pytest.mark.parametrize("question", ["A. What?", "Answer with one letter only.", "B. x", " with spaces "])
+@pytest.mark.parametrize(
+    "options", [["Answer with one letter only.", "Answer"], ["3", "1"], ["Yes", "No"], ["2.0–3.0 s", " A"]]
+)
+def test_awkward_texts_are_read_back(question, options):
+    assert read_prompt(direct_prompt(question, options)) == (question, options)
+
+
+def test_as_many_options_as_letters():
+    options = [f"sound {number}" for number in range(26)]
+    assert read_prompt(direct_prompt("What?", options)) == ("What?", options)
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "message"),
+    [
+        ("What?", ["one"], "2 to 26 options, not 1"),
+        ("What?", [str(number) for number in range(27)], "not 27"),
+        ("What?\nA. dog", ["a", "b"], "one line"),
+        ("What?", ["a\nB. b", "c"], "one line"),
+        ("What?", ["a\r", "c"], "one line"),
+        ("What?", ["a\u2028b", "c"], "one line"),
+        ("What?", ["", "c"], "one line"),
+        ("  ", ["b", "c"], "one line"),
+        ("What?", ["B. dog", "cat"], "lettered"),
+        ("What?", ["(C) dog", "cat"], "lettered"),
+        ("What?", ["A:", "cat"], "lettered"),
+        ("What?", ["dog", "dog"], "equal"),
+    ],
+)
+def test_what_could_be_misread_is_refused(question, options, message):
+    with pytest.raises(InputError, match=message):
+        direct_prompt(question, options)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "",
+        "What is heard?",
+        "What?\nA. dog\nB. cat",
+        "What?\nA. dog\nC. cat\nAnswer with one letter only.",
+        "What?\nA. dog\n\nB. cat\nAnswer with one letter only.",
+        "What?\nAnswer with one letter only.",
+        "What?\nA. dog\nB. dog\nAnswer with one letter only.",
+        "What?\r\nA. dog\r\nB. cat\r\nAnswer with one letter only.",
+    ],
+)
+def test_other_texts_are_no_prompts(prompt):
+    with pytest.raises(InputError):
+        read_prompt(prompt)
