@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,8 @@ import yaml
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
+
+_LETTERED = re.compile(r"[(\[]?[A-Z][.:)\]](\s|$)")
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,11 @@ class Template:
 def spoken(label: str) -> str:
     """A label within a sentence: in small letters, but for abbreviations."""
     return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in label.split())
+
+
+def is_lettered(option: str) -> bool:
+    """Whether a text starts as options do in a prompt, such as ``B. dog``: nobody could tell what letter it has."""
+    return _LETTERED.match(option.lstrip()) is not None
 
 
 @cache

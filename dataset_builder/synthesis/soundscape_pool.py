@@ -16,7 +16,7 @@ from ..annotations.base import label_text
 from ..annotations.intervals import STEPS
 from ..data import DatasetError
 from ..questions.base import QuestionError
-from ..questions.templates import spoken
+from ..questions.templates import is_lettered, spoken
 from ..recordings.protocol import Recording, Recordings
 from .pool import UnlabelledError, has_class, why_no_classes
 from .soundscapes import SHORTEST_SOUND, Heard, Layer, activity_of, at_rate, layer_mask, measured
@@ -130,6 +130,10 @@ class SoundPool:
         spellings: dict[str, str] = {}
         for label in labels:
             first = spellings.setdefault(spoken(label_text(label)), label)
+            if is_lettered(spoken(label_text(label))):
+                raise DatasetError(
+                    f"{self.source}: the label {label!r} starts as if it were a lettered option; write it in words"
+                )
             if first != label:
                 raise DatasetError(
                     f"{self.source}: the labels {first!r} and {label!r} read alike in a question; write one way"

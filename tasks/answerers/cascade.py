@@ -43,6 +43,9 @@ DROPOUT = 0.3
 STEPS, BATCH, RATE = 3_000, 512, 2e-3
 """Of training: steps, frames of each, and the highest learning rate; the time does not depend on the data."""
 
+_TRAINING_VERSION = 1
+"""It rises with any change of the training: stored answers are another's then."""
+
 SEED = 0
 
 
@@ -69,7 +72,10 @@ class Cascade(DetectorAnswerer):
     def card(self) -> ModelCard:
         """What it is; the network is not part of it: what it learns from is part of what answers are stored under."""
         return card_of(
-            "cascade", "detector trained on the split train, then rules", f"v{RULES_VERSION}", kind="control"
+            "cascade",
+            "detector trained on the split train, then rules",
+            f"v{RULES_VERSION}.{_TRAINING_VERSION}",
+            kind="control",
         )
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:

@@ -320,6 +320,8 @@ class TestQuestions:
             ask([scene, scene])
         with pytest.raises(QuestionError, match="the labels 'Aa' and 'aa' read alike"):
             ask([clip((0, 1, "Aa")), clip((0, 1, "aa"), name="s")])
+        with pytest.raises(QuestionError, match=r"the label .B\. dog. starts as if it were a lettered option"):
+            ask([clip((0, 1, "B. dog"))])
         with pytest.raises(InputError, match="counts are"):
             QuestionSettings(counts=(1,))
         with pytest.raises(InputError, match="duration_options is 1"):
