@@ -260,14 +260,15 @@ def scenes():
 class TestCascade:
     @pytest.fixture(autouse=True)
     def quick(self, monkeypatch):
-        monkeypatch.setattr(cascade, "STEPS", 150)
+        monkeypatch.setattr(cascade, "STEPS", 10)
 
     def taught(self, scenes):
         model = load_model("cascade")
         model.learn([row for row, _ in scenes], (clip for _, clip in scenes))
         return model
 
-    def test_learns_when_tones_are_heard_and_answers(self, scenes):
+    def test_learns_when_tones_are_heard_and_answers(self, scenes, monkeypatch):
+        monkeypatch.setattr(cascade, "STEPS", 150)
         model = self.taught(scenes[:40])
         assert model.labels == ("high tone", "low", "noise")
         hits = []
