@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..base import INT16_SCALE, FloatArray, ModelError, StagedEncoder, check_embeddings
+from ..base import INT16_SCALE, FloatArray, GivenClip, ModelError, StagedEncoder, check_embeddings
 from ..protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder, LabelReader, Learner, Model, ModelCard
 from ..texts import check_texts, words_of
 
@@ -174,19 +174,6 @@ class ControlledTextEncoder(ControlledEncoder):
         return _as_many(embeddings, len(listed))
 
 
-@dataclass(frozen=True)
-class ChangedClip:
-    """What a model is given in the place of a clip.
-
-    Attributes:
-        waveform: float32 [samples] in [-1, 1].
-        sample_rate: Hz.
-    """
-
-    waveform: FloatArray
-    sample_rate: int
-
-
 class ControlledAnswerer(Controlled):
     """A model that answers, about other clips than it is asked about."""
 
@@ -199,7 +186,7 @@ class ControlledAnswerer(Controlled):
     def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
         """As the model's, about the changed clips."""
         changed = [
-            ChangedClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in clips
+            GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in clips
         ]
         return cast(AudioLanguageModel, self._model).answer(changed, prompts)
 
