@@ -25,10 +25,11 @@ FOLDERS: Mapping[str, str] = PYPROJECT["tool"]["setuptools"]["package-dir"]
 """The top folders by the names of their packages."""
 
 ARROWS: Mapping[str, set[str]] = {
-    "cli": {"leaderboard", "push_scripts", "studies"},
+    "cli": {"leaderboard", "push_scripts", "studies", "training"},
     "leaderboard": {"evaluator", "hub"},
     "push_scripts": {"evaluator", "hub"},
     "studies": {"evaluator"},
+    "training": {"evaluator", "hub"},
     "evaluator": {"tasks"},
     "tasks": {"metrics", "dataset_builder", "encoders"},
     "dataset_builder": {"hub", "support"},
