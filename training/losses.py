@@ -1,0 +1,300 @@
+"""The losses of CompA-CLAP (arXiv 2310.08753) as pure functions of embeddings: contrastive, hard negatives, modular.
+
+Shapes: a process has B rows of W·B on all W processes; each row is a clip, its caption, K hard negatives (texts that
+are false of the clip) and P positives (texts that are true of it). Embeddings are of unit length and have D dimensions.
+With ``s`` the scale (the inverse temperature), ``a_i`` a clip, ``t_i`` its caption, ``n_ik`` its negatives and ``p_ik``
+its positives, every logit is ``s a·t``, in float32 or better, also under autocast: a logit is up to 100, and bfloat16
+has three digits.
+
+What stands at a masked place of negatives or positives does not matter. A masked logit is replaced by one that adds
+nothing; the authors' code multiplies it by −100,000, which is right only while all masked logits are positive.
+
+A loss is the mean over the rows of this process. Where processes have as many rows each, the mean of their gradients is
+the gradient of one process that has all rows, given that `all_audio` and `all_text` carry gradient
+(`gathering.gather_with_gradient`). Negatives and positives are used by their own row alone, and are never gathered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+from audio_compositionality.support.errors import InputError
+
+Form: TypeAlias = Literal["own", "paper", "release"]
+"""The forms of the modular loss."""
+
+Reduction: TypeAlias = Literal["mean", "none"]
+"""Whether a loss is the mean over the rows, or one number a row."""
+
+
+def contrastive(
+    audio: Tensor,
+    text: Tensor,
+    scale: Tensor | float,
+    *,
+    all_audio: Tensor | None = None,
+    all_text: Tensor | None = None,
+    offset: int = 0,
+    same: Tensor | None = None,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """The symmetric contrastive loss of stage 1, that of CLIP (arXiv 2103.00020) and CLAP (arXiv 2206.04769).
+
+    Row i: ½(t→a + a→t), with t→a = −s t_i·a_i + log Σ_j exp(s t_i·a_j) and a→t = −s a_i·t_i + log Σ_j exp(s a_i·t_j).
+
+    Args:
+        audio: [B, D], the clips of this process.
+        text: [B, D], their captions.
+        scale: s, above 0; a tensor without dimensions where it is learnt.
+        all_audio: [W·B, D], the clips of all processes; by default `audio`.
+        all_text: [W·B, D], their captions; by default `text`.
+        offset: where in those the rows of this process begin.
+        same: bool [B, W·B], which rows say the same as this one: their clips and captions are right for it too, and
+            are left out of its sums. A row is never left out of its own sums.
+        reduction: ``mean`` for a loss without dimensions, ``none`` for [B].
+
+    Returns:
+        The loss, 0 or more; log(W·B) where all logits are equal.
+    """
+    batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
+    to_text = torch.logsumexp(batch.to_text, 1) - batch.right
+    return _reduced((batch.caption_to_clips() + to_text) / 2, reduction)
+
+
+def hard_negative(
+    audio: Tensor,
+    text: Tensor,
+    scale: Tensor | float,
+    negatives: Tensor,
+    negative_mask: Tensor | None = None,
+    *,
+    all_audio: Tensor | None = None,
+    all_text: Tensor | None = None,
+    offset: int = 0,
+    same: Tensor | None = None,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """The contrastive loss with each clip's own hard negatives, of stage 2 (equations 4 and 5, both weights 1).
+
+    Row i: ½(t→a + a→t), with t→a as in `contrastive` and a→t = −s a_i·t_i + log(Σ_j exp(s a_i·t_j) + Σ_k exp(s
+    a_i·n_ik)). Hard negatives of other rows are not in the sum: they may be true of this clip.
+
+    Args:
+        audio: see `contrastive`, and so are the arguments that are not named here.
+        text: as there.
+        scale: as there.
+        negatives: [B, K, D], texts that are false of each clip; K may differ between processes and may be 0.
+        negative_mask: bool [B, K], which of them there are; by default all. A row without any has the contrastive loss.
+        all_audio: as there.
+        all_text: as there.
+        offset: as there.
+        same: as there. It says nothing of negatives.
+        reduction: as there.
+
+    Returns:
+        The loss, 0 or more and not less than `contrastive`.
+    """
+    batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
+    to_text = batch.clip_to_texts(_wrong(audio, negatives, negative_mask, scale)) - batch.right
+    return _reduced((batch.caption_to_clips() + to_text) / 2, reduction)
+
+
+def modular(
+    audio: Tensor,
+    text: Tensor,
+    scale: Tensor | float,
+    positives: Tensor,
+    positive_mask: Tensor | None = None,
+    negatives: Tensor | None = None,
+    negative_mask: Tensor | None = None,
+    *,
+    form: Form = "own",
+    all_audio: Tensor | None = None,
+    all_text: Tensor | None = None,
+    offset: int = 0,
+    same: Tensor | None = None,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """The modular contrastive loss of stage 3 (equations 6 and 7): parts of a caption are true of the clip as well.
+
+    Row i is ½(t→a + a→t), where a row without positives has but its caption, by which every form is `hard_negative`:
+
+    - ``own``: a→t is the mean over q of {t_i} and p_i of −s a_i·q + log(exp(s a_i·q) + Σ_{j≠i} exp(s a_i·t_j) + Σ_k
+      exp(s a_i·n_ik)), so that right texts do not compete; t→a is that of `contrastive`, of whole captions, since a
+      part may be true of other clips. Stage 3 adds half of it to `hard_negative`: alone, any form undid stage 2.
+    - ``paper``: as printed, t→a = −mean_k s p_ik·a_i + log Σ_j exp(s t_i·a_j) and a→t = −mean_k s a_i·p_ik + log(Σ_j
+      exp(s a_i·t_j) + Σ_k exp(s a_i·n_ik)). **Not bounded below but by the scale**: positives are in no sum, so that it
+      falls without end, at most to −2s, where they are nearer than the caption, and the caption is pushed away.
+    - ``release``: as the authors' code has it, a→t is the mean over q of {t_i} and p_i of the cross-entropy of q among
+      all t_j, p_i and n_i, by which right texts of one clip compete and the loss cannot reach 0; t→a is the mean over
+      the same q of −s q·a_i + log Σ_j exp(s q·a_j), by which **a part is pushed from other clips of which it is true**.
+
+    Args:
+        audio: see `contrastive`, and so are the arguments that are not named here.
+        text: as there.
+        scale: as there.
+        positives: [B, P, D], texts that are true of each clip beside its caption; P may differ between processes and
+            may be 0.
+        positive_mask: bool [B, P], which of them there are; by default all.
+        negatives: [B, K, D], texts that are false of each clip; by default none.
+        negative_mask: bool [B, K], which of them there are; by default all.
+        form: which.
+        all_audio: as there.
+        all_text: as there.
+        offset: as there.
+        same: as there. It says nothing of positives and negatives.
+        reduction: as there.
+
+    Returns:
+        The loss: 0 or more for ``own`` and ``release``, −2s or more for ``paper``.
+
+    Raises:
+        InputError: for a form that there is not.
+    """
+    if form not in get_args(Form):
+        raise InputError(f"no form {form!r} of the modular loss; there are {', '.join(get_args(Form))}")
+    batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
+    positives, positive_mask = _texts(audio, positives, positive_mask)
+    parts = _logits_of_texts(audio, positives, scale)
+    wrong = _wrong(audio, negatives, negative_mask, scale)
+    if form == "paper":
+        rows = _paper(batch, parts, positive_mask, wrong)
+    elif form == "release":
+        rows = _release(batch, parts, positive_mask, wrong, positives)
+    else:
+        rows = _own(batch, parts, positive_mask, wrong)
+    return _reduced(rows, reduction)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Clips and captions compared.
+
+    Attributes:
+        clips: [W·B, D].
+        scale: s.
+        place: int64 [B, 1], where in the columns the rows of this process are.
+        left_out: bool [B, W·B], which columns are not in a row's sums; None for none.
+        right: [B], s a_i·t_i.
+        to_text: [B, W·B], s a_i·t_j, less what is left out.
+        to_audio: [B, W·B], s t_i·a_j, less what is left out.
+    """
+
+    clips: Tensor
+    scale: Tensor | float
+    place: Tensor
+    left_out: Tensor | None
+    right: Tensor
+    to_text: Tensor
+    to_audio: Tensor
+
+    @classmethod
+    def of(
+        cls,
+        audio: Tensor,
+        text: Tensor,
+        scale: Tensor | float,
+        all_audio: Tensor | None,
+        all_text: Tensor | None,
+        offset: int,
+        same: Tensor | None,
+    ) -> _Batch:
+        clips, captions = audio if all_audio is None else all_audio, text if all_text is None else all_text
+        place = (torch.arange(len(audio), device=audio.device) + offset)[:, None]
+        left_out = None if same is None else same.scatter(1, place, False)
+        to_text = scale * _products("id,jd->ij", audio, captions)
+        to_audio = scale * _products("id,jd->ij", text, clips)
+        right = to_text.gather(1, place)[:, 0]
+        if left_out is not None:
+            to_text, to_audio = _without(to_text, left_out), _without(to_audio, left_out)
+        return cls(clips, scale, place, left_out, right, to_text, to_audio)
+
+    def caption_to_clips(self) -> Tensor:
+        """[B], t→a of whole captions."""
+        return torch.logsumexp(self.to_audio, 1) - self.right
+
+    def clip_to_texts(self, wrong: Tensor) -> Tensor:
+        """[B], log(Σ_j exp(s a_i·t_j) + Σ_k exp(s a_i·n_ik)), of logits [B, K] of own negatives."""
+        return torch.logsumexp(torch.cat([self.to_text, wrong], 1), 1)
+
+
+def _own(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor) -> Tensor:
+    """[B], form ``own``, of logits of positives [B, P] and of negatives [B, K]."""
+    right, there = _with_caption(batch, parts, mask)
+    captions = batch.to_text.scatter(1, batch.place, _nothing(batch.to_text))
+    rest = torch.logsumexp(torch.cat([captions, wrong], 1), 1, keepdim=True)
+    return (batch.caption_to_clips() + _mean(torch.logaddexp(right, rest) - right, there)) / 2
+
+
+def _paper(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor) -> Tensor:
+    """[B], form ``paper``, of the same."""
+    pulled = torch.where(mask.any(1), _mean(parts, mask), batch.right)
+    return (torch.logsumexp(batch.to_audio, 1) + batch.clip_to_texts(wrong)) / 2 - pulled
+
+
+def _release(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor, positives: Tensor) -> Tensor:
+    """[B], form ``release``, of the same and the positives [B, P, D]."""
+    right, there = _with_caption(batch, parts, mask)
+    texts = batch.clip_to_texts(torch.cat([_without(parts, ~mask), wrong], 1))
+    to_clips = batch.scale * _products("ikd,jd->ikj", positives, batch.clips)
+    if batch.left_out is not None:
+        to_clips = _without(to_clips, batch.left_out[:, None].expand_as(to_clips))
+    clips = torch.cat([torch.logsumexp(batch.to_audio, 1)[:, None], torch.logsumexp(to_clips, 2)], 1)
+    return (_mean(clips - right, there) + _mean(texts[:, None] - right, there)) / 2
+
+
+def _with_caption(batch: _Batch, parts: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits of a row's right texts [B, 1 + P], its caption first, and which there are."""
+    return torch.cat([batch.right[:, None], parts], 1), torch.nn.functional.pad(mask, (1, 0), value=True)
+
+
+def _texts(audio: Tensor, texts: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Texts of each row [B, K, D], zeros where there are none, and which there are [B, K]."""
+    if mask is None:
+        return texts, torch.ones(texts.shape[:2], dtype=torch.bool, device=audio.device)
+    # What is left out of a sum has no gradient, but 0 times a value that is not finite would have one.
+    return torch.where(mask[..., None], texts, 0), mask
+
+
+def _logits_of_texts(audio: Tensor, texts: Tensor, scale: Tensor | float) -> Tensor:
+    """[B, K], s a_i·q_ik of texts [B, K, D]."""
+    return scale * _products("id,ikd->ik", audio, texts)
+
+
+def _wrong(audio: Tensor, negatives: Tensor | None, mask: Tensor | None, scale: Tensor | float) -> Tensor:
+    """[B, K], logits of each row's own negatives, those that there are."""
+    if negatives is None:
+        return _products("id,ikd->ik", audio, audio.new_empty((len(audio), 0, audio.shape[1])))
+    negatives, mask = _texts(audio, negatives, mask)
+    return _without(_logits_of_texts(audio, negatives, scale), ~mask)
+
+
+def _products(equation: str, left: Tensor, right: Tensor) -> Tensor:
+    """An einsum in float32 or better, also under autocast."""
+    dtype = torch.promote_types(torch.promote_types(left.dtype, right.dtype), torch.float32)
+    with torch.autocast(left.device.type, enabled=False):
+        return torch.einsum(equation, left.to(dtype), right.to(dtype))
+
+
+def _nothing(logits: Tensor) -> float:
+    """A logit that adds nothing to a sum of exponentials. With −inf, a sum of nothing else would have no gradient."""
+    return torch.finfo(logits.dtype).min / 2
+
+
+def _without(logits: Tensor, left_out: Tensor) -> Tensor:
+    """Logits, less those that are left out of sums."""
+    return logits.masked_fill(left_out, _nothing(logits))
+
+
+def _mean(values: Tensor, mask: Tensor) -> Tensor:
+    """[B], the mean over those [B, K] that there are; 0 where there are none."""
+    return torch.where(mask, values, 0).sum(1) / mask.sum(1).clamp(min=1)
+
+
+def _reduced(rows: Tensor, reduction: Reduction) -> Tensor:
+    """The mean over rows, or the rows."""
+    return rows.mean() if reduction == "mean" else rows

@@ -1,0 +1,75 @@
+"""The loss of a stage of training: which of the losses, over the rows of all processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from audio_compositionality.support.errors import InputError
+
+from .batch import scatter_rows
+from .embedding import Embeddings
+from .gathering import gather, gather_with_gradient, processes
+from .losses import Form, contrastive, hard_negative, modular
+
+Kind: TypeAlias = Literal["contrastive", "hard", "modular"]
+"""The kinds of stages."""
+
+StageLoss: TypeAlias = Callable[[Embeddings], Tensor]
+"""The loss of a batch, without dimensions: the mean over the rows of this process."""
+
+
+def stage_loss(kind: Kind, form: Form = "own") -> StageLoss:
+    """The loss of a kind of stage, among the clips and captions of all processes.
+
+    Rows whose `Embeddings.expressions` are equal are not held against each other. All processes call the loss at the
+    same step, with as many rows each; negatives and positives stay where they are, and may differ in number.
+
+    Args:
+        kind: ``contrastive``; ``hard``: with hard negatives; ``modular``: with positives as well.
+        form: of the modular loss. ``own`` is added by half to that with hard negatives; the others stand alone.
+
+    Raises:
+        InputError: for a kind that there is not.
+    """
+    losses: dict[str, StageLoss] = {
+        "contrastive": lambda embeddings: contrastive(**_among_all(embeddings)),
+        "hard": lambda embeddings: hard_negative(**_among_all(embeddings), **_negatives(embeddings)),
+        "modular": lambda embeddings: _modular(embeddings, form),
+    }
+    if kind not in losses:
+        raise InputError(f"no stage of kind {kind!r}; there are {', '.join(losses)}")
+    return losses[kind]
+
+
+def _modular(embeddings: Embeddings, form: Form) -> Tensor:
+    """The loss of stage 3."""
+    common, negatives = _among_all(embeddings), _negatives(embeddings)
+    positives, positive_mask = scatter_rows(embeddings.positives, embeddings.positive_row, len(embeddings.audio))
+    loss = modular(**common, **negatives, positives=positives, positive_mask=positive_mask, form=form)
+    return hard_negative(**common, **negatives) + loss / 2 if form == "own" else loss
+
+
+def _negatives(embeddings: Embeddings) -> dict[str, Tensor]:
+    block, mask = scatter_rows(embeddings.negatives, embeddings.negative_row, len(embeddings.audio))
+    return {"negatives": block, "negative_mask": mask}
+
+
+def _among_all(embeddings: Embeddings) -> dict[str, Any]:
+    """The arguments that all losses have."""
+    rank, _ = processes()
+    dim = embeddings.audio.shape[1]
+    # In one go: one message a step each way, and none that processes could send in different orders.
+    pairs = gather_with_gradient(torch.cat([embeddings.audio, embeddings.captions], 1))
+    return {
+        "audio": embeddings.audio,
+        "text": embeddings.captions,
+        "scale": embeddings.scale,
+        "all_audio": pairs[:, :dim],
+        "all_text": pairs[:, dim:],
+        "offset": rank * len(embeddings.audio),
+        "same": embeddings.expressions[:, None] == gather(embeddings.expressions)[None],
+    }
