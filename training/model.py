@@ -170,10 +170,9 @@ class ClapTowers(TwoTowers):
         )
 
     def embed_audio(self, features: Tensor) -> Tensor:
-        """Embed clips: [B, D], of their log-mel spectrograms [B, frames, bands] in decibels."""
+        """Embed clips: [B, D], of their log-mel spectrograms [B, 1, frames, bands] in decibels."""
         is_longer = torch.zeros(len(features), 1, dtype=torch.bool)
-        # Of 16 bits in the cache: the norm of the bands is computed in the precision of its weights.
-        output = self.model.get_audio_features(features.float()[:, None], is_longer=is_longer)
+        output = self.model.get_audio_features(features.float(), is_longer=is_longer)
         return nn.functional.normalize(output.pooler_output.float(), dim=-1)
 
     def embed_text(self, tokens: Tokens) -> Tensor:
@@ -197,7 +196,7 @@ class ClapTowers(TwoTowers):
         """Set the running mean and variance of the bands to those of some clips, over clips and frames.
 
         Args:
-            features: batches [n, frames, bands].
+            features: batches [n, 1, frames, bands].
 
         Raises:
             TrainingError: there are no clips.
@@ -205,7 +204,7 @@ class ClapTowers(TwoTowers):
         norm = self.model.audio_model.audio_encoder.batch_norm
         count, total, squares = 0, torch.zeros(0), torch.zeros(0)
         for batch in features:
-            frames = batch.double().flatten(0, 1).cpu()
+            frames = batch.double().flatten(0, -2).cpu()
             count += len(frames)
             total = frames.sum(dim=0) + (total if len(total) else 0)
             squares = frames.square().sum(dim=0) + (squares if len(squares) else 0)

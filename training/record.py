@@ -1,0 +1,138 @@
+"""`training.json` and `settings.yaml`: what a run is of, which one that goes on must be of too, and what came of it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from audio_compositionality.support.files import write_together
+from audio_compositionality.support.text import first_line
+
+from .errors import TrainingError
+from .settings import TrainingSettings, differences
+
+RECORD = "training.json"
+SETTINGS = "settings.yaml"
+VERSION = 1
+
+_LIBRARIES = ("audio-compositionality", "accelerate", "numpy", "torch", "transformers")
+_MAY_STAND = {".lock", "slurm.out"}
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """What rows are learnt from.
+
+    Attributes:
+        source: where they come from, as their data state it.
+        recipe: its name; None where they are of none.
+        fingerprint: of the data.
+        rows: of the split that is learnt from.
+        described: the data in a few words, for cards of models.
+    """
+
+    source: str
+    recipe: str | None
+    fingerprint: str
+    rows: int
+    described: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """What `training.json` says.
+
+    Attributes:
+        settings: as `TrainingSettings.values` has them.
+        data: what rows are learnt from.
+        finished: whether all stages are done.
+        outcome: what came of it, by name; empty before the end.
+    """
+
+    settings: Mapping[str, Any]
+    data: DataFacts
+    finished: bool = False
+    outcome: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """The file's text."""
+        values = {
+            "version": VERSION,
+            "finished": self.finished,
+            "recipe": self.data.recipe,
+            "data": self.data.source,
+            "fingerprint": self.data.fingerprint,
+            "rows": self.data.rows,
+            "trained_on": self.data.described,
+            "settings": dict(self.settings),
+            "libraries": library_versions(),
+            **self.outcome,
+        }
+        return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of this package, Python and the libraries that compute."""
+    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _LIBRARIES}}
+
+
+def write_record(out: Path, record: Record, settings: TrainingSettings) -> None:
+    """Write both files."""
+    write_together({out / SETTINGS: settings.to_yaml(), out / RECORD: record.to_json()})
+
+
+def read_record(out: Path) -> dict[str, Any] | None:
+    """The values of the record in a folder; None where there is none.
+
+    Raises:
+        TrainingError: it cannot be read.
+    """
+    path = out / RECORD
+    if not path.exists():
+        return None
+    try:
+        values = json.loads(path.read_text("utf-8"))
+        if not isinstance(values, dict) or not isinstance(values.get("settings"), dict):
+            raise TrainingError(f"{path} is no record of a training")
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise TrainingError(f"cannot read {path}: {first_line(error)}") from error
+    return values
+
+
+def check_out(out: Path, settings: TrainingSettings, data: DataFacts | None = None) -> dict[str, Any] | None:
+    """Refuse a folder that holds something else than this training; returns its record, None of a new one.
+
+    Args:
+        out: the folder, which need not be there.
+        settings: of the training that is asked for.
+        data: what it is to learn from; None where that is not open yet.
+
+    Raises:
+        TrainingError: a run with other settings or of other data, which are named, or files that no training wrote.
+    """
+    if out.exists() and not out.is_dir():
+        raise TrainingError(f"{out} is a file; --out is a folder")
+    values = read_record(out)
+    if values is None:
+        strange = sorted(path.name for path in out.iterdir() if path.name not in _MAY_STAND) if out.is_dir() else []
+        strange = [name for name in strange if not name.endswith(".partial")]
+        if strange:
+            raise TrainingError(
+                f"{out} holds {strange[0]}, but no training; give a folder that is new or empty as --out"
+            )
+        return None
+    differing = differences(values["settings"], settings.values())
+    if data is not None and values.get("fingerprint") != data.fingerprint:
+        stored = str(values.get("fingerprint"))[:12]
+        differing.append(f"the data ({data.source}) have the fingerprint {data.fingerprint[:12]} where it was {stored}")
+    if differing:
+        raise TrainingError(
+            f"{out} holds a training with other settings: {'; '.join(differing)}. Give those to go on with it, or "
+            "another --out"
+        )
+    return values
