@@ -165,7 +165,7 @@ class Tokeniser:
         for text, tokens in zip(texts, numbers, strict=True):
             if len(tokens) > self.longest:
                 raise TrainingError(
-                    f"the text {shortened(text, 80)!r} has {len(tokens)} tokens; the text tower takes {self.longest} at "
-                    "most: shorten it, or leave its row out"
+                    f"the text {shortened(text, 80)!r} has {len(tokens)} tokens; the text tower takes {self.longest} "
+                    "at most: shorten it, or leave its row out"
                 )
         return numbers

@@ -1,0 +1,294 @@
+"""What a model takes of clips, computed once and kept on the disk: a clip is heard in every epoch, and by every stage.
+
+The front end is that of evaluation. Preparing takes one pass over the clips; what a killed process has finished is not
+computed again, and processes of one machine share what one of them prepares.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.dataset_builder.data import Clip
+from audio_compositionality.encoders.base import FloatArray, resample
+from audio_compositionality.support.cache import VARIABLE, cache_folder
+from audio_compositionality.support.files import locked, write_whole
+
+from .errors import TrainingError
+
+if TYPE_CHECKING:
+    import torch
+    from tqdm import tqdm
+    from transformers import ClapFeatureExtractor
+
+    from .data import TrainingData
+
+VERSION = 1
+"""Of what is stored; it rises with any change of the values."""
+
+CHUNK = 32
+"""Clips that are computed, written and noted as done together."""
+
+_DTYPE = np.dtype(np.float16)
+
+_VALUES, _DONE, _WHOLE, _LOCK = "values.bin", "done.bin", "features.json", "lock"
+
+_SPARE = 2**26
+"""Bytes that must stay free on the disk."""
+
+
+class FrontEnd(Protocol):
+    """What a model computes of a clip before its weights take part.
+
+    Attributes:
+        sample_rate: Hz.
+        shape: of the features of a clip.
+        settings: what decides them, as JSON values.
+    """
+
+    @property
+    def sample_rate(self) -> int: ...  # noqa: D102
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...  # noqa: D102
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+    def __call__(self, waveform: FloatArray) -> FloatArray:
+        """Features, float32 of `shape`, of a clip [samples] at the front end's rate."""
+        ...
+
+
+class ClapFrontEnd:
+    """The log-mel spectrogram of a `ClapModel`, ``input_features`` [1, frames, mels] in decibels; see `FrontEnd`.
+
+    As evaluation does, a clip that is shorter than the window is filled as the checkpoint says. Of a longer one its
+    beginning is taken: training has one embedding a clip.
+    """
+
+    def __init__(self, extractor: ClapFeatureExtractor, name: str) -> None:
+        """Read the settings.
+
+        Args:
+            extractor: of the checkpoint.
+            name: of the checkpoint, for messages.
+
+        Raises:
+            ModelError: on a setting that is not covered.
+        """
+        from audio_compositionality.encoders.front_ends.clap import ClapLogMel
+
+        self._log_mel = ClapLogMel(extractor, name)
+        self.sample_rate = int(extractor.sampling_rate)
+        self.shape = (1, self._log_mel.frames, int(extractor.feature_size))
+        digest = hashlib.sha256()
+        for buffer in self._log_mel.buffers():
+            digest.update(buffer.contiguous().numpy().tobytes())
+        self.settings = {
+            "front_end": "clap",
+            "sample_rate": self.sample_rate,
+            "window": self._log_mel.window_samples,
+            "hop": int(extractor.hop_length),
+            "size": int(extractor.fft_window_size),
+            "padding": str(extractor.padding),
+            "filters": digest.hexdigest(),
+        }
+
+    def __call__(self, waveform: FloatArray) -> FloatArray:
+        """See `FrontEnd`."""
+        import torch
+
+        clip = np.ascontiguousarray(waveform[None, : self._log_mel.window_samples])
+        with torch.inference_mode():
+            return self._log_mel(torch.from_numpy(clip)).numpy()
+
+
+@dataclass(frozen=True)
+class StoredFeatures:
+    """Features of all clips of some data, read from the disk where they are needed; see `batches.Features`.
+
+    Attributes:
+        folder: where they are.
+        values: [clips, ...], mapped into the memory.
+    """
+
+    folder: Path
+    values: NDArray[Any]
+
+    def gather(self, clips: NDArray[np.int64]) -> torch.Tensor:
+        """Features [n, ...] of clips by their numbers, float32."""
+        import torch
+
+        return torch.from_numpy(self.values[clips].astype(np.float32))
+
+
+def features_folder(data: TrainingData, front_end: FrontEnd) -> Path:
+    """Where the features of some data are kept: equal clips, front ends and versions have one folder."""
+    stated = {"version": VERSION, "fingerprint": data.fingerprint, "clips": data.num_clips, **front_end.settings}
+    digest = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
+    return cache_folder() / "training-features" / digest[:32]
+
+
+def prepare_features(
+    data: TrainingData,
+    front_end: FrontEnd,
+    *,
+    folder: Path | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+) -> StoredFeatures:
+    """The features of all clips of some data, of every split; what is not there yet is computed.
+
+    While another process prepares the same, this one waits, and goes on where that one ends before it is done.
+
+    Args:
+        data: any split of them.
+        front_end: of the model.
+        folder: where to keep them; by default `features_folder`.
+        workers: threads that compute, beside the one that renders or reads; default one a core, four at most.
+        progress: show a bar.
+
+    Raises:
+        TrainingError: the disk has not the room.
+        DatasetError: a clip cannot be used: names it.
+    """
+    folder = features_folder(data, front_end) if folder is None else folder
+    shape = (data.num_clips, *front_end.shape)
+    folder.mkdir(parents=True, exist_ok=True)
+    while not _is_whole(folder, shape):
+        with locked(folder / _LOCK) as got:
+            if got and not _is_whole(folder, shape):
+                _prepare(data, front_end, folder, shape, workers or min(os.cpu_count() or 1, 4), progress)
+        if not got:
+            time.sleep(0.2)
+    return StoredFeatures(folder, np.memmap(folder / _VALUES, _DTYPE, "r", shape=shape))
+
+
+def _is_whole(folder: Path, shape: Sequence[int]) -> bool:
+    values = folder / _VALUES
+    size = prod(shape) * _DTYPE.itemsize
+    return (folder / _WHOLE).is_file() and values.is_file() and values.stat().st_size == size
+
+
+def _prepare(
+    data: TrainingData, front_end: FrontEnd, folder: Path, shape: tuple[int, ...], workers: int, progress: bool
+) -> None:
+    """Compute what is not done yet, and note that all is."""
+    from tqdm.auto import tqdm
+
+    size = prod(shape[1:]) * _DTYPE.itemsize
+    values, done = _open_files(folder, shape[0] * size, -(-shape[0] // CHUNK))
+    missing = [chunk for chunk, is_done in enumerate(done) if not is_done]
+    _check_room(folder, len(missing) * CHUNK * size, shape[0])
+    total = shape[0]
+    bar: tqdm[Any]
+    with (
+        values.open("r+b") as stream,
+        (folder / _DONE).open("r+b") as notes,
+        tqdm(total=total, desc="log-mels", unit="clip", disable=not progress, leave=None) as bar,
+    ):
+        bar.n = min((len(done) - len(missing)) * CHUNK, total)
+        bar.refresh()
+        try:
+            for chunk, features in _computed(data, front_end, missing, workers):
+                stream.seek(chunk * CHUNK * size)
+                stream.write(features.astype(_DTYPE).tobytes())
+                stream.flush()
+                # What is noted as done must be on the disk, even if the machine stops.
+                os.fsync(stream.fileno())
+                notes.seek(chunk)
+                notes.write(b"\1")
+                notes.flush()
+                bar.update(len(features))
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            _check_room(folder, 2**62, shape[0])
+    stated = {"version": VERSION, "source": data.source, "recipe": data.recipe, "shape": shape, "dtype": _DTYPE.name}
+    write_whole(folder / _WHOLE, json.dumps({**stated, **front_end.settings}, indent=1) + "\n")
+
+
+def _open_files(folder: Path, size: int, chunks: int) -> tuple[Path, bytes]:
+    """The file of values at its full size, and a byte of each chunk: whether it is done."""
+    values, notes = folder / _VALUES, folder / _DONE
+    done = notes.read_bytes() if notes.is_file() else b""
+    if not values.is_file() or values.stat().st_size != size or len(done) != chunks:
+        done = bytes(chunks)
+        (folder / _WHOLE).unlink(missing_ok=True)
+        write_whole(notes, done)
+        with values.open("wb") as stream:
+            stream.truncate(size)
+    return values, done
+
+
+def _check_room(folder: Path, needed: int, clips: int) -> None:
+    """Refuse to begin what the disk cannot hold.
+
+    Raises:
+        TrainingError: says how much is needed and free, and what to do.
+    """
+    free = shutil.disk_usage(folder).free
+    if needed + _SPARE > free:
+        more = f"take {needed / 1e9:,.2f} GB more" if needed < 2**60 else "take more than there is"
+        raise TrainingError(
+            f"the log-mels of {clips:,} clips {more} in {folder}, where {free / 1e9:,.2f} GB are free: make room, or "
+            f"name another folder in {VARIABLE}. What is there already is not computed again"
+        )
+
+
+def _computed(
+    data: TrainingData, front_end: FrontEnd, chunks: Sequence[int], workers: int
+) -> Iterator[tuple[int, FloatArray]]:
+    """The features of chunks of clips, in their order: threads compute them while this one renders or reads on."""
+
+    def of_clips(clips: list[Clip]) -> FloatArray:
+        return np.stack([_features(clip, front_end) for clip in clips])
+
+    waiting: deque[tuple[int, Future[FloatArray]]] = deque()
+    with ThreadPoolExecutor(workers, thread_name_prefix="features") as pool:
+        try:
+            for chunk, clips in _clips_of(data, chunks):
+                waiting.append((chunk, pool.submit(of_clips, clips)))
+                # As many chunks wait as there are threads: clips do not pile up.
+                if len(waiting) > workers + 1:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _clips_of(data: TrainingData, chunks: Sequence[int]) -> Iterator[tuple[int, list[Clip]]]:
+    """The clips of each chunk; consecutive chunks are read in one pass."""
+    runs: list[list[int]] = []
+    for chunk in chunks:
+        if runs and runs[-1][-1] + 1 == chunk:
+            runs[-1].append(chunk)
+        else:
+            runs.append([chunk])
+    for run in runs:
+        clips = data.clips(range(run[0] * CHUNK, min((run[-1] + 1) * CHUNK, data.num_clips)))
+        for chunk in run:
+            yield chunk, list(islice(clips, CHUNK))
+
+
+def _features(clip: Clip, front_end: FrontEnd) -> FloatArray:
+    return front_end(resample(clip.waveform[None], clip.sample_rate, front_end.sample_rate)[0])
