@@ -53,7 +53,7 @@ def _modular(embeddings: Embeddings, form: Form) -> Tensor:
     return hard_negative(**common, **negatives) + loss / 2 if form == "own" else loss
 
 
-def _negatives(embeddings: Embeddings) -> dict[str, Tensor]:
+def _negatives(embeddings: Embeddings) -> dict[str, Any]:
     block, mask = scatter_rows(embeddings.negatives, embeddings.negative_row, len(embeddings.audio))
     return {"negatives": block, "negative_mask": mask}
 
