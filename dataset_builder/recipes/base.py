@@ -164,6 +164,25 @@ class AnnotatedRecipe(Recipe[Settings], Protocol[Settings]):
         ...
 
 
+@runtime_checkable
+class ValidatedRecipe(Protocol):
+    """A recipe of test items that makes others to choose among models in training by: of none of them, and of nothing
+    that models are trained on."""
+
+    def render_validation(self, scenes: Any, items: int) -> Rendering:
+        """Draw items of the split ``validation``; nothing is written.
+
+        Args:
+            scenes: settings of training rows; items sound as their clips do.
+            items: how many.
+
+        Raises:
+            InputError: nothing here is like these scenes, or there are not as many different items.
+            DatasetError: their recordings do not suffice; drawing the rows may raise it as well.
+        """
+        ...
+
+
 def fingerprint_of(recipe: str, version: int, values: Mapping[str, Any]) -> str:
     """SHA-256 over a recipe's name, its version and its settings as JSON: equal fingerprints mean equal samples."""
     named = {"recipe": recipe, "version": version, "settings": values}

@@ -12,16 +12,16 @@ from audio_compositionality.support.text import nearest
 
 from ..language.captions import Wording
 from ..language.lexicon import attributes
-from ..language.templates import templates
-from ..synthesis.captioned import CaptionedSettings, Speaker, dealt, pairs_of, split_of
+from ..synthesis.captioned import CaptionedSettings, Speaker, Split, dealt, pairs_of, split_of
 from ..synthesis.captioned_items import (
     CITATION,
     ITEM_COLUMNS,
-    SUBSETS,
     CaptionedItem,
     RenderedItems,
     describe_words,
     draw_until,
+    subset_of,
+    suiting,
 )
 from ..synthesis.item_recipes import ItemRecipe
 from ..synthesis.natural_cards import describe_attributes
@@ -76,7 +76,7 @@ class RenderedAttributes(RenderedItems[AttributeSettings]):
 
     def draw(self) -> Iterator[CaptionedItem]:
         """See `draw_items`."""
-        return draw_items(self.settings)
+        return draw_items(self.settings, self.split)
 
 
 class RecordedAttributes(NaturalAttributes):
@@ -85,7 +85,7 @@ class RecordedAttributes(NaturalAttributes):
     name = RenderedAttributes.name
 
 
-def draw_items(settings: AttributeSettings) -> Iterator[CaptionedItem]:
+def draw_items(settings: AttributeSettings, split: Split = "test") -> Iterator[CaptionedItem]:
     """The items of some settings, one after the other; further ones change none of those before.
 
     Subsets, exchanged attributes, pairs of timbres and templates are dealt evenly; which clip is first is drawn.
@@ -99,14 +99,14 @@ def draw_items(settings: AttributeSettings) -> Iterator[CaptionedItem]:
         rng = random_generator(settings.seed, _ITEMS, number)
         half = number % 2
         swapped = dealt(settings.swapped, number // 2, settings.seed, _SWAPPED, half)
-        options = pairs_of(SUBSETS[half], settings.num_classes)
+        options = pairs_of(subset_of(number, split), settings.num_classes)
         timbres = rng.permutation(dealt(options, number // 2, settings.seed, _PAIRS, half)).tolist()
-        template = dealt(templates()["together"], number // 2, settings.seed, _TEMPLATES, half)
+        template = dealt(suiting("together", split), number // 2, settings.seed, _TEMPLATES, half)
         exchanged = swapped.split("+")
         further = [attribute for attribute in attributes() if attribute not in exchanged]
         mentioned = [*exchanged, *(rng.choice(further, 1) if further and rng.random() < 0.5 else ())]
         draw = partial(_draw_twins, timbres, exchanged, mentioned, speaker, rng)
-        serve = partial(_serve, drawn=drawn, settings=settings)
+        serve = partial(_serve, drawn=drawn, split=split, settings=settings)
         twins = draw_until(draw, serve, number, ("items", settings.items), settings.num_classes)
         drawn.update(map(frozenset, twins))
         starts = [speaker.draw_start(rng) for _ in timbres]
@@ -124,8 +124,8 @@ def draw_items(settings: AttributeSettings) -> Iterator[CaptionedItem]:
         )
 
 
-def _serve(twins: Sequence[Scene], drawn: set[frozenset[Source]], settings: AttributeSettings) -> bool:
-    return all(frozenset(scene) not in drawn and split_of(scene, settings.num_classes) == "test" for scene in twins)
+def _serve(twins: Sequence[Scene], drawn: set[frozenset[Source]], split: Split, settings: AttributeSettings) -> bool:
+    return all(frozenset(scene) not in drawn and split_of(scene, settings.num_classes) == split for scene in twins)
 
 
 def _draw_twins(

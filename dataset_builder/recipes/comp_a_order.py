@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ..language.captions import Wording
 from ..language.expressions import Expression, Leaf, time_line
 from ..language.templates import templates
-from ..synthesis.captioned import SequenceSettings, Speaker, dealt, draw_mentioned, draw_shares, pairs_of, split_of
+from ..synthesis.captioned import (
+    SequenceSettings,
+    Speaker,
+    Split,
+    dealt,
+    draw_mentioned,
+    draw_shares,
+    pairs_of,
+    split_of,
+)
 from ..synthesis.captioned_items import (
     CITATION,
     ITEM_COLUMNS,
-    SUBSETS,
     CaptionedItem,
     RenderedItems,
     describe_words,
     draw_until,
+    subset_of,
+    suiting,
 )
 from ..synthesis.item_recipes import ItemRecipe
 from ..synthesis.natural_cards import describe_order
@@ -67,7 +77,7 @@ class RenderedOrder(RenderedItems[OrderSettings]):
 
     def draw(self) -> Iterator[CaptionedItem]:
         """See `draw_items`."""
-        return draw_items(self.settings)
+        return draw_items(self.settings, self.split)
 
 
 class RecordedOrder(NaturalOrder):
@@ -76,7 +86,7 @@ class RecordedOrder(NaturalOrder):
     name = RenderedOrder.name
 
 
-def draw_items(settings: OrderSettings) -> Iterator[CaptionedItem]:
+def draw_items(settings: OrderSettings, split: Split = "test") -> Iterator[CaptionedItem]:
     """The items of some settings, one after the other; further ones change none of those before.
 
     Subsets, mentions, pairs of timbres and templates are dealt evenly; which source is first is drawn.
@@ -91,13 +101,13 @@ def draw_items(settings: OrderSettings) -> Iterator[CaptionedItem]:
         gap, mentioned = settings.draw_gap(rng), draw_mentioned(rng)
         spans = time_line(_TWO, (0, settings.num_samples), gap, partial(draw_shares, rng=rng))
         lengths = [stop - start for start, stop in spans]
-        options = pairs_of(SUBSETS[number % 2], settings.num_classes)
+        options = pairs_of(subset_of(number, split), settings.num_classes)
         timbres = rng.permutation(dealt(options, number // 2, settings.seed, _PAIRS, number % 2)).tolist()
         draw = partial(_draw_sources, timbres, lengths, mentioned, speaker, rng)
-        serves = partial(_serves, drawn=drawn, settings=settings)
+        serves = partial(_serves, drawn=drawn, split=split, settings=settings)
         sources = draw_until(draw, serves, number, ("items", settings.items), settings.num_classes)
         drawn.add(frozenset(sources))
-        yield _item(number, sources, lengths, gap, mentioned, speaker, settings, rng)
+        yield _item(number, sources, lengths, gap, mentioned, speaker, split, rng)
 
 
 def _draw_sources(
@@ -111,8 +121,8 @@ def _draw_sources(
     return [speaker.draw_source(*one, rng) for one in zip(timbres, words, lengths, strict=True)]
 
 
-def _serves(sources: Sequence[Source], drawn: set[frozenset[Source]], settings: OrderSettings) -> bool:
-    return frozenset(sources) not in drawn and split_of(sources, settings.num_classes) == "test"
+def _serves(sources: Sequence[Source], drawn: set[frozenset[Source]], split: Split, settings: OrderSettings) -> bool:
+    return frozenset(sources) not in drawn and split_of(sources, settings.num_classes) == split
 
 
 def _item(
@@ -122,14 +132,15 @@ def _item(
     gap: int,
     mentioned: Sequence[str],
     speaker: Speaker,
-    settings: OrderSettings,
+    split: Split,
     rng: np.random.Generator,
 ) -> CaptionedItem:
+    settings = cast(OrderSettings, speaker.settings)
     first, second = (SourceEvent(source, 0, length) for source, length in zip(sources, lengths, strict=True))
     one, other = (speaker.leaf(source, mentioned) for source in sources)
     clips = [(first, second.moved(first.length + gap)), (second, first.moved(second.length + gap))]
     expressions: list[Expression] = [one + other, other + one]
-    of_mention = [template for template in templates()["sequence"] if template.mention == MENTIONS[number // 2 % 2]]
+    of_mention = suiting("sequence", split, MENTIONS[number // 2 % 2])
     template = dealt(of_mention, number // 4, settings.seed, _TEMPLATES, number % 4)
     wordings = [Wording(sequence=template)] * 2
     starts = [speaker.draw_start(rng) for _ in sources]
@@ -139,7 +150,7 @@ def _item(
         end = settings.num_samples
         clips.append((SourceEvent(first.source, starts[0], end), SourceEvent(second.source, starts[1], end)))
         expressions.append(together)
-        template = dealt(templates()["together"], before, settings.seed, _OVERLAYS, number % 4)
+        template = dealt(suiting("together", split), before, settings.seed, _OVERLAYS, number % 4)
         wordings.append(Wording(together=template))
     seconds = gap / settings.sample_rate
     return CaptionedItem(number, tuple(expressions), tuple(wordings), tuple(clips), swapped="order", gap=seconds)

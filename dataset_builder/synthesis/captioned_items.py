@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from audio_compositionality.support.errors import InputError
 
@@ -14,7 +14,8 @@ from ..data import Pcm16, Row
 from ..language.captions import Wording, caption
 from ..language.expressions import Expression
 from ..language.lexicon import attributes
-from .captioned import CaptionedSettings, Speaker
+from ..language.templates import Meaning, Template, templates
+from .captioned import CaptionedSettings, Speaker, Split
 from .description import describe_classes
 from .rendering import SceneRendering
 from .rows import LABELS
@@ -83,9 +84,21 @@ class CaptionedItem:
 
 
 class RenderedItems(SceneRendering[Settings]):
-    """Items and their sound, see `Rendering`; a subclass has a name and draws them."""
+    """Items and their sound, see `Rendering`; a subclass has a name and draws them.
+
+    Attributes:
+        split: of the items.
+    """
 
     name = ""
+    split: Split = "test"
+
+    @classmethod
+    def for_validation(cls, settings: Settings) -> Self:
+        """Items to choose among models in training by: of the scenes, pairs of timbres and templates of that split."""
+        rendering = cls(settings)
+        rendering.split = "validation"
+        return rendering
 
     @cached_property
     def speaker(self) -> Speaker:
@@ -108,14 +121,14 @@ class RenderedItems(SceneRendering[Settings]):
 
     def _row(self, item: CaptionedItem) -> Row:
         return {
-            "id": f"{self.name}-{item.number:05d}",
-            "split": "test",
+            "id": f"{self.name}-{'' if self.split == 'test' else f'{self.split}-'}{item.number:05d}",
+            "split": self.split,
             "captions": item.captions,
             "events": [[self.speaker.event(event) for event in events] for events in item.clips],
             "swapped": item.swapped,
             "mention": item.wordings[0].mention,
             "template": item.wordings[0].name,
-            "subset": SUBSETS[item.number % 2],
+            "subset": subset_of(item.number, self.split),
             "pair": self.speaker.pair([event.source.timbre for event in item.clips[0]]),
             "origin": "synthetic",
             "writer": "template",
@@ -128,6 +141,26 @@ class RenderedItems(SceneRendering[Settings]):
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clips of an item, each int16 [samples], under one gain."""
         return event_clips(self.tone_bank, self.items[index].clips)
+
+
+def subsets_of(split: Split) -> tuple[str, ...]:
+    """The subsets that items of a split are of: what chooses among models in training has no pair that is novel."""
+    return SUBSETS if split == "test" else SUBSETS[:1]
+
+
+def subset_of(number: int, split: Split) -> str:
+    """The subset of an item, by turns those of the split."""
+    subsets = subsets_of(split)
+    return subsets[number % len(subsets)]
+
+
+def suiting(meaning: Meaning, split: Split, mention: str = "") -> list[Template]:
+    """The templates of items of a split, in all but the test those of training rows; of a mention if given."""
+    return [
+        template
+        for template in templates()[meaning]
+        if mention in ("", template.mention) and (split == "test" or not template.held_out)
+    ]
 
 
 def draw_until(

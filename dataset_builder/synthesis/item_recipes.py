@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from audio_compositionality.support.errors import InputError
 
 from ..data import Row
 from ..language.rows import check_item, clip_names, item_features
 from .captioned import CaptionedSettings
 from .captioned_items import RenderedItems, scene_item_features
 from .natural_items import EVENT_TEXTS, NaturalItems, NaturalItemSettings
+from .natural_scenes import NaturalSettings
 from .recorded_settings import settings_of_recordings
 
 if TYPE_CHECKING:
@@ -37,6 +41,11 @@ class ItemRecipe(Generic[Settings, Natural]):
     one_length: ClassVar = True
 
     @property
+    def presets(self) -> Mapping[str, Settings]:
+        """Settings by the name of a preset."""
+        raise NotImplementedError
+
+    @property
     def name(self) -> str:
         """Of the recipe, and in the ids of its rows."""
         return self.of_scenes.name
@@ -62,6 +71,17 @@ class ItemRecipe(Generic[Settings, Natural]):
         if isinstance(settings, NaturalItemSettings):
             return self.of_natural.of(settings)
         return self.of_scenes.of(settings)
+
+    def render_validation(self, scenes: Any, items: int) -> RenderedItems[Settings] | NaturalItems[Natural]:
+        """Items of the split ``validation``, that sound as other scenes do; see `ValidatedRecipe`."""
+        natural = isinstance(scenes, NaturalSettings)
+        if not natural and not isinstance(scenes, CaptionedSettings):
+            raise InputError(f"{self.name} makes no items like scenes of {type(scenes).__name__}")
+        kind: Any = self.natural if natural else type(next(iter(self.presets.values())))
+        # How many sources a scene of training has is no matter of items.
+        names = {field.name for field in fields(kind)} - {"max_sources"}
+        settings = kind(**{name: getattr(scenes, name) for name in names if hasattr(scenes, name)} | {"items": items})
+        return (self.of_natural if natural else self.of_scenes).for_validation(settings)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that is no item with captions."""

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ..data import DatasetError, Pcm16, Row
 from ..language.captions import Wording, caption
 from ..language.categories import noun_of, recorded_phrase
 from ..language.expressions import Expression, Leaf, Then
-from ..language.templates import templates
-from .captioned import dealt
+from .captioned import Split, dealt
+from .captioned_items import subsets_of, suiting
 from .natural_pool import Slice
 from .natural_scenes import NaturalRendering, NaturalSettings, Placed, heard, place
 from .rows import random_generator
@@ -106,6 +106,14 @@ class NaturalItems(NaturalRendering[Settings]):
 
     name = ""
     swapped = ""
+    split: Split = "test"
+
+    @classmethod
+    def for_validation(cls, settings: Settings) -> Self:
+        """Items to choose among models in training by: of the files of that split, pairs and templates of training."""
+        rendering = cls(settings)
+        rendering.split = "validation"
+        return rendering
 
     @cached_property
     def items(self) -> tuple[NaturalItem, ...]:
@@ -126,8 +134,8 @@ class NaturalItems(NaturalRendering[Settings]):
         first = item.clips[0]
         overlap = 0.0 if isinstance(first.placed.expression, Then) else events[0][0]["stop"]
         return {
-            "id": f"{self.name}-{number:05d}",
-            "split": "test",
+            "id": f"{self.name}-{'' if self.split == 'test' else f'{self.split}-'}{number:05d}",
+            "split": self.split,
             "captions": [caption(clip.said, clip.wording, phrase=recorded_phrase) for clip in item.clips],
             "events": events,
             "swapped": self.swapped,
@@ -164,7 +172,7 @@ class NaturalOrder(NaturalItems[NaturalOrderSettings]):
             DatasetError: no two labels can meet.
         """
         settings, pool = self.settings, self.pool
-        options = {subset: pool.pairs("test", novel=subset == "novel") for subset in ("seen", "novel")}
+        options = {subset: pool.pairs(self.split, novel=subset == "novel") for subset in subsets_of(self.split)}
         subsets = [subset for subset, pairs in options.items() if pairs]
         if not subsets:
             raise DatasetError(f"{pool.source} has no two labels of different kinds of sounds; order needs two")
@@ -175,9 +183,11 @@ class NaturalOrder(NaturalItems[NaturalOrderSettings]):
             pair = dealt(options[subset], turn, settings.seed, _PAIRS, half)
             x, y = (Leaf(pair[place]) for place in rng.permutation(2))
             budgets = self.budgets(x + y)
-            slices = tuple(pool.draw("test", leaf.label, most, rng) for leaf, most in zip((x, y), budgets, strict=True))
+            slices = tuple(
+                pool.draw(self.split, leaf.label, most, rng) for leaf, most in zip((x, y), budgets, strict=True)
+            )
             one, other = self.lengths(slices)
-            of_mention = [each for each in templates()["sequence"] if each.mention == MENTIONS[turn % 2]]
+            of_mention = suiting("sequence", self.split, MENTIONS[turn % 2])
             wording = Wording(sequence=dealt(of_mention, turn // 2, settings.seed, _TEMPLATES, half, turn % 2))
             first = NaturalClip(place(x + y, (one, other)), (x, y), slices, x + y, wording)
             second = NaturalClip(place(y + x, (other, one)), (y, x), slices[::-1], y + x, wording)
@@ -188,7 +198,7 @@ class NaturalOrder(NaturalItems[NaturalOrderSettings]):
                 # As long as the others: that both are heard at once is all that tells it.
                 both = place(x * y, (one, other), first.placed.length)
                 said = x * y if rng.random() < 0.5 else y * x
-                template = dealt(templates()["together"], before, settings.seed, _OVERLAYS, half, turn % 2)
+                template = dealt(suiting("together", self.split), before, settings.seed, _OVERLAYS, half, turn % 2)
                 clips.append(NaturalClip(both, (x, y), slices, said, Wording(together=template)))
             yield NaturalItem(tuple(clips), " | ".join(sorted(pair)), subset)
 
@@ -202,7 +212,7 @@ class NaturalAttributes(NaturalItems[NaturalItemSettings]):
     def bindings(self) -> tuple[tuple[tuple[str, str], tuple[str, str]], ...]:
         """Two nouns and two attributes of which all four combinations have files."""
         by_noun: dict[str, dict[str, str]] = {}
-        for label in self.pool.by_split["test"]:
+        for label in self.pool.by_split[self.split]:
             of_label = noun_of(label)
             if of_label is not None:
                 by_noun.setdefault(of_label[0], {}).setdefault(of_label[1], label)
@@ -225,7 +235,7 @@ class NaturalAttributes(NaturalItems[NaturalItemSettings]):
                 f"{pool.source} has no recordings of two who make two sounds each, in all four combinations: labels "
                 "such as 'man speaking', 'man singing', 'woman speaking', 'woman singing'"
             )
-        labels = {noun_of(label): label for label in pool.by_split["test"]}
+        labels = {noun_of(label): label for label in pool.by_split[self.split]}
         for number in range(settings.items):
             rng = random_generator(settings.seed, _BINDINGS, number)
             nouns, (u, v) = dealt(self.bindings, number, settings.seed, _NOUNS)
@@ -233,10 +243,10 @@ class NaturalAttributes(NaturalItems[NaturalItemSettings]):
             scenes = [(Leaf(a, (u,)), Leaf(b, (v,))), (Leaf(a, (v,)), Leaf(b, (u,)))]
             most = self.budgets(scenes[0][0])[0]
             slices = [
-                tuple(pool.draw("test", labels[leaf.label, leaf.attributes[0]], most, rng) for leaf in scene)
+                tuple(pool.draw(self.split, labels[leaf.label, leaf.attributes[0]], most, rng) for leaf in scene)
                 for scene in scenes
             ]
-            wording = Wording(together=dealt(templates()["together"], number, settings.seed, _TOGETHER))
+            wording = Wording(together=dealt(suiting("together", self.split), number, settings.seed, _TOGETHER))
             longest = max(length for parts in slices for length in self.lengths(parts))
             clips = tuple(
                 NaturalClip(place(x * y, self.lengths(parts), longest), (x, y), parts, x * y, wording)

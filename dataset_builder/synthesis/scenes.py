@@ -10,7 +10,7 @@ order, padded with ``EMPTY`` at its end.
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,8 @@ class Source:
     def code(self, num_classes: int) -> int:
         """The source's code when each attribute has ``num_classes`` classes."""
         code = 0
-        for digit in astuple(self):
+        # No `astuple`, which takes longer than all the rest: drawing items asks for the codes of many sources.
+        for digit in (self.timbre, self.pitch, self.rate, self.amplitude):
             if digit >= num_classes:
                 raise InputError(f"{self} has a class of {num_classes} or more; classes run from 0 to K-1")
             code = code * num_classes + digit
