@@ -148,6 +148,12 @@ class Trainer:
                 self._log.close()
         return TrainingRun(self.out, self.position, first if state is not None else None)
 
+    @property
+    def embedding_dim(self) -> int:
+        """Length of an embedding."""
+        with torch.no_grad():
+            return int(self.towers.embed_text(self.towers.tokeniser(["a"]).to(self.computing.device)).shape[1])
+
     def _begin(self) -> None:
         """Measure what fresh weights need, and keep the state before the first step."""
         if self.towers.needs_norm:

@@ -1,0 +1,119 @@
+"""The card of a trained model, README.md: what it is, how it was trained, what it scored, how it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from audio_compositionality.support.text import number_text, plain
+
+from .settings import CONTRASTIVE, HARD, MODULAR, TINY, TrainingSettings
+
+CARD = "README.md"
+
+_MEANINGS = {
+    CONTRASTIVE: "clips and captions of a batch are told apart",
+    HARD: "and captions from texts of the same words that are false of their clip",
+    MODULAR: "and what is true of a part of a clip is near it as well",
+}
+
+_TEMPLATE = """\
+# {title}
+
+An audio–text model in the format of CLAP: sound and text have embeddings in one space. It was trained to hear how the
+parts of a sound are put together, what comes first and what belongs to what, after Ghosh et al. (2024), CompA
+(arXiv 2310.08753), by [audio-compositionality]({home}).
+
+```python
+from audio_compositionality.encoders.loading.registry import load_model
+
+model = load_model("{title}")  # this folder, or the id on the Hub
+model.embed(waveforms, sample_rate)  # [clips, {dim}]
+model.embed_text(["a low bell, then a high organ"])
+```
+
+`transformers.ClapModel.from_pretrained` opens it as well.
+
+## Training
+
+{facts}
+
+{stages}
+
+`settings.yaml` holds all settings: `audio-compositionality train --config settings.yaml --out DIR` trains it again.
+`training.json` has the fingerprint of the data, the losses and the versions of the libraries, `log.csv` every step.
+{scores}
+## Limits
+
+What is trained on sounds that a program makes knows those sounds. Scores on test sets whose training split was
+learnt from are not those of a model that has never met such clips; `audio-compositionality evaluate` says so.
+"""
+
+HOME = "https://github.com/audio-compositionality/audio-compositionality"
+
+
+def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any], dim: int) -> str:
+    """The card, Markdown below YAML.
+
+    Args:
+        title: the model's name.
+        settings: of the training.
+        record: the values of `training.json`.
+        dim: length of an embedding.
+    """
+    facts = [
+        f"- Begun with: {'a small CLAP with fresh weights' if settings.init == TINY else plain(settings.init)}; "
+        f"trained weights: {settings.train}",
+        f"- Data: {plain(str(record['trained_on']))}, fingerprint `{str(record['fingerprint'])[:12]}`",
+        f"- Steps: {record['steps']:,} of {settings.batch_size * settings.accumulate} rows, seed {settings.seed}, "
+        f"precision {record['precision']}, on {plain(str(record['device']))}",
+    ]
+    return _header(settings) + _TEMPLATE.format(
+        title=plain(title),
+        home=HOME,
+        dim=dim,
+        facts="\n".join(facts),
+        stages=_stage_table(record["stages"]),
+        scores=_scores(record),
+    )
+
+
+def _header(settings: TrainingSettings) -> str:
+    values: dict[str, Any] = {
+        "library_name": "transformers",
+        "tags": ["audio", "audio-text", "clap", "audio-compositionality"],
+    }
+    if settings.init.count("/") == 1 and not settings.init.startswith((".", "/", "~")):
+        values["base_model"] = settings.init
+    return f"---\n{yaml.safe_dump(values, sort_keys=False)}---\n\n"
+
+
+def _stage_table(stages: Sequence[Mapping[str, Any]]) -> str:
+    lines = ["| stage | steps | learning rate | last loss | what is learnt |", "|:--|--:|--:|--:|:--|"]
+    lines += [
+        f"| {one['kind']} | {one['steps']:,} | {one['learning_rate']:g} | {number_text(one['loss'])} | "
+        f"{_MEANINGS[one['kind']]} |"
+        for one in stages
+    ]
+    return "\n".join(lines)
+
+
+def _scores(record: Mapping[str, Any]) -> str:
+    evaluations = record.get("evaluations") or []
+    if not evaluations:
+        return ""
+    last, best = evaluations[-1], record.get("best")
+    # Scores of groups of items are in the table of evaluations.
+    shown = {name: value for name, value in last["scores"].items() if "=" not in name}
+    lines = [f"| {plain(name)} | {number_text(value)} |" for name, value in shown.items()]
+    best_line = ""
+    if best:
+        best_line = f"The highest score, {number_text(best['score'])}, was that of step {best['step']:,}: `best/`.\n"
+    return (
+        f"\n## Scores on items of validation, at step {last['step']:,}\n\n| | |\n|:--|--:|\n"
+        + "\n".join(lines)
+        + "\n\n"
+        f"{best_line}`evaluations.csv` has all.\n"
+    )

@@ -1,0 +1,114 @@
+"""What is written when all stages are done: the model, its card, what came of the training."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from audio_compositionality.support.files import partial_path, write_whole
+
+from .card import CARD, model_card
+from .checkpoints import Position
+from .log import EVALUATIONS, STEPS, read_log
+from .loop import BEST, Trainer
+from .record import RECORD, Record, read_record, write_record
+from .settings import TrainingSettings
+
+POINTS = 200
+"""Losses in the record, at most: each the mean of some steps; the log has all."""
+
+_LAST = 20
+"""Steps whose mean is a stage's last loss."""
+
+
+def finish(trainer: Trainer) -> None:
+    """Write the model of the last step, the record and the cards, in the main process."""
+    trainer.processes.wait()
+    if trainer.processes.is_main:
+        out, settings = trainer.out, trainer.settings
+        _write_model(trainer)
+        outcome = {**_outcome(out, settings, trainer.position), **_where(trainer)}
+        write_record(out, Record(settings.values(), trainer.facts, True, outcome), settings)
+        values = read_record(out)
+        assert values is not None
+        dim = int(trainer.embedding_dim)
+        for folder in (out, out / BEST):
+            if folder.is_dir():
+                title = folder.resolve().name if folder is out else f"{out.resolve().name}/{BEST}"
+                write_whole(folder / CARD, model_card(title, settings, values, dim))
+        if (out / BEST).is_dir():
+            # A folder with weights says by itself what they were trained on.
+            shutil.copyfile(out / RECORD, out / BEST / RECORD)
+    trainer.processes.wait()
+
+
+def _write_model(trainer: Trainer) -> None:
+    """Write the files of the model beside those of the run, each in one go."""
+    partial = partial_path(trainer.out / "model")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        trainer.towers.save(partial)
+        for path in sorted(partial.iterdir()):
+            path.replace(trainer.out / path.name)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _where(trainer: Trainer) -> dict[str, Any]:
+    import torch
+
+    device = trainer.computing.device
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
+    count = trainer.processes.count
+    return {
+        "device": name if count == 1 else f"{count} × {name}",
+        "processes": count,
+        "precision": {"no": "float32"}.get(trainer.computing.precision, trainer.computing.precision),
+    }
+
+
+def _outcome(out: Path, settings: TrainingSettings, position: Position) -> dict[str, Any]:
+    rows = read_log(out / STEPS)
+    losses = [(int(row["step"]), float(row["loss"])) for row in rows]
+    each = max(-(-len(losses) // POINTS), 1)
+    thinned = [losses[start : start + each] for start in range(0, len(losses), each)]
+    return {
+        "steps": position.total,
+        "seconds": position.seconds,
+        "stages": _stages(rows, settings),
+        "best": None if position.best is None else {"score": position.best, "step": position.best_step},
+        "evaluations": _evaluations(read_log(out / EVALUATIONS)),
+        "losses": {
+            "step": [part[-1][0] for part in thinned],
+            "loss": [round(fmean(loss for _, loss in part), 6) for part in thinned],
+        },
+    }
+
+
+def _stages(rows: list[dict[str, str]], settings: TrainingSettings) -> list[dict[str, Any]]:
+    """Of each stage what it was and its last loss. A stage begins where its steps are counted from 1 again."""
+    runs: list[list[Mapping[str, str]]] = []
+    for row in rows:
+        if row["stage_step"] == "1":
+            runs.append([])
+        runs[-1].append(row)
+    return [
+        {
+            "kind": stage.kind,
+            "steps": len(steps),
+            "learning_rate": stage.learning_rate,
+            "loss": fmean(float(row["loss"]) for row in steps[-_LAST:]),
+        }
+        for stage, steps in zip(settings.stages, runs, strict=True)
+    ]
+
+
+def _evaluations(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
+    return [
+        {"step": int(step), "scores": {row["name"]: float(row["value"]) for row in of_step}}
+        for step, of_step in groupby(rows, key=lambda row: row["step"])
+    ]
