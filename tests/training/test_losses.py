@@ -1,0 +1,309 @@
+"""The losses against double loops, worked examples, their gradients, and what the wrong forms do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.training.losses import contrastive, hard_negative, modular
+
+from . import by_hand
+from .by_hand import Rows
+
+Loss = Callable[..., torch.Tensor]
+
+
+def run_contrastive(rows: Rows, **changes: object) -> torch.Tensor:
+    arguments = {"same": rows.same, "reduction": "none"} | changes
+    return contrastive(rows.audio, rows.text, rows.scale, **arguments)
+
+
+def run_hard(rows: Rows, **changes: object) -> torch.Tensor:
+    arguments = {"same": rows.same, "reduction": "none"} | changes
+    return hard_negative(rows.audio, rows.text, rows.scale, rows.negatives, rows.negative_mask, **arguments)
+
+
+def run_modular(form: str) -> Loss:
+    def run(rows: Rows, **changes: object) -> torch.Tensor:
+        arguments = {"same": rows.same, "reduction": "none", "form": form} | changes
+        texts = (rows.positives, rows.positive_mask, rows.negatives, rows.negative_mask)
+        return modular(rows.audio, rows.text, rows.scale, *texts, **arguments)
+
+    return run
+
+
+LOSSES: dict[str, tuple[Loss, Callable[[Rows], list[float]]]] = {
+    "contrastive": (run_contrastive, by_hand.contrastive),
+    "hard_negative": (run_hard, by_hand.hard_negative),
+    "own": (run_modular("own"), by_hand.own),
+    "paper": (run_modular("paper"), by_hand.paper),
+    "release": (run_modular("release"), by_hand.release),
+}
+FORMS = ("own", "paper", "release")
+EVERY = pytest.mark.parametrize(("loss", "reference"), LOSSES.values(), ids=LOSSES)
+
+
+def unmasked(rows: Rows) -> Rows:
+    there = {name: torch.ones_like(getattr(rows, name)) for name in ("negative_mask", "positive_mask")}
+    return replace(rows, same=torch.zeros_like(rows.same), **there)
+
+
+def none_masked(rows: Rows, name: str) -> Rows:
+    return replace(rows, **{name: torch.zeros_like(getattr(rows, name))})
+
+
+@EVERY
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scale", [1.0, 14.3, 100.0])
+@pytest.mark.parametrize("change", [lambda rows: rows, unmasked, by_hand.negative_logits], ids=["masked", "all", "<0"])
+def test_a_loss_is_a_double_loop(loss: Loss, reference: Callable, seed: int, scale: float, change: Callable):
+    rows = change(by_hand.drawn(seed, scale=scale))
+    assert loss(rows).tolist() == pytest.approx(reference(rows), rel=0, abs=1e-6)
+    assert float(loss(rows, reduction="mean")) == pytest.approx(sum(reference(rows)) / len(rows.audio), abs=1e-6)
+
+
+def test_the_logits_of_that_are_below_0():
+    rows = by_hand.negative_logits(by_hand.drawn())
+    texts = torch.cat([rows.text, rows.negatives.flatten(0, 1), rows.positives.flatten(0, 1)])
+    assert (rows.audio @ texts.T).max() < 0
+
+
+@EVERY
+@pytest.mark.parametrize("name", ["negative_mask", "positive_mask"])
+def test_rows_with_nothing_of_a_kind(loss: Loss, reference: Callable, name: str):
+    rows = none_masked(by_hand.drawn(3), name)
+    assert loss(rows).tolist() == pytest.approx(reference(rows), rel=0, abs=1e-6)
+
+
+def test_without_negatives_the_loss_is_contrastive():
+    rows = none_masked(by_hand.drawn(), "negative_mask")
+    torch.testing.assert_close(run_hard(rows), run_contrastive(rows))
+    empty = replace(rows, negatives=rows.negatives[:, :0], negative_mask=rows.negative_mask[:, :0])
+    torch.testing.assert_close(run_hard(empty), run_contrastive(rows))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_without_positives_every_form_is_that_of_hard_negatives(form: str):
+    rows = none_masked(by_hand.drawn(), "positive_mask")
+    torch.testing.assert_close(run_modular(form)(rows), run_hard(rows))
+    empty = replace(rows, positives=rows.positives[:, :0], positive_mask=rows.positive_mask[:, :0])
+    torch.testing.assert_close(run_modular(form)(empty), run_hard(rows))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_negatives_may_be_left_out(form: str):
+    rows = none_masked(by_hand.drawn(), "negative_mask")
+    texts = (rows.positives, rows.positive_mask)
+    ours = modular(rows.audio, rows.text, rows.scale, *texts, form=form, same=rows.same, reduction="none")
+    torch.testing.assert_close(ours, run_modular(form)(rows))
+
+
+@EVERY
+def test_a_row_is_blind_to_negatives_and_positives_of_others(loss: Loss, reference: Callable):
+    rows = by_hand.drawn(1)
+    changed = replace(rows, negatives=rows.negatives.clone(), positives=rows.positives.clone())
+    changed.negatives[2] = rows.audio[0]
+    changed.positives[2] = rows.audio[0]
+    before, after = loss(unmasked(rows)), loss(unmasked(changed))
+    kept = torch.arange(len(rows.audio)) != 2
+    assert torch.equal(before[kept], after[kept])
+    assert (loss is run_contrastive) == torch.equal(before, after)
+
+
+@EVERY
+def test_what_is_masked_does_not_matter(loss: Loss, reference: Callable):
+    rows = by_hand.drawn(2)
+    spoilt = {}
+    for kind in ("negatives", "positives"):
+        values = getattr(rows, kind).clone()
+        values[~getattr(rows, f"{kind[:-1]}_mask")] = torch.nan
+        spoilt[kind] = values.requires_grad_()
+    audio, text = rows.audio.clone().requires_grad_(), rows.text.clone().requires_grad_()
+    other = replace(rows, audio=audio, text=text, **spoilt)
+    assert torch.equal(loss(other), loss(rows))
+    loss(other).sum().backward()
+    for tensor in (audio, text, *spoilt.values()):
+        assert tensor.grad is None or torch.isfinite(tensor.grad).all()
+
+
+@EVERY
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_one_row_that_nothing_is_held_against(loss: Loss, reference: Callable, dtype: torch.dtype):
+    """Its sums have its own term alone; of −inf they would have no gradient."""
+    rows = by_hand.drawn(rows=3)
+    alike = replace(rows, same=torch.ones(3, 3, dtype=torch.bool))
+    alike = none_masked(none_masked(alike, "negative_mask"), "positive_mask")
+    audio = alike.audio.to(dtype).requires_grad_()
+    losses = loss(replace(alike, audio=audio, text=alike.text.to(dtype)))
+    assert losses.tolist() == pytest.approx([0, 0, 0], abs=1e-6)
+    losses.sum().backward()
+    assert torch.isfinite(audio.grad).all()
+
+
+@EVERY
+def test_rows_that_say_the_same_are_not_held_against_each_other(loss: Loss, reference: Callable):
+    rows = by_hand.drawn(4)
+    last = len(rows.audio) - 1
+    moved = replace(rows, audio=rows.audio.clone(), text=rows.text.clone())
+    moved.audio[last], moved.text[last] = rows.audio[0], -rows.text[0]
+    before, after = loss(rows), loss(moved)
+    assert before[1] == after[1]
+    assert before[2] != after[2]
+
+
+@EVERY
+def test_a_part_of_all_rows(loss: Loss, reference: Callable):
+    """What a process computes of its own rows among all is what those rows have in one process."""
+    rows = by_hand.drawn(5, rows=6)
+    part = slice(2, 4)
+    names = ("audio", "text", "negatives", "negative_mask", "positives", "positive_mask", "same")
+    share = replace(rows, **{name: getattr(rows, name)[part] for name in names})
+    ours = loss(share, all_audio=rows.audio, all_text=rows.text, offset=2)
+    torch.testing.assert_close(ours, loss(rows)[part])
+
+
+@EVERY
+@pytest.mark.parametrize("scale", [3.0, 100.0])
+def test_gradients(loss: Loss, reference: Callable, scale: float):
+    rows = by_hand.drawn(6, rows=3, dim=3)
+    names = ("audio", "text", "negatives", "positives")
+
+    def of_tensors(scale: torch.Tensor, *tensors: torch.Tensor) -> torch.Tensor:
+        return loss(replace(rows, scale=scale, **dict(zip(names, tensors, strict=True))), reduction="mean")
+
+    leaves = [getattr(rows, name).clone().requires_grad_() for name in names]
+    assert torch.autograd.gradcheck(of_tensors, (torch.tensor(scale, dtype=torch.float64, requires_grad=True), *leaves))
+
+
+# Worked by hand ------------------------------------------------------------------------------------------------------
+
+ROOT = 1 / math.sqrt(2)
+CLIPS = torch.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
+CAPTIONS = torch.tensor([[1.0, 0.0], [ROOT, ROOT]], dtype=torch.float64)
+"""Cosines, captions by clips: 1, 0 and .7071, .7071."""
+
+
+def test_two_rows_by_hand():
+    """With s = 2, e² = 7.389056 and e^√2 = 4.113250.
+
+    t→a: log(e² + e⁰) − 2 = .126928 and log(2 e^√2) − √2 = .693147;
+    a→t: log(e² + e^√2) − 2 = .442547 and log(e⁰ + e^√2) − √2 = .217622.
+    """
+    first, second = (0.126928 + 0.442547) / 2, (0.693147 + 0.217622) / 2
+    rows = contrastive(CLIPS, CAPTIONS, 2.0, reduction="none").tolist()
+    assert rows == pytest.approx([first, second], abs=2e-6)
+    assert float(contrastive(CLIPS, CAPTIONS, 2.0)) == pytest.approx((first + second) / 2, abs=2e-6)
+    assert (first + second) / 2 != pytest.approx((0.126928 + 0.693147) / 2, abs=0.01)
+
+
+def test_both_directions_are_in_it():
+    """transformers' `ClapModel` adds text→audio twice; exchanging clips and captions changes nothing here."""
+    rows = by_hand.drawn()
+    there = contrastive(rows.audio, rows.text, 14.0)
+    torch.testing.assert_close(there, contrastive(rows.text, rows.audio, 14.0))
+    to_audio = torch.nn.functional.cross_entropy(14 * rows.text @ rows.audio.T, torch.arange(len(rows.text)))
+    to_text = torch.nn.functional.cross_entropy(14 * rows.audio @ rows.text.T, torch.arange(len(rows.text)))
+    assert float(there) == pytest.approx(float(to_audio + to_text) / 2)
+    assert float(there) != pytest.approx(float(to_audio), abs=1e-3)
+
+
+def test_a_hard_negative_by_hand():
+    """s = 2, the negative at right angles to clip 0: log(e² + e^√2 + e⁰) − 2 = .525913 in place of .442547."""
+    negatives = torch.tensor([[[0.0, 1.0]], [[1.0, 0.0]]], dtype=torch.float64)
+    rows = hard_negative(CLIPS, CAPTIONS, 2.0, negatives, torch.tensor([[True], [False]]), reduction="none")
+    assert float(rows[0]) == pytest.approx((0.126928 + 0.525913) / 2, abs=2e-6)
+    assert float(rows[1]) == pytest.approx((0.693147 + 0.217622) / 2, abs=2e-6)
+
+
+def test_equal_logits_are_the_logarithm_of_their_number():
+    one = torch.ones(4, 1, dtype=torch.float64)
+    assert float(contrastive(one, one, 14.0)) == pytest.approx(math.log(4))
+    to_text = math.log(4 + 3)
+    assert float(hard_negative(one, one, 14.0, one.expand(3, 4, 1).transpose(0, 1))) == pytest.approx(
+        (math.log(4) + to_text) / 2
+    )
+
+
+# What the forms do -----------------------------------------------------------------------------------------------------
+
+
+def with_near_positives(scale: float) -> Rows:
+    """Positives at the clip, captions at .78 of it: parts that are nearer than the whole."""
+    rows = unmasked(by_hand.drawn(7, scale=scale))
+    clips = torch.eye(5, 6, dtype=torch.float64)
+    text = torch.nn.functional.normalize(clips + 0.8 * torch.eye(6, dtype=torch.float64)[5], dim=-1)
+    return replace(rows, audio=clips, text=text, positives=clips[:, None].repeat(1, 2, 1), negatives=-clips[:, None])
+
+
+@pytest.mark.parametrize(("scale", "value"), [(14, -3), (100, -22), (1000, -219)])
+def test_the_printed_form_falls_without_end(scale: int, value: int):
+    rows = replace(with_near_positives(float(scale)), negative_mask=torch.ones(5, 1, dtype=torch.bool))
+    assert float(run_modular("paper")(rows, reduction="mean")) == pytest.approx(value, abs=0.5)
+    for form in ("own", "release"):
+        assert (run_modular(form)(rows) >= 0).all()
+
+
+def test_the_release_pushes_a_part_from_other_clips_that_have_it_and_ours_does_not():
+    rows = unmasked(by_hand.drawn(8))
+    for form, pushed in (("own", False), ("release", True)):
+        part = rows.positives.clone().requires_grad_()
+        audio = rows.audio.clone().requires_grad_()
+        loss = run_modular(form)(replace(rows, audio=audio, positives=part))[0]
+        # What row 0's loss does to clip 1, with its parts and with others.
+        with_parts = torch.autograd.grad(loss, audio)[0][1]
+        far = replace(rows, audio=audio, positives=-rows.positives)
+        without = torch.autograd.grad(run_modular(form)(far)[0], audio)[0][1]
+        assert torch.equal(with_parts, without) != pushed
+
+
+def test_in_the_release_right_texts_compete_and_in_ours_they_do_not():
+    rows = replace(with_near_positives(100.0), text=torch.eye(5, 6, dtype=torch.float64))
+    rows = replace(rows, negative_mask=torch.ones(5, 1, dtype=torch.bool))
+    assert float(run_modular("own")(rows, reduction="mean")) == pytest.approx(0, abs=1e-6)
+    assert float(run_modular("release")(rows, reduction="mean")) == pytest.approx(math.log(3) / 2, abs=1e-6)
+
+
+def test_a_form_that_there_is_not():
+    rows = by_hand.drawn()
+    with pytest.raises(AudioCompositionalityError, match=r"no form 'papre' .* own, paper, release"):
+        run_modular("papre")(rows)
+
+
+# Numbers ---------------------------------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_autocast_does_not_round_logits(loss: Loss, reference: Callable):
+    rows = by_hand.drawn(9, scale=100.0)
+    names = ("audio", "text", "negatives", "positives")
+    single = replace(rows, **{name: getattr(rows, name).float() for name in names})
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(loss(single), loss(single).float())
+        rounded = loss(single)
+    torch.testing.assert_close(rounded, loss(single), rtol=0, atol=0)
+
+
+@EVERY
+def test_half_precision_is_computed_in_single(loss: Loss, reference: Callable):
+    rows = by_hand.drawn(9, scale=100.0)
+    names = ("audio", "text", "negatives", "positives")
+    half = replace(rows, **{name: getattr(rows, name).half() for name in names})
+    single = replace(rows, **{name: getattr(half, name).float() for name in names})
+    assert loss(half).dtype == torch.float32
+    assert torch.equal(loss(half), loss(single))
+
+
+def test_the_masks_of_the_authors_are_wrong_below_0():
+    """A masked logit times −100,000 is a large number where it is negative; ours is the same as without the text."""
+    rows = by_hand.negative_logits(by_hand.drawn(0, rows=4, negatives=6))
+    logits = rows.scale * (rows.audio[:, None] @ rows.negatives.transpose(1, 2))[:, 0]
+    theirs = torch.where(rows.negative_mask, logits, logits * -100_000)
+    right = rows.scale * (rows.audio * rows.text).sum(1)
+    everything = torch.cat([rows.scale * rows.audio @ rows.text.T, theirs], 1)
+    assert float((torch.logsumexp(everything, 1) - right).mean()) > 10_000
+    assert float(run_hard(rows, reduction="mean")) < 10
