@@ -149,7 +149,7 @@ def open_training(
         InputError: an unknown preset or setting.
         DatasetError: see `open_data`.
     """
-    data = _opened(source, preset, recipe, revision, changes)
+    data = open_source(source, preset, recipe, revision, changes)
     recipes = training_recipes()
     names = [name for name in data.recipes if name in recipes] if recipe is None else [recipe]
     if len(names) != 1:
@@ -161,9 +161,10 @@ def open_training(
     return splits_of(data.configuration(names[0]))
 
 
-def _opened(
+def open_source(
     source: str | Path | Data, preset: str, recipe: str | None, revision: str | None, changes: dict[str, Any]
 ) -> Data:
+    """The data of `open_training`, of all their recipes."""
     if isinstance(source, str) and not Path(source).is_dir():
         if source in list_recipes():
             return rendered_preset(preset, recipes=[source], **changes)

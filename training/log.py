@@ -7,6 +7,7 @@ import io
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -83,6 +84,19 @@ class Trackio:
 
 
 PROGRAMS = {"tensorboard": TensorBoard, "trackio": Trackio}
+
+
+def check_programs(names: Sequence[str]) -> None:
+    """Refuse programs that are not installed, before anything is computed.
+
+    Raises:
+        TrainingError: names the extra that has it.
+    """
+    for name in names:
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise _missing(name, error) from error
 
 
 def _missing(extra: str, error: ImportError) -> TrainingError:

@@ -90,7 +90,11 @@ class TrainingSettings:
         init: what is begun with: `TINY`, a folder, or a Hub id of a CLAP in transformers' format.
         train: ``all`` weights; ``last``, the last stage of the audio tower, the last layer of the text tower, the
             projections and the scale; or ``projection``, the projections and the scale.
-        data: where rows come from, as the user named it.
+        data: where rows come from, as the user named it: a recipe, rendered on the fly, a folder, or a Hub id.
+        preset: size of a recipe.
+        recipe: the one to learn from, of data with several.
+        rows: that are learnt from; None for all that the data have.
+        validation_items: of each task, that models are compared by while they are trained; 0 for none.
         batch_size: rows of a batch over all processes together.
         chunk: most clips, or texts, that go through a tower at once; None for all of the batch.
         accumulate: batches of a step; each is told from its own rows only.
@@ -110,6 +114,10 @@ class TrainingSettings:
 
     stages: tuple[Stage, ...]
     data: str
+    preset: str = "mini"
+    recipe: str | None = None
+    rows: int | None = None
+    validation_items: int = 200
     init: str = TINY
     train: str = "all"
     batch_size: int = 32
@@ -140,13 +148,16 @@ class TrainingSettings:
         _check_whole("batch_size", self.batch_size, 2)
         for name in ("accumulate", "negatives", "modular_negatives", "positives", "checkpoint_every"):
             _check_whole(name, getattr(self, name), 1)
-        for name in ("neighbours", "seed", "evaluate_every", "patience"):
+        for name in ("neighbours", "seed", "evaluate_every", "patience", "validation_items"):
             _check_whole(name, getattr(self, name), 0)
-        if self.chunk is not None:
-            _check_whole("chunk", self.chunk, 1)
+        for name in ("chunk", "rows"):
+            if getattr(self, name) is not None:
+                _check_whole(name, getattr(self, name), 1)
         _check_number("weight_decay", self.weight_decay, above=-1e-300)
         if self.patience and not self.evaluate_every:
             raise TrainingError(f"patience is {self.patience} evaluations, so evaluate_every must be 1 step or more")
+        if self.patience and not self.validation_items:
+            raise TrainingError(f"patience is {self.patience} evaluations, so validation_items must be 1 or more")
 
     @property
     def steps(self) -> int:

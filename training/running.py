@@ -1,0 +1,113 @@
+"""A training from its settings to a folder with a model: data, features, model, the loop, what is written at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.dataset_builder.recipes import list_recipes
+
+from .checkpoints import read_position
+from .computing import Computing, join_training
+from .data import TrainingSplits, open_source, open_training
+from .errors import TrainingError
+from .features import ClapFrontEnd, prepare_features
+from .finishing import finish
+from .log import check_programs
+from .loop import Trainer, TrainingRun, Validate
+from .model import ClapTowers, open_towers
+from .record import check_out
+from .settings import TrainingSettings
+
+
+def train_model(
+    settings: TrainingSettings,
+    out: Path,
+    *,
+    data: Data | None = None,
+    validate: Validate | None = None,
+    device: str | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+    on_step: Callable[[int], None] | None = None,
+) -> TrainingRun:
+    """Train a model, or go on where a run in the folder was stopped.
+
+    Args:
+        settings: what decides it.
+        out: folder, which is made: the model of the last step, `best/`, `settings.yaml`, `training.json`, `log.csv`,
+            `evaluations.csv`, README.md and `checkpoint/`.
+        data: what to learn from, opened; by default what the settings name.
+        validate: scores models while they are trained; by default items of validation of the data's recipe.
+        device: torch device; by default a GPU where there is one.
+        workers: threads that prepare features.
+        progress: show bars, or lines where there is no terminal.
+        on_step: called behind each step with its number.
+
+    Returns:
+        what came of it; of a folder whose training is finished, nothing is done.
+
+    Raises:
+        TrainingError: the folder holds another training, or the settings cannot be used.
+        AudioCompositionalityError: the data, the model or the device cannot be had.
+    """
+    # What is wrong is said before minutes of rendering.
+    record = check_out(out, settings)
+    check_programs(settings.log_to)
+    if record is not None and record.get("finished"):
+        state = read_position(out)
+        assert state is not None
+        return TrainingRun(out, state[0], state[0].total)
+    processes = join_training(device)
+    if settings.batch_size % processes.count:
+        raise TrainingError(
+            f"batch_size is {settings.batch_size}, which {processes.count} processes cannot share in equal parts"
+        )
+    computing = Computing(device, settings.precision, processes)
+    with processes.one_first():
+        towers = open_towers(settings.init, train=settings.train, seed=settings.seed)
+    source = _source(settings) if data is None else data
+    splits = _splits(source, settings)
+    towers.tokeniser.check(splits.train.rows)
+    front_end = _front_end(towers, settings)
+    bars = progress and processes.is_main
+    features = prepare_features(splits.train, front_end, workers=workers, progress=bars)
+    if validate is None and settings.validation_items and processes.is_main:
+        from .validation import open_validation
+
+        validate = open_validation(source, most=settings.validation_items, progress=bars)
+    trainer = Trainer(
+        towers,
+        splits.train,
+        features,
+        settings,
+        out,
+        computing=computing,
+        validate=validate,
+        on_step=on_step,
+        progress=progress,
+    )
+    run = trainer.run()
+    finish(trainer)
+    return run
+
+
+def _source(settings: TrainingSettings) -> Data:
+    changes: dict[str, Any] = {}
+    if settings.rows is not None and settings.data in list_recipes():
+        changes["train_rows"] = settings.rows
+    return open_source(settings.data, settings.preset, settings.recipe, None, changes)
+
+
+def _splits(data: Data, settings: TrainingSettings) -> TrainingSplits:
+    splits = open_training(data, recipe=settings.recipe)
+    if settings.rows is None or len(splits.train.rows) <= settings.rows:
+        return splits
+    return replace(splits, train=splits.train.take(settings.rows))
+
+
+def _front_end(towers: ClapTowers, settings: TrainingSettings) -> ClapFrontEnd:
+    return ClapFrontEnd(towers.extractor, settings.init)
