@@ -116,7 +116,8 @@ class ClapFrontEnd:
 
         clip = np.ascontiguousarray(waveform[None, : self._log_mel.window_samples])
         with torch.inference_mode():
-            return self._log_mel(torch.from_numpy(clip)).numpy()
+            features: FloatArray = self._log_mel(torch.from_numpy(clip)).numpy()
+        return features
 
 
 @dataclass(frozen=True)

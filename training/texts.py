@@ -29,6 +29,11 @@ MOST_NEGATIVES = {"contrastive": 0, "hard": 3, "modular": 7}
 MOST_POSITIVES = {"contrastive": 0, "hard": 0, "modular": 7}
 """Texts of a row by the kind of stage (arXiv 2310.08753, section 3)."""
 
+MOST_KEPT = 1_000_000
+"""Texts whose tokens are kept in the memory, some 200 bytes each."""
+
+_NUMBER = np.dtype(np.int32)
+
 
 @dataclass(frozen=True)
 class TextSettings:
@@ -125,6 +130,8 @@ def _drawn(texts: Sequence[str], most: int, rng: np.random.Generator) -> tuple[s
 class Tokeniser:
     """Texts as a text tower takes them: a call gives their `Tokens`, padded to the longest of them.
 
+    The numbers of a text are kept: every epoch asks for most of them again, and they take longer to make than to batch.
+
     Attributes:
         pad: number of the token that stands for nothing.
         longest: tokens that a text may have, special ones among them.
@@ -139,7 +146,8 @@ class Tokeniser:
         """
         self.pad = int(tokenizer.pad_token_id)
         self.longest = longest_text(tokenizer, positions)
-        self._numbers = tokenise_with(tokenizer)
+        self._tokenise = tokenise_with(tokenizer)
+        self._kept: dict[str, bytes] = {}
 
     def __call__(self, texts: Sequence[str]) -> Tokens:
         """Tokens of some texts, of none [0, 0].
@@ -147,9 +155,16 @@ class Tokeniser:
         Raises:
             TrainingError: a text has too many tokens.
         """
-        from .tokens import pad_tokens
+        import torch
 
-        return pad_tokens(self._checked(list(texts)), self.pad)
+        from .tokens import Tokens
+
+        numbers = self._numbers(texts)
+        lengths = np.array([len(one) // _NUMBER.itemsize for one in numbers], np.int64)
+        mask = np.arange(lengths.max(initial=0))[None] < lengths[:, None]
+        ids = np.full(mask.shape, self.pad, np.int64)
+        ids[mask] = np.frombuffer(b"".join(numbers), _NUMBER)
+        return Tokens(torch.from_numpy(ids), torch.from_numpy(mask))
 
     def check(self, rows: Iterable[TrainingRow]) -> None:
         """Refuse rows with a text that is too long, before hours have been spent on those that are not.
@@ -157,15 +172,17 @@ class Tokeniser:
         Raises:
             TrainingError: names the text, its tokens and the limit.
         """
-        texts = {text for row in rows for text in row.texts}
-        self._checked(sorted(texts))
+        self._numbers(list(dict.fromkeys(text for row in rows for text in row.texts)))
 
-    def _checked(self, texts: list[str]) -> list[list[int]]:
-        numbers = self._numbers(texts) if texts else []
-        for text, tokens in zip(texts, numbers, strict=True):
+    def _numbers(self, texts: Sequence[str]) -> list[bytes]:
+        """The numbers of the tokens of each text."""
+        kept = self._kept if len(self._kept) < MOST_KEPT else {}
+        missing = [text for text in dict.fromkeys(texts) if text not in self._kept]
+        for text, tokens in zip(missing, self._tokenise(missing) if missing else [], strict=True):
             if len(tokens) > self.longest:
                 raise TrainingError(
                     f"the text {shortened(text, 80)!r} has {len(tokens)} tokens; the text tower takes {self.longest} "
                     "at most: shorten it, or leave its row out"
                 )
-        return numbers
+            kept[text] = np.array(tokens, _NUMBER).tobytes()
+        return [self._kept[text] if text in self._kept else kept[text] for text in texts]
