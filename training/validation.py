@@ -1,0 +1,246 @@
+"""Scores of a model in training on what is never learnt from: tasks of captions, and texts that are nearly true."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from audio_compositionality.dataset_builder.data import Clip, Data, DatasetError, Row, in_batches
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.recipes.base import ValidatedRecipe, fingerprint_of
+from audio_compositionality.dataset_builder.rendered import RenderedConfiguration
+from audio_compositionality.encoders.base import StagedEncoder
+from audio_compositionality.encoders.protocols import AudioTextEncoder
+from audio_compositionality.evaluator.run.opened import OpenedTask
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.tasks.base import Inputs, Outputs, Task, TaskError
+from audio_compositionality.tasks.registry import list_tasks
+
+from .data import TrainingData, TrainingSplits, open_training
+from .errors import TrainingError
+from .near_texts import CAPTION, SAME, Trial, caption_trials, part_trials, score_trials
+from .texts import generator_of
+
+MOST = 100
+"""Items, or rows, of a task at most; those in which attributes are exchanged take a tenth of a second each to draw."""
+
+MOST_CLIPS = 100
+"""Clips that one is to be found among: as many, so that scores of other data have the same chance."""
+
+BATCH = 32
+"""Clips that a model is given at a time."""
+
+MOST_LABELS = 4
+"""Of a grouping; scores of one with more are not told apart."""
+
+SCORE = "score"
+"""The number that decides which weights are the best."""
+
+
+@dataclass
+class Validation:
+    """Scores of a model in training; a call gives them. Clips are made, and their features computed, once.
+
+    Attributes:
+        items: tasks with items of their own.
+        rows: tasks whose rows are those of the split ``validation`` of the training data, with their clips.
+        trials: texts that are true and nearly true of these clips.
+        clips: of the rows.
+        progress: show a bar where clips are made ready.
+        left_out: why there are no items of a task, a phrase each.
+    """
+
+    items: tuple[OpenedTask, ...]
+    rows: tuple[OpenedTask, ...]
+    trials: tuple[Trial, ...]
+    clips: tuple[Clip, ...]
+    progress: bool = False
+    left_out: tuple[str, ...] = ()
+    _features: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> list[str]:
+        """All texts, each once."""
+        texts = [text for one in (*self.items, *self.rows) for text in one.texts]
+        texts += [text for trial in self.trials for text in (trial.true, *trial.false)]
+        return list(dict.fromkeys(texts))
+
+    def __call__(self, encoder: AudioTextEncoder, step: int = 0) -> dict[str, float]:
+        """Score a model.
+
+        Args:
+            encoder: the model as it is now; from call to call its front end is the same.
+            step: that it was trained for; nothing depends on it.
+
+        Returns:
+            numbers by name: first `SCORE`, the mean over the tasks with items of what each ranks by or, where there is
+            none, the share of captions that are nearer to their clip than all false texts of the same words; then
+            ``TASK.MEASURE``, ``TASK.MEASURE.GROUPING=LABEL`` and ``caption.KIND``, ``part``.
+        """
+        listed = self.texts
+        texts = dict(zip(listed, encoder.embed_text(listed), strict=True)) if listed else {}
+        scores: dict[str, float] = {}
+        for one in self.items:
+            clips = self._embed(encoder, one.task.info.name, one.configuration.clips())
+            scores |= _scores_of(one, clips, texts)
+        if self.clips:
+            clips = self._embed(encoder, "", iter(self.clips))
+            for one in self.rows:
+                scores |= _scores_of(one, clips[: len(one.rows)], texts)
+            scores |= score_trials(self.trials, clips, texts)
+        deciding = [scores[f"{one.task.info.name}.{one.task.info.ranks_by}"] for one in self.items]
+        score = float(np.mean(deciding)) if deciding else scores.get(f"{CAPTION}.{SAME}", math.nan)
+        return {SCORE: score, **scores}
+
+    def _embed(self, encoder: AudioTextEncoder, what: str, clips: Iterator[Clip]) -> NDArray[np.float32]:
+        """Embeddings of some clips, whose features are kept under a name."""
+        what = f"{type(encoder).__qualname__} {what}"
+        if what not in self._features:
+            bar = tqdm(clips, desc="clips for validation", unit="clip", disable=None if self.progress else True)
+            self._features[what] = [
+                encoder.prepare(batch.waveforms, batch.sample_rate)
+                if isinstance(encoder, StagedEncoder)
+                else (batch.waveforms, batch.sample_rate)
+                for batch in in_batches(bar, BATCH)
+            ]
+        prepared = self._features[what]
+        if isinstance(encoder, StagedEncoder):
+            return np.concatenate([encoder.forward(batch) for batch in prepared])
+        return np.concatenate([encoder.embed(*batch) for batch in prepared])
+
+
+def open_validation(
+    data: TrainingSplits | Data, *, most: int = MOST, seed: int = 0, progress: bool = False
+) -> Validation:
+    """What a model in training is scored on; nothing of it is learnt from.
+
+    Tasks with items are those for models that embed text whose recipe draws items of the split ``validation`` that are
+    like the training rows (`ValidatedRecipe`). Other tasks for such models are scored on the rows of that split, where
+    these have what they need.
+
+    Args:
+        data: that are learnt from, or opened data that have a recipe to learn from.
+        most: items, or rows, of a task.
+        seed: of wordings that are drawn.
+        progress: show a bar where clips are made ready.
+
+    Raises:
+        TrainingError: there is nothing to score.
+    """
+    if most < 2:
+        raise TrainingError(f"{most} items for validation are too few; give 2 or more")
+    if not isinstance(data, TrainingSplits):
+        data = open_training(data)
+    items, left_out = _item_tasks(data.train, most)
+    rows: tuple[OpenedTask, ...] = ()
+    trials: list[Trial] = []
+    clips: tuple[Clip, ...] = ()
+    if data.validation is not None:
+        raw, clips = _rows_of(data.validation, most)
+        rows = tuple(_row_tasks(data.validation, raw[:MOST_CLIPS]))
+        rng = generator_of("validation", seed)
+        for place, row in enumerate(raw):
+            trials += [*caption_trials(row, place), *part_trials(row, place, rng)]
+    if not items and not clips:
+        raise TrainingError(
+            f"{data.train.source} has nothing to choose by: no rows of the split validation, and no items like its own"
+        )
+    return Validation(items, rows, tuple(trials), clips, progress, left_out)
+
+
+class _Items(RenderedConfiguration):
+    """Items of the split ``validation``."""
+
+    def __init__(self, source: str, name: str, scenes: Any, count: int) -> None:
+        recipe = load_recipe(name)
+        assert isinstance(recipe, ValidatedRecipe)
+        rendering: Any = recipe.render_validation(scenes, count)
+        super().__init__(source, name, rendering.settings)
+        self.rendering = rendering
+        self.fingerprint = fingerprint_of(name, recipe.version, {**rendering.settings.values(), "split": "validation"})
+
+
+def _text_tasks() -> list[Task]:
+    return [task for task in list_tasks() if task.info.model is AudioTextEncoder]
+
+
+def _item_tasks(train: TrainingData, most: int) -> tuple[tuple[OpenedTask, ...], tuple[str, ...]]:
+    """The tasks with items like the training rows, and why others have none."""
+    opened, left_out = [], []
+    if not isinstance(train.configuration, RenderedConfiguration):
+        return (), ()
+    for task in _text_tasks():
+        if not isinstance(load_recipe(task.info.recipe), ValidatedRecipe):
+            continue
+        try:
+            items = _Items(train.source, task.info.recipe, train.configuration.settings, most)
+            rows = tuple(items.rows)
+            settings = task.settings(rows, {})
+        except (InputError, DatasetError, TaskError) as error:
+            left_out.append(f"no items of {task.info.name} to choose by: {error}")
+            continue
+        opened.append(OpenedTask(task, items, rows, tuple(map(task.inputs, rows)), settings))
+    return tuple(opened), tuple(left_out)
+
+
+def _rows_of(data: TrainingData, most: int) -> tuple[list[Row], tuple[Clip, ...]]:
+    """Rows of a split of which no two say the same, as the recipe has them, and their clips."""
+    by_id = {row["id"]: row for row in data.configuration.rows if row.get("split") == data.split}
+    taken = list({row.says: row for row in reversed(data.rows)}.values())[::-1][:most]
+    raw = [
+        by_id.get(row.id)
+        or {
+            "id": row.id,
+            "captions": list(row.captions),
+            "negatives": [{"text": text, "kind": kind} for text, kind in row.negatives],
+        }
+        for row in taken
+    ]
+    return raw, tuple(clip for row in taken for clip in data.clips(range(row.clip, row.clip + 1)))
+
+
+def _row_tasks(data: TrainingData, raw: Sequence[Row]) -> Iterator[OpenedTask]:
+    """The tasks for models that embed text that can be scored on training rows, of each its first caption."""
+    rows = tuple({**row, "captions": row["captions"][:1]} for row in raw)
+    names = {clip_id.rpartition("/")[2] for clip_id in data.configuration.clip_ids[:1]}
+    for task in _text_tasks():
+        try:
+            inputs: tuple[Inputs, ...] = tuple(map(task.inputs, rows))
+            settings = task.settings(rows, {})
+        except (KeyError, TypeError, TaskError):
+            continue
+        if all(set(one.clips) == names for one in inputs):
+            yield OpenedTask(task, data.configuration, rows, inputs, settings)
+
+
+def _scores_of(
+    opened: OpenedTask, clips: NDArray[np.float32], texts: dict[str, NDArray[np.float32]]
+) -> dict[str, float]:
+    """The measures of a task that are shown, and those to trust by the groups of its samples."""
+    info = opened.task.info
+    scores = opened.score(Outputs(clips=clips, texts=np.stack([texts[text] for text in opened.texts])))
+    values = {
+        f"{info.name}.{measure.name}": float(value)
+        for measure in info.shown
+        if isinstance(value := scores.measures.get(measure.name), int | float)
+    }
+    if not isinstance(load_recipe(info.recipe), ValidatedRecipe):
+        return values
+    for grouping, labels in opened.samples.groups.items():
+        if not 1 < len(Counter(labels)) <= MOST_LABELS:
+            continue
+        for measure in info.recommended:
+            column = scores.columns.get(measure.column or "")
+            if column is None:
+                continue
+            for label in sorted(set(labels)):
+                places = np.array([one == label for one in labels])
+                values[f"{info.name}.{measure.name}.{grouping}={label}"] = float(column[places].mean())
+    return values
