@@ -26,7 +26,7 @@ def log_sum(logits: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Rows:
-    """Clips [B, D], captions [B, D], negatives [B, K, D] and positives [B, P, D] with their masks, and `same` [B, B]."""
+    """Clips and captions [B, D], negatives [B, K, D] and positives [B, P, D] with their masks, and `same` [B, B]."""
 
     audio: torch.Tensor
     text: torch.Tensor

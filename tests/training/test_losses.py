@@ -180,7 +180,7 @@ def test_gradients(loss: Loss, reference: Callable, scale: float):
     assert torch.autograd.gradcheck(of_tensors, (torch.tensor(scale, dtype=torch.float64, requires_grad=True), *leaves))
 
 
-# Worked by hand ------------------------------------------------------------------------------------------------------
+# Worked by hand ------------------------------------------------------------------------------------------
 
 ROOT = 1 / math.sqrt(2)
 CLIPS = torch.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
@@ -229,7 +229,7 @@ def test_equal_logits_are_the_logarithm_of_their_number():
     )
 
 
-# What the forms do -----------------------------------------------------------------------------------------------------
+# What the forms do ------------------------------------------------------------------------------------------
 
 
 def with_near_positives(scale: float) -> Rows:
@@ -274,7 +274,7 @@ def test_a_form_that_there_is_not():
         run_modular("papre")(rows)
 
 
-# Numbers ---------------------------------------------------------------------------------------------------------------
+# Numbers ------------------------------------------------------------------------------------------
 
 
 @EVERY

@@ -1,0 +1,93 @@
+"""Two processes have the losses and the gradients of one that has all rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from audio_compositionality.training.gathering import gather, gather_with_gradient, processes
+from audio_compositionality.training.losses import contrastive
+from audio_compositionality.training.objectives import stage_loss
+
+from .toy_towers import toy_batch
+from .two_processes import ROWS, STAGES, VARIABLES, embedded, of_embeddings, of_steps
+
+NAMES = [f"{kind} {form}" for kind, form in STAGES]
+EVERY = pytest.mark.parametrize("name", NAMES)
+WORKER = Path(__file__).with_name("two_processes.py")
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What two processes computed, each of its half of the rows."""
+    folder = tmp_path_factory.mktemp("processes")
+    workers = [
+        subprocess.Popen([sys.executable, WORKER, str(rank), folder], stderr=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
+    try:
+        errors = [worker.communicate(timeout=240)[1] for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+    assert [worker.returncode for worker in workers] == [0, 0], "\n".join(errors)
+    return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(2)]
+
+
+def test_rows_of_both_and_their_gradient(both: list[dict[str, Any]]):
+    """Process 0 weighs rows with 0 … 11, process 1 with twice that: each receives thrice that for its own rows."""
+    for rank, result in enumerate(both):
+        assert result["gathered"].tolist() == [[1.0] * 3] * 2 + [[2.0] * 3] * 2
+        assert torch.equal(result["gradient"], 3 * torch.arange(12.0).view(4, 3)[2 * rank : 2 * rank + 2])
+        assert result["numbers"].tolist() == [0, 10, 1, 11]
+
+
+@EVERY
+def test_losses_and_gradients_of_embeddings(both: list[dict[str, Any]], name: str):
+    one = of_embeddings(embedded(toy_batch(ROWS)))[name]
+    results = [result["embeddings"][name] for result in both]
+    assert set(results[0]) == set(results[1]) == set(one)
+    assert float(sum(result["loss"] for result in results) / 2) == pytest.approx(float(one["loss"]), abs=1e-9)
+    assert float(results[0]["loss"]) != pytest.approx(float(one["loss"]), abs=1e-3)
+    for field in set(VARIABLES) & set(one):
+        parts = [result[field] for result in results]
+        joined = sum(parts) if field == "scale" else torch.cat(parts)
+        torch.testing.assert_close(joined / 2, one[field], rtol=0, atol=1e-9)
+
+
+@EVERY
+@pytest.mark.parametrize("kind", ["steps", "chunks"])
+def test_gradients_of_weights_after_a_step(both: list[dict[str, Any]], name: str, kind: str):
+    """With a plain step of all rows in one process; in chunks, the last of which has fewer rows."""
+    one = of_steps(toy_batch(ROWS), lambda model: model, None)[name]
+    results = [result[kind][name] for result in both]
+    assert float(sum(result.pop("loss") for result in results) / 2) == pytest.approx(float(one.pop("loss")), abs=1e-5)
+    for result in results:
+        assert set(result) == set(one)
+        for weight, gradient in one.items():
+            torch.testing.assert_close(result[weight], gradient, rtol=0, atol=1e-5)
+
+
+def test_a_gather_without_gradient_would_not_do():
+    """The check of the check: the others' part of the gradient is no matter of rounding."""
+    embeddings = embedded(toy_batch(ROWS))
+    loss = stage_loss("contrastive")
+    whole = torch.autograd.grad(loss(embeddings), embeddings.audio, retain_graph=True)[0]
+    half = slice(0, ROWS // 2)
+    same = embeddings.expressions[half, None] == embeddings.expressions[None]
+    rows = {"all_audio": embeddings.audio.detach(), "all_text": embeddings.captions.detach(), "same": same}
+    alone = contrastive(embeddings.audio[half], embeddings.captions[half], embeddings.scale, **rows)
+    part = torch.autograd.grad(alone, embeddings.audio)[0][half] / 2
+    assert (part - whole[half]).norm() > 0.1 * whole[half].norm()
+
+
+def test_one_process():
+    tensor = torch.ones(2, 3)
+    assert processes() == (0, 1)
+    assert gather_with_gradient(tensor) is tensor
+    assert gather(tensor) is tensor
