@@ -42,7 +42,7 @@ model.embed_text(["a low bell, then a high organ"])
 
 {stages}
 
-`settings.yaml` holds all settings: `audio-compositionality train --config settings.yaml --out DIR` trains it again.
+`settings.yaml` holds all settings: `audio-compositionality train --settings settings.yaml --out DIR` trains it again.
 `training.json` has the fingerprint of the data, the losses and the versions of the libraries, `log.csv` every step.
 {scores}
 ## Limits

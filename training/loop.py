@@ -101,12 +101,12 @@ class Trainer:
         self.towers = towers.to(self.computing.device)
         self._embedder = Embedder(self.towers)
         self._weights = [weight for _, weight in self.towers.named_trained()]
-        self._validate, self._on_step, self._progress = validate, on_step, progress
+        self._validate = validate if self.processes.is_main else None
+        self._on_step, self._progress = on_step, progress
         self._waiting: list[tuple[int, float, torch.Tensor]] = []
         self.position = Position()
-        self.facts = DataFacts(
-            data.source, data.recipe, data.fingerprint, len(data.rows), f"{len(data.rows):,} rows of {data.source}"
-        )
+        described = f"{len(data.rows):,} rows of {data.recipe}, {data.source}"
+        self.facts = DataFacts(data.source, data.recipe, data.fingerprint, len(data.rows), described)
 
     def run(self) -> TrainingRun:
         """Go through all stages, from where the folder stands; afterwards the towers have the last weights.
@@ -126,7 +126,7 @@ class Trainer:
         if self.processes.is_main:
             check_out(self.out, self.settings, self.facts)
             write_record(self.out, Record(self.settings.values(), self.facts), self.settings)
-        self.processes.wait()
+        self._validates = json.loads(self.processes.tell(json.dumps(self._validate is not None)))
         self.towers.tokeniser.check(self.data.rows)
         state = read_position(self.out)
         if state is None:
@@ -236,7 +236,7 @@ class Trainer:
         return Batches(self.data, self.features, self.towers.tokeniser, how, neighbours)
 
     def _is_due(self, stage: Stage, every: int) -> bool:
-        return bool(every) and (self.position.step % every == 0 or self.position.step == stage.steps)
+        return self.position.step == stage.steps or (bool(every) and self.position.step % every == 0)
 
     def _flush(self, stage: Stage) -> None:
         """Fetch the numbers of the last steps, and say them."""
@@ -259,11 +259,11 @@ class Trainer:
 
     def _validate_and_stop(self, stage: Stage) -> bool:
         """Evaluate, keep a model that is better than all before; returns whether the stage is to end."""
-        if self._validate is None:
+        if not self._validates:
             return False
         self._flush(stage)
         score = 0.0
-        if self.processes.is_main:
+        if self._validate is not None:
             values = self._validate(self.towers.open_encoder(), self.position.total)
             if not values:
                 raise TrainingError("the evaluation gave no score")

@@ -1,7 +1,9 @@
-"""A training from its settings to a folder with a model: data, features, model, the loop, what is written at the end."""
+"""A training from its settings to a folder with a model: data, features, the loop, what is written at the end."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +20,7 @@ from .features import ClapFrontEnd, prepare_features
 from .finishing import finish
 from .log import check_programs
 from .loop import Trainer, TrainingRun, Validate
-from .model import ClapTowers, open_towers
+from .model import open_towers
 from .record import check_out
 from .settings import TrainingSettings
 
@@ -69,16 +71,13 @@ def train_model(
     computing = Computing(device, settings.precision, processes)
     with processes.one_first():
         towers = open_towers(settings.init, train=settings.train, seed=settings.seed)
-    source = _source(settings) if data is None else data
-    splits = _splits(source, settings)
+    splits = _splits(_source(settings) if data is None else data, settings)
     towers.tokeniser.check(splits.train.rows)
-    front_end = _front_end(towers, settings)
-    bars = progress and processes.is_main
+    bars = progress and processes.is_main and sys.stderr.isatty()
+    front_end = ClapFrontEnd(towers.extractor, settings.init)
     features = prepare_features(splits.train, front_end, workers=workers, progress=bars)
-    if validate is None and settings.validation_items and processes.is_main:
-        from .validation import open_validation
-
-        validate = open_validation(source, most=settings.validation_items, progress=bars)
+    if validate is None and processes.is_main:
+        validate = _validation(splits, settings, bars)
     trainer = Trainer(
         towers,
         splits.train,
@@ -109,5 +108,16 @@ def _splits(data: Data, settings: TrainingSettings) -> TrainingSplits:
     return replace(splits, train=splits.train.take(settings.rows))
 
 
-def _front_end(towers: ClapTowers, settings: TrainingSettings) -> ClapFrontEnd:
-    return ClapFrontEnd(towers.extractor, settings.init)
+def _validation(splits: TrainingSplits, settings: TrainingSettings, progress: bool) -> Validate | None:
+    """What scores models; None where nothing is to, or where nothing can and nobody asked for it."""
+    if not settings.validation_items:
+        return None
+    from .validation import open_validation
+
+    try:
+        return open_validation(splits, most=settings.validation_items, progress=progress)
+    except TrainingError as error:
+        if settings.evaluate_every:
+            raise
+        warnings.warn(f"there will be no scores of validation: {error}", stacklevel=2)
+        return None

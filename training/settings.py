@@ -34,6 +34,10 @@ FREE = ("checkpoint_every", "chunk", "log_to")
 """Settings that a run may go on with others of: the weights do not depend on them, but for rounding."""
 
 
+STAGES = "contrastive:700,hard:900,modular:200"
+"""Where nothing is said."""
+
+
 class StageDefaults(NamedTuple):
     """What a stage takes where nothing is said.
 
@@ -96,7 +100,7 @@ class TrainingSettings:
         rows: that are learnt from; None for all that the data have.
         validation_items: of each task, that models are compared by while they are trained; 0 for none.
         batch_size: rows of a batch over all processes together.
-        chunk: most clips, or texts, that go through a tower at once; None for all of the batch.
+        chunk: most rows, with their texts, that go through the towers at once; None for all of the batch.
         accumulate: batches of a step; each is told from its own rows only.
         weight_decay: of weights; biases, norms and the scale have none.
         negatives: most false texts of a row in the stage ``hard``.
@@ -187,9 +191,9 @@ def settings_of(values: Mapping[str, Any]) -> TrainingSettings:
     """Settings from plain values.
 
     Args:
-        values: by the names of `TrainingSettings`; ``stages`` as `parse_stages` takes them or as a list of mappings
-            of `Stage`, in which only ``kind`` and ``steps`` are needed; and `STAGE_OPTIONS`, which come before what the
-            stages say.
+        values: by the names of `TrainingSettings`; ``stages``, by default `STAGES`, as `parse_stages` takes them or as
+            a list of mappings of `Stage`, in which only ``kind`` and ``steps`` are needed; and `STAGE_OPTIONS`, which
+            come before what the stages say.
 
     Raises:
         TrainingError: a name that there is not, with the nearest one, or a value that cannot be used.
@@ -198,10 +202,11 @@ def settings_of(values: Mapping[str, Any]) -> TrainingSettings:
     for name in values:
         if name not in (*names, *STAGE_OPTIONS):
             raise TrainingError(f"there is no setting {name!r}; {nearest(str(name), [*names, *STAGE_OPTIONS])}")
+    values = {"stages": STAGES, **values}
     needed = [field.name for field in fields(TrainingSettings) if field.default is MISSING]
     for name in needed:
         if values.get(name) in (None, "", [], ()):
-            raise TrainingError(f"there is no {name}; give --{name}, or `{name}:` in the file of --config")
+            raise TrainingError(f"there is no {name}; give --{name}, or `{name}:` in the file of --settings")
     plain = {name: value for name, value in values.items() if name not in STAGE_OPTIONS}
     fresh = is_fresh(str(plain.get("init", TINY)))
     stages = _stages_of(values["stages"], {name: values.get(name) for name in STAGE_OPTIONS}, fresh)
