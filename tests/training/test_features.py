@@ -1,0 +1,178 @@
+"""Log-mels on the disk: those of evaluation, computed once, whoever is killed and however many ask."""
+
+import errno
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from audio_compositionality.encoders.networks.tiny_clap import tiny_extractor
+from audio_compositionality.support.cache import VARIABLE
+from audio_compositionality.training import features
+from audio_compositionality.training.errors import TrainingError
+from audio_compositionality.training.features import ClapFrontEnd, features_folder, prepare_features
+
+from .made_data import made_data
+
+
+class CountingFrontEnd:
+    """The first samples of a clip; each one that is computed is noted in a file."""
+
+    sample_rate, shape = 8_000, (2, 3)
+
+    def __init__(self, notes, *, killed_at=None, name="counting"):
+        self.notes, self.killed_at = notes, killed_at
+        self.settings = {"front_end": name}
+
+    def __call__(self, waveform):
+        if self.killed_at is not None and self.count >= self.killed_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        with self.notes.open("ab") as stream:
+            stream.write(b".")
+        return waveform[:6].reshape(self.shape)
+
+    @property
+    def count(self):
+        return self.notes.stat().st_size if self.notes.is_file() else 0
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(features, "CHUNK", 4)
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def notes(tmp_path):
+    return tmp_path / "notes"
+
+
+def expected(data):
+    return np.stack([clip.waveform[:6].reshape(2, 3) for clip in data.clips()])
+
+
+def forked(function):
+    """A process that runs a function, and ends without a word to pytest."""
+    process = os.fork()
+    if not process:
+        try:
+            function()
+        finally:
+            os._exit(0)
+    return process
+
+
+def test_features_are_computed_once(notes, cache):
+    data = made_data(42)
+    front_end = CountingFrontEnd(notes)
+    stored = prepare_features(data, front_end)
+    assert stored.folder.is_relative_to(cache)
+    assert front_end.count == 42
+    numbers = np.array([41, 0, 7])
+    gathered = stored.gather(numbers)
+    assert gathered.shape == (3, 2, 3)
+    assert np.abs(gathered.numpy() - expected(data)[numbers]).max() < 1e-3
+    again = prepare_features(data, front_end)
+    assert front_end.count == 42
+    assert np.array_equal(again.values, stored.values)
+    assert prepare_features(data, front_end, workers=1, folder=cache / "one").values.tobytes() == again.values.tobytes()
+
+
+def test_other_data_or_front_ends_have_a_folder_of_their_own(notes):
+    front_end = CountingFrontEnd(notes)
+    folders = {
+        features_folder(made_data(42), front_end),
+        features_folder(made_data(41), front_end),
+        features_folder(made_data(42), CountingFrontEnd(notes, name="other")),
+        features_folder(made_data(42), ClapFrontEnd(tiny_extractor(), "tiny")),
+    }
+    assert len(folders) == 4
+    assert features_folder(made_data(42).take(3), front_end) in folders
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+class TestProcesses:
+    def test_what_a_killed_process_has_done_is_kept(self, notes):
+        data = made_data(42)
+        process = forked(lambda: prepare_features(data, CountingFrontEnd(notes, killed_at=30), workers=1))
+        assert os.waitpid(process, 0)[1] == signal.SIGKILL
+        front_end = CountingFrontEnd(notes)
+        done = (features_folder(data, front_end) / "done.bin").read_bytes()
+        assert 4 <= sum(done) < len(done) == 11
+        stored = prepare_features(data, front_end)
+        assert front_end.count == 30 + 42 - 4 * sum(done)
+        assert np.abs(stored.values - expected(data)).max() < 1e-3
+
+    def test_processes_share_what_one_prepares(self, notes):
+        data = made_data(42)
+        processes = [forked(lambda: prepare_features(data, CountingFrontEnd(notes))) for _ in range(3)]
+        for process in processes:
+            assert os.waitpid(process, 0)[1] == 0
+        front_end = CountingFrontEnd(notes)
+        assert np.abs(prepare_features(data, front_end).values - expected(data)).max() < 1e-3
+        assert front_end.count == 42
+
+
+def test_damaged_files_are_computed_again(notes):
+    data, front_end = made_data(10), CountingFrontEnd(notes)
+    stored = prepare_features(data, front_end)
+    whole = np.array(stored.values)
+    with (stored.folder / "values.bin").open("r+b") as stream:
+        stream.truncate(50)
+    assert np.array_equal(prepare_features(data, front_end).values, whole)
+    assert front_end.count == 20
+
+
+def test_a_full_disk_is_told(notes, monkeypatch):
+    data, front_end = made_data(10), CountingFrontEnd(notes)
+    usage = features.shutil.disk_usage(notes.parent)._replace(free=2_000)
+    message = r"the log-mels of 10 clips take 0.00 GB more in .*, where 0.00 GB are free: make room, or name another"
+    with monkeypatch.context() as patched, pytest.raises(TrainingError, match=message):
+        patched.setattr(features.shutil, "disk_usage", lambda folder: usage)
+        prepare_features(data, front_end)
+
+    def full(number):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(TrainingError, match="take more than there is in"):
+        patched.setattr(features.os, "fsync", full)
+        prepare_features(data, front_end)
+    assert len(prepare_features(data, front_end).values) == 10
+
+
+def test_an_error_of_a_clip_is_told(notes):
+    data = made_data(10)
+
+    class Damaged(CountingFrontEnd):
+        def __call__(self, waveform):
+            raise TrainingError("damaged")
+
+    with pytest.raises(TrainingError, match="damaged"):
+        prepare_features(data, Damaged(notes))
+
+
+class TestClapFrontEnd:
+    def test_features_are_those_of_the_extractor(self, cache):
+        extractor = tiny_extractor()
+        front_end = ClapFrontEnd(extractor, "tiny")
+        data = made_data(2, rate=16_000, seconds=1.5)
+        assert front_end.shape == (1, 501, 32)
+        clips = [clip.waveform for clip in data.clips()]
+        own = np.stack([front_end(clip) for clip in clips])
+        reference = extractor(clips, sampling_rate=16_000, return_tensors="np")["input_features"]
+        assert np.abs(own - reference).max() < 1e-3
+        stored = prepare_features(data, front_end)
+        # Half precision is off by the half of 1/16 dB, and silence by nothing.
+        assert np.abs(stored.gather(np.arange(2)).numpy() - own).max() <= 1 / 32
+        assert (stored.values.min(), own.min()) == (-100, -100)
+
+    def test_clips_are_resampled_as_encoders_do_and_long_ones_begin(self):
+        front_end = ClapFrontEnd(tiny_extractor(), "tiny")
+        data = made_data(1, rate=32_000, seconds=12)
+        (clip,) = data.clips()
+        from audio_compositionality.encoders.base import resample
+
+        values = features._features(clip, front_end)
+        assert np.array_equal(values, front_end(resample(clip.waveform[None], 32_000, 16_000)[0, :160_000]))
