@@ -1,6 +1,7 @@
-"""One of two processes that compute losses and steps together: python two_processes.py RANK FOLDER.
+"""One of two processes that compute losses and steps together: python two_processes.py RANK FOLDER [ddp].
 
-What it computed of its own half of the rows is written to FOLDER/RANK.pt. The processes meet by a file.
+What it computed of its own half of the rows is written to FOLDER/RANK.pt. The processes meet by a file. Gradients of
+weights are shared as the loop does it, or by DistributedDataParallel, which takes seconds to import.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from audio_compositionality.training.caching import cached_step, chunks_of
 from audio_compositionality.training.embedding import Embedder, Embeddings
 from audio_compositionality.training.gathering import gather, gather_with_gradient
 from audio_compositionality.training.objectives import stage_loss
+from audio_compositionality.training.optimisation import average_gradients
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -58,12 +60,15 @@ def of_steps(
         model = wrap(Embedder(ToyTowers()))
         no_sync = getattr(model, "no_sync", nullcontext)
         loss = cached_step(model, batch, stage_loss(kind, form), chunk, no_sync=no_sync)
+        if not isinstance(model, DistributedDataParallel):
+            average_gradients(list(model.parameters()))
         results[f"{kind} {form}"] = {"loss": loss, **gradients(model)}
     return results
 
 
 def main() -> None:
     rank, folder = int(sys.argv[1]), Path(sys.argv[2])
+    wrap = DistributedDataParallel if "ddp" in sys.argv else lambda model: model
     torch.set_num_threads(1)
     distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
     share = chunks_of(toy_batch(ROWS), ROWS // 2)[rank]
@@ -76,8 +81,8 @@ def main() -> None:
             "gradient": leaf.grad,
             "numbers": gather(torch.tensor([rank, 10 + rank])),
             "embeddings": of_embeddings(embedded(share)),
-            "steps": of_steps(share, DistributedDataParallel, None),
-            "chunks": of_steps(share, DistributedDataParallel, 3),
+            "steps": of_steps(share, wrap, None),
+            "chunks": of_steps(share, wrap, 3),
         },
         folder / f"{rank}.pt",
     )
