@@ -15,6 +15,8 @@ from audio_compositionality.training.features import ClapFrontEnd, features_fold
 
 from .made_data import made_data
 
+FULL = r"the log-mels of 10 clips take 0.00 GB more in .*, where 0.00 GB are free: make room, or name another folder"
+
 
 class CountingFrontEnd:
     """The first samples of a clip; each one that is computed is noted in a file."""
@@ -128,17 +130,18 @@ def test_damaged_files_are_computed_again(notes):
 def test_a_full_disk_is_told(notes, monkeypatch):
     data, front_end = made_data(10), CountingFrontEnd(notes)
     usage = features.shutil.disk_usage(notes.parent)._replace(free=2_000)
-    message = r"the log-mels of 10 clips take 0.00 GB more in .*, where 0.00 GB are free: make room, or name another"
-    with monkeypatch.context() as patched, pytest.raises(TrainingError, match=message):
+    with monkeypatch.context() as patched:
         patched.setattr(features.shutil, "disk_usage", lambda folder: usage)
-        prepare_features(data, front_end)
+        with pytest.raises(TrainingError, match=FULL):
+            prepare_features(data, front_end)
 
     def full(number):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with monkeypatch.context() as patched, pytest.raises(TrainingError, match="take more than there is in"):
+    with monkeypatch.context() as patched:
         patched.setattr(features.os, "fsync", full)
-        prepare_features(data, front_end)
+        with pytest.raises(TrainingError, match="take more than there is in"):
+            prepare_features(data, front_end)
     assert len(prepare_features(data, front_end).values) == 10
 
 
