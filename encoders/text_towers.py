@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from .base import Features, FloatArray, ModelError
 from .inference import inference
 from .layers import LayeredEncoder
+from .protocols import AudioTextEncoder, ModelCard
 from .texts import check_text_embeddings, check_texts, quoted
 
 if TYPE_CHECKING:
@@ -36,16 +37,19 @@ class TextTower:
     max_tokens: int
 
 
-class TextedEncoder(LayeredEncoder[Features]):
-    """An encoder with a text tower; a subclass loads it in `_load_text_tower`.
-
-    Whoever embeds sound alone needs neither tokenizer nor weights of the tower: they are read with the first text.
-    `card.parameters` counts the audio tower.
+class TextedTower(ABC):
+    """What embeds texts, with a text tower; a subclass loads it in `_load_text_tower`.
 
     Texts of as many tokens are embedded together and none is padded, so that a text's embedding does not depend on the
     texts beside it.
+
+    Attributes:
+        card: what it is.
+        device: torch device of the tower.
     """
 
+    card: ModelCard
+    device: str
     _text_tower: TextTower | None = None
 
     def embed_text(self, texts: Sequence[str]) -> FloatArray:
@@ -68,7 +72,7 @@ class TextedEncoder(LayeredEncoder[Features]):
         listed = check_texts(texts)
         if self._text_tower is None:
             self._text_tower = self._load_text_tower()
-        return check_text_embeddings(self._run_text(self._text_tower, listed), self, listed)
+        return check_text_embeddings(self._run_text(self._text_tower, listed), cast(AudioTextEncoder, self), listed)
 
     @abstractmethod
     def _load_text_tower(self) -> TextTower:
@@ -94,6 +98,14 @@ class TextedEncoder(LayeredEncoder[Features]):
             embeddings[rows] = values
         assert embeddings is not None
         return embeddings
+
+
+class TextedEncoder(TextedTower, LayeredEncoder[Features]):
+    """An encoder with a text tower; a subclass loads it in `_load_text_tower`.
+
+    Whoever embeds sound alone needs neither tokenizer nor weights of the tower: they are read with the first text.
+    `card.parameters` counts the audio tower.
+    """
 
 
 def _of_one_length(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:

@@ -14,6 +14,7 @@ from .downloads import WeightsFile
 
 if TYPE_CHECKING:
     import torch
+    from transformers import PretrainedConfig
 
     from ..model_encoder import ModelEncoder
     from .checkpoints import Checkpoint
@@ -104,6 +105,9 @@ _models: Registry[tuple[ModelListing, ...]] = Registry(
 _architectures: Registry[Mapping[str, ArchitectureClass]] = Registry(
     _FAMILIES, "ARCHITECTURES", "audio_compositionality.architectures", lambda classes: next(iter(classes))
 )
+_configurations: Registry[Mapping[str, Callable[[], type[PretrainedConfig]]]] = Registry(
+    _FAMILIES, "CONFIGURATIONS", "audio_compositionality.configurations", lambda classes: next(iter(classes))
+)
 _adapters: Registry[Adapter] = Registry(
     _ADAPTERS, "ADAPTER", "audio_compositionality.adapters", lambda adapter: adapter.prefix
 )
@@ -118,6 +122,16 @@ def named_models() -> dict[str, ModelListing]:
 def architectures() -> dict[str, ArchitectureClass]:
     """The encoder of each of transformers' model types, by name; `ANY_OTHER` for the others."""
     return {name: make for classes in _architectures.all().values() for name, make in classes.items()}
+
+
+def register_configurations() -> None:
+    """Make known to transformers the model types of families that are not its own; a family has them by name as
+    `CONFIGURATIONS`, functions that give the class of the configuration."""
+    from transformers import AutoConfig
+
+    for classes in _configurations.all().values():
+        for model_type, load in classes.items():
+            AutoConfig.register(model_type, load(), exist_ok=True)
 
 
 def adapters() -> dict[str, Adapter]:

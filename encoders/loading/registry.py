@@ -16,7 +16,7 @@ from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..protocols import Model
 from .controls import CONTROLS, control, split_control
 from .downloads import WeightsFile, check_digest
-from .listing import ANY_OTHER, ModelListing, adapters, architectures, named_models
+from .listing import ANY_OTHER, ModelListing, adapters, architectures, named_models, register_configurations
 from .twins import TWINS, Twin, TwinKind, split_twin
 from .user_classes import describe_installed, installed_classes, is_file_spec, split_file_spec
 
@@ -271,6 +271,7 @@ def _load_checkpoint(
 
     torch_device = resolve_device(device)
     stated = {} if listing is None else {key: getattr(listing, key) for key in ("paradigm", "licence", "trained_on")}
+    register_configurations()
     checkpoint = open_checkpoint(source, name=name, twin=twin, **stated)
     makers = architectures()
     make = makers.get(checkpoint.config.model_type, makers[ANY_OTHER])

@@ -1,0 +1,177 @@
+"""An audio encoder whose frozen embeddings were aligned with text: a linear map and a small text tower."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..base import FloatArray, ModelError, StagedEncoder, output_dim_of
+from ..inference import inference
+from ..options import EncoderOptions
+from ..protocols import AudioEncoder
+from ..text_towers import TextedTower, TextTower
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PretrainedConfig
+
+    from ..loading.checkpoints import Checkpoint
+    from ..networks.aligned import AlignedConfig, AlignedModel
+
+MODEL_TYPE = "audio_text_aligned"
+
+
+@dataclass(frozen=True)
+class FrozenEncoder:
+    """The encoder whose embeddings are aligned.
+
+    Attributes:
+        name: as `load_model` takes it.
+        seed: of the weights of a twin.
+        options: that it is run with.
+        model: itself.
+    """
+
+    name: str
+    seed: int
+    options: EncoderOptions
+    model: AudioEncoder
+
+    @classmethod
+    def load(cls, name: str, *, seed: int, options: EncoderOptions, device: Any = None) -> FrozenEncoder:
+        """Load it.
+
+        Raises:
+            ModelError: see `load_model`; it embeds no sound, or it is such a model itself.
+        """
+        from ..loading.registry import load_model
+
+        model = load_model(name, device=device, options=options, seed=seed)
+        if not isinstance(model, AudioEncoder):
+            raise ModelError(f"'{name}' embeds no sound, so there is nothing to align with text")
+        if isinstance(model, AlignedEncoder):
+            raise ModelError(f"'{name}' is aligned with text already, to the embeddings of {model.frozen.name}")
+        return cls(name, seed, options, model)
+
+    @property
+    def revision(self) -> str:
+        """See `ModelCard`."""
+        return self.model.card.revision
+
+    @property
+    def dim(self) -> int:
+        """Length of its embeddings."""
+        return output_dim_of(self.model)
+
+    @property
+    def described(self) -> str:
+        """How what is aligned with it came about, for cards."""
+        card = self.model.card
+        return f"linear map and text tower aligned with the frozen embeddings of {card.id} ({card.revision[:19]})"
+
+
+class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
+    """Embeddings of a frozen encoder under a linear map, and of texts in the same space, of unit length.
+
+    The frozen encoder is loaded by its name and must have the revision that was aligned. It computes in the first
+    stage, `prepare`: what it gives of a clip are the features of the map.
+
+    Its twin `untrained:` has fresh weights in the map and the text tower, and is of the untrained twin of the encoder.
+    What was learnt from is a twin's embeddings only where that was aligned: ``train --align untrained:ENCODER``.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
+        from ..loading.partial import PartialCheckpoint
+        from ..networks.aligned import AlignedModel
+
+        if options.layer is not None or options.pooling is not None:
+            raise ModelError(
+                f"'{checkpoint.name}' has no layers and poolings: it was aligned with one of its encoder, "
+                f"'{checkpoint.config.encoder}'; align another with train --align"
+            )
+        config = cast("AlignedConfig", checkpoint.config)
+        frozen = _frozen(checkpoint, config, device, options)
+        part = PartialCheckpoint.of(replace(checkpoint, paradigm=checkpoint.paradigm or frozen.described), str, str)
+        network = part.load_part(AlignedModel, config).to(device)
+        tokenizer = checkpoint.load_tokenizer(config.vocab_size)
+        card = part.card(
+            sample_rate=frozen.model.card.sample_rate,
+            output_dim=config.projection_dim,
+            options=options,
+            modules=[network.audio_projection],
+        )
+        self.set_parts(card, frozen, network, tokenizer, str(device))
+
+    @classmethod
+    def of_parts(
+        cls, card: Any, frozen: FrozenEncoder, network: AlignedModel, tokenizer: Any, device: str
+    ) -> AlignedEncoder:
+        """An encoder of what stands in memory."""
+        encoder = cls.__new__(cls)
+        encoder.set_parts(card, frozen, network, tokenizer, device)
+        return encoder
+
+    def set_parts(self, card: Any, frozen: FrozenEncoder, network: AlignedModel, tokenizer: Any, device: str) -> None:
+        """Take the parts; the weights of the frozen encoder count as well."""
+        of_frozen, of_map = frozen.model.card.parameters, sum(p.numel() for p in network.audio_projection.parameters())
+        parameters = None if of_frozen is None else of_frozen + of_map
+        self.card = replace(card, parameters=parameters)
+        self.device = device
+        self.frozen, self._network, self._tokenizer = frozen, network, tokenizer
+
+    def _extract_features(self, clips: FloatArray) -> FloatArray:
+        return np.asarray(self.frozen.model.embed(clips, self.card.sample_rate), np.float32)
+
+    def _run_model(self, features: FloatArray) -> FloatArray:
+        import torch
+
+        with inference(self.device, "float32"):
+            embeddings: FloatArray = self._network.embed_audio(torch.from_numpy(features).to(self.device)).cpu().numpy()
+        return embeddings
+
+    def _load_text_tower(self) -> TextTower:
+        from ..loading.tokenizers import longest_text, tokenise_with
+
+        longest = longest_text(self._tokenizer, self._network.config.max_tokens)
+        return TextTower(tokenise_with(self._tokenizer), self._network.embed_text, longest)
+
+
+def _frozen(
+    checkpoint: Checkpoint, config: AlignedConfig, device: torch.device, options: EncoderOptions
+) -> FrozenEncoder:
+    """The encoder that a configuration names, or its untrained twin where that of the whole is asked for.
+
+    Raises:
+        ModelError: it is not there, or is another.
+    """
+    from ..loading.registry import has_twins
+    from ..loading.twins import UNTRAINED
+
+    inner = replace(options, layer=config.layer, pooling=config.pooling)
+    if checkpoint.fresh_seed is not None and has_twins(config.encoder):
+        return FrozenEncoder.load(UNTRAINED + config.encoder, seed=checkpoint.fresh_seed, options=inner, device=device)
+    frozen = FrozenEncoder.load(config.encoder, seed=config.encoder_seed, options=inner, device=device)
+    if (frozen.revision, frozen.dim) != (config.encoder_revision, config.input_dim):
+        raise ModelError(
+            f"'{checkpoint.name}' was aligned with '{config.encoder}' of the revision {config.encoder_revision}, but "
+            f"there is {frozen.revision}, with embeddings of length {frozen.dim}; it must be the same encoder"
+        )
+    return frozen
+
+
+def configuration() -> type[PretrainedConfig]:
+    """The class of its configuration."""
+    from ..networks.aligned import AlignedConfig
+
+    return AlignedConfig
+
+
+def _make(checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> Any:
+    return AlignedEncoder(checkpoint, device, options)
+
+
+ARCHITECTURES = {MODEL_TYPE: _make}
+
+CONFIGURATIONS = {MODEL_TYPE: configuration}
