@@ -115,6 +115,7 @@ class Trainer:
             TrainingError: the folder holds another training, or a loss is no number.
         """
         if self.processes.is_main:
+            check_out(self.out, self.settings, self.facts)
             self.out.mkdir(parents=True, exist_ok=True)
             with locked(self.out / ".lock") as is_free:
                 if not is_free:
@@ -124,7 +125,6 @@ class Trainer:
 
     def _run(self) -> TrainingRun:
         if self.processes.is_main:
-            check_out(self.out, self.settings, self.facts)
             write_record(self.out, Record(self.settings.values(), self.facts), self.settings)
         self._validates = json.loads(self.processes.tell(json.dumps(self._validate is not None)))
         self.towers.tokeniser.check(self.data.rows)

@@ -273,7 +273,7 @@ def _of_stage(name: str, value: Any, place: int, count: int) -> Any:
         return value
     if len(value) != count:
         raise TrainingError(
-            f"{name} has {len(value)} values, but there are {count} stages: give one for all, or {count}"
+            f"{name} has {len(value)} values, and the stages are {count}; give one for all, or one a stage"
         )
     return value[place]
 

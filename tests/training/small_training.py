@@ -1,10 +1,12 @@
 """Twelve rows and their features, which a tiny CLAP is trained on in tests of the loop, and a script for processes.
 
-python small_training.py OUT [KILLED_AT]: train, and kill this process behind a step.
+python small_training.py OUT CHANGES [KILLED_AT]: train with changed settings, as JSON, and kill this process behind a
+step.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -71,8 +73,8 @@ def kill_at(step: int):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     out = Path(sys.argv[1])
-    on_step = kill_at(int(sys.argv[2])) if len(sys.argv) > 2 else None
-    trainer = small_trainer(out, on_step=on_step)
+    on_step = kill_at(int(sys.argv[3])) if len(sys.argv) > 3 else None
+    trainer = small_trainer(out, on_step=on_step, **json.loads(sys.argv[2]))
     trainer.run()
     if trainer.processes.is_main:
         trainer.towers.save(out / "model")

@@ -1,0 +1,298 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.training.checkpoints import FILE, FOLDER, read_position
+from audio_compositionality.training.errors import TrainingError
+from audio_compositionality.training.finishing import finish
+from audio_compositionality.training.log import COLUMNS, EVALUATIONS, STEPS, read_log
+from audio_compositionality.training.loop import BEST
+from audio_compositionality.training.optimisation import learning_rate, make_optimizer
+from audio_compositionality.training.record import read_record
+from audio_compositionality.training.settings import Stage
+
+from .small_training import small_settings, small_trainer
+
+SCRIPT = Path(__file__).parent / "small_training.py"
+
+
+class StoppedError(Exception):
+    pass
+
+
+def stop_at(step):
+    def on_step(number):
+        if number == step:
+            raise StoppedError
+
+    return on_step
+
+
+def weights(trainer):
+    """As they are stored."""
+    return {name: tensor.detach().clone() for name, tensor in trainer.towers.model.state_dict().items()}
+
+
+GENTLE = {"stages": "hard:3", "learning_rate": 1e-4}
+"""Adam divides by the size of the gradient, so that rounding of one that is nearly 0 is seen."""
+
+
+def is_equal(first, second):
+    return all(torch.equal(first[name], second[name]) for name in first.keys() | second.keys())
+
+
+def farthest(first, second):
+    """Largest difference of a weight, but for biases of keys: attention does not depend on them, so that their gradient
+    is nothing but rounding, of whose sign Adam makes steps."""
+    names = [name for name in first if not name.endswith("key.bias")]
+    return max(float((first[name].float() - second[name].float()).abs().max()) for name in names)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that nothing has stopped: its folder and the weights at its end."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    trainer = small_trainer(out)
+    trainer.run()
+    finish(trainer)
+    return SimpleNamespace(out=out, weights=weights(trainer), position=trainer.position)
+
+
+def test_the_log_has_every_step(whole):
+    rows = read_log(whole.out / STEPS)
+    assert tuple(rows[0]) == COLUMNS
+    assert [int(row["step"]) for row in rows] == list(range(1, 8))
+    assert [row["stage"] for row in rows] == ["contrastive"] * 2 + ["hard"] * 3 + ["modular"] * 2
+    assert [int(row["stage_step"]) for row in rows] == [1, 2, 1, 2, 3, 1, 2]
+    stages = small_settings().stages
+    assert [float(row["learning_rate"]) for row in rows[2:5]] == [learning_rate(stages[1], step) for step in range(3)]
+    assert all(float(row["loss"]) > 0 and float(row["gradient_norm"]) > 0 for row in rows)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 5, 6])
+def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(whole, tmp_path, step):
+    with pytest.raises(StoppedError):
+        small_trainer(tmp_path, on_step=stop_at(step)).run()
+    state = read_position(tmp_path)
+    assert state is not None
+    # At most the steps since the last state are lost.
+    assert step - 2 <= state[0].total <= step
+    trainer = small_trainer(tmp_path)
+    assert trainer.run().resumed == state[0].total
+    assert is_equal(weights(trainer), whole.weights)
+    columns = ("step", "stage", "loss", "scale", "gradient_norm")
+    both = [[[row[name] for name in columns] for row in read_log(out / STEPS)] for out in (tmp_path, whole.out)]
+    assert both[0] == both[1]
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_goes_on_to_the_same_weights_bit_for_bit(whole, tmp_path):
+    killed = subprocess.run([sys.executable, SCRIPT, tmp_path, "{}", "5"], env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert killed.returncode == -signal.SIGKILL
+    trainer = small_trainer(tmp_path)
+    assert trainer.run().resumed == 4
+    assert is_equal(weights(trainer), whole.weights)
+
+
+@pytest.mark.slow
+def test_two_processes_make_the_losses_and_the_weights_of_one(tmp_path):
+    single = small_trainer(tmp_path / "one", **GENTLE)
+    single.run()
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command = [*launcher, SCRIPT, tmp_path / "two", json.dumps(GENTLE)]
+    process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True)
+    try:
+        assert process.wait(timeout=300) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    losses = [[float(row["loss"]) for row in read_log(tmp_path / name / STEPS)] for name in ("one", "two")]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-5)
+    stored = load_file(tmp_path / "two" / "model" / "model.safetensors")
+    assert farthest(stored, weights(single)) < 1e-5
+
+
+def test_the_folder_is_a_model_with_its_record_and_card(whole):
+    record = read_record(whole.out)
+    assert record["finished"]
+    assert record["steps"] == 7
+    assert record["fingerprint"] == "0" * 64
+    assert [stage["steps"] for stage in record["stages"]] == [2, 3, 2]
+    assert len(record["losses"]["loss"]) == 7
+    assert record["libraries"]["torch"] == torch.__version__
+    assert record["settings"] == small_settings().values()
+    model = load_model(str(whole.out), device="cpu")
+    assert model.embed_text(["a bell"]).shape == (1, 128)
+    stored = load_file(whole.out / "model.safetensors")
+    assert is_equal(stored, {name: whole.weights[name] for name in stored})
+    assert set(whole.weights) - set(stored) <= {
+        "text_model.embeddings.position_ids",
+        "text_model.embeddings.token_type_ids",
+    }
+    card = (whole.out / "README.md").read_text()
+    assert card.startswith("---\nlibrary_name: transformers\n")
+    assert "| hard | 3 |" in card
+
+
+def test_another_training_in_the_folder_is_refused_with_the_difference(whole):
+    with pytest.raises(TrainingError, match="seed is 4 where it was 0"):
+        small_trainer(whole.out, seed=4).run()
+    other = small_trainer(whole.out)
+    other.facts = SimpleNamespace(source="new", fingerprint="1" * 64)
+    with pytest.raises(TrainingError, match=r"the data \(new\) have the fingerprint 111111111111 where it was 0"):
+        other.run()
+    # The weights do not depend on these.
+    assert small_trainer(whole.out, checkpoint_every=1, chunk=2).run().resumed == 7
+
+
+def test_a_folder_that_holds_something_else_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(TrainingError, match=r"holds thesis\.tex, but no training"):
+        small_trainer(tmp_path).run()
+    with pytest.raises(TrainingError, match="is a file"):
+        small_trainer(tmp_path / "thesis.tex").run()
+
+
+def test_a_state_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(StoppedError):
+        small_trainer(tmp_path, on_step=stop_at(3)).run()
+    path = tmp_path / FOLDER / FILE
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(TrainingError, match="Delete the folder"):
+        small_trainer(tmp_path).run()
+
+
+def test_only_the_projections_change_where_only_they_are_trained(tmp_path):
+    trainer = small_trainer(tmp_path, train="projection", stages="hard:2")
+    before = weights(trainer)
+    trainer.run()
+    after = weights(trainer)
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    normed = {name for name in changed if "batch_norm.running" in name}
+    heads = ("audio_projection.", "text_projection.", "logit_scale")
+    assert all(name.startswith(heads) for name in changed - normed)
+    assert any(name.startswith("text_projection.") for name in changed)
+
+
+def test_chunks_make_the_weights_of_whole_batches(tmp_path):
+    plain, chunked = small_trainer(tmp_path / "a", **GENTLE), small_trainer(tmp_path / "b", chunk=3, **GENTLE)
+    plain.run()
+    chunked.run()
+    assert farthest(weights(plain), weights(chunked)) < 1e-5
+
+
+def test_batches_are_accumulated(tmp_path):
+    trainer = small_trainer(tmp_path, stages="contrastive:2", accumulate=2)
+    seen = []
+    embed = trainer._embed
+    trainer._embed = lambda batch: (seen.append(batch.rows.tolist()), embed(batch))[1]
+    trainer.run()
+    assert len(seen) == 4
+    assert sorted(row for rows in seen[:3] for row in rows) == list(range(12))
+
+
+def scored(scores):
+    """A validation that gives scores in turn."""
+    left = list(scores)
+
+    def validate(encoder, step):
+        assert encoder.embed_text(["a bell"]).shape == (1, 128)
+        return {"score": left.pop(0), "task.group": 0.5, "task.group.kind=a, b": step}
+
+    return validate
+
+
+def test_a_stage_ends_where_its_scores_rise_no_more_and_the_best_model_is_kept(tmp_path):
+    settings = {"stages": "contrastive:6,hard:2", "evaluate_every": 1, "patience": 2}
+    trainer = small_trainer(tmp_path, validate=scored([0.1, 0.4, 0.3, 0.4, 0.2, 0.3]), **settings)
+    trainer.run()
+    finish(trainer)
+    position = trainer.position
+    assert (position.total, position.best, position.best_step) == (6, 0.4, 2)
+    record = read_record(tmp_path)
+    assert [stage["steps"] for stage in record["stages"]] == [4, 2]
+    assert record["best"] == {"score": 0.4, "step": 2}
+    assert [one["scores"]["score"] for one in record["evaluations"]] == [0.1, 0.4, 0.3, 0.4, 0.2, 0.3]
+    assert read_log(tmp_path / EVALUATIONS)[2]["name"] == "task.group.kind=a, b"
+    best, last = (load_file(folder / "model.safetensors") for folder in (tmp_path / BEST, tmp_path))
+    assert not is_equal(best, last)
+    assert json.loads((tmp_path / BEST / "training.json").read_text())["finished"]
+    assert load_model(str(tmp_path / BEST), device="cpu").embed_text(["a bell"]).shape == (1, 128)
+
+
+def test_evaluations_behind_the_last_state_are_made_again(tmp_path):
+    settings = {"stages": "contrastive:6", "evaluate_every": 1, "checkpoint_every": 2}
+    with pytest.raises(StoppedError):
+        small_trainer(tmp_path, validate=scored([1, 2, 3, 4]), on_step=stop_at(4), **settings).run()
+    trainer = small_trainer(tmp_path, validate=scored([3, 4, 5, 6]), **settings)
+    trainer.run()
+    rows = [row for row in read_log(tmp_path / EVALUATIONS) if row["name"] == "score"]
+    assert [(row["step"], float(row["value"])) for row in rows] == [(str(step), step) for step in range(1, 7)]
+    assert trainer.position.best == 6
+
+
+def test_neighbours_are_those_of_the_beginning_of_the_stage_also_after_a_stop(tmp_path):
+    settings = {"stages": "hard:4", "neighbours": 2}
+    trainer = small_trainer(tmp_path / "a", **settings)
+    trainer.run()
+    with pytest.raises(StoppedError):
+        small_trainer(tmp_path / "b", on_step=stop_at(3), **settings).run()
+    resumed = small_trainer(tmp_path / "b", **settings)
+    resumed.run()
+    assert is_equal(weights(trainer), weights(resumed))
+
+
+def test_a_loss_that_is_no_number_ends_the_run_before_it_is_kept(tmp_path):
+    trainer = small_trainer(tmp_path, stages="contrastive:4", checkpoint_every=1)
+    embed = trainer._embed
+
+    def broken(batch):
+        if trainer.position.total == 2:
+            with torch.no_grad():
+                next(trainer.towers.model.audio_projection.parameters()).fill_(float("nan"))
+        return embed(batch)
+
+    trainer._embed = broken
+    with pytest.raises(TrainingError, match="loss of step 3 of the stage contrastive is nan"):
+        trainer.run()
+    state = read_position(tmp_path)
+    assert state is not None
+    assert state[0].total == 2
+
+
+def test_two_runs_do_not_write_one_folder(tmp_path):
+    def on_step(number):
+        with pytest.raises(TrainingError, match="another process is training"):
+            small_trainer(tmp_path, stages="contrastive:1").run()
+
+    small_trainer(tmp_path, stages="contrastive:1", on_step=on_step).run()
+
+
+def test_the_learning_rate_rises_and_falls():
+    stage = Stage("hard", 10, 2.0, 4)
+    rates = [learning_rate(stage, step) for step in range(10)]
+    assert rates[:4] == [0.5, 1.0, 1.5, 2.0]
+    assert rates[4] == 2.0
+    assert rates[4:] == sorted(rates[4:], reverse=True)
+    assert 0 < rates[-1] < 0.2
+
+
+def test_biases_norms_and_the_scale_do_not_decay(tmp_path):
+    towers = small_trainer(tmp_path).towers
+    decaying, still = make_optimizer(towers, 0.1).param_groups
+    assert decaying["weight_decay"] == 0.1
+    assert still["weight_decay"] == 0.0
+    names = {id(weight): name for name, weight in towers.named_trained()}
+    unmoved = {names[id(weight)] for weight in still["params"]}
+    assert "model.logit_scale_a" in unmoved
+    assert all(name.endswith((".bias", "norm.weight", "Norm.weight", "_scale_a")) or "norm" in name for name in unmoved)
