@@ -125,7 +125,7 @@ def training_recipes() -> tuple[str, ...]:
 
 
 def open_training(
-    source: str | Path | Data,
+    source: str | Path | Data | TrainingSplits,
     *,
     preset: str = "mini",
     recipe: str | None = None,
@@ -136,8 +136,8 @@ def open_training(
 
     Args:
         source: the name of a recipe, rendered on the fly at the size of `preset`; a preset, such as ``full``; a folder
-            that `build_dataset` wrote, or the Hub id of such data; or data that are opened already, such as what
-            `recorded` makes of recordings.
+            that `build_dataset` wrote (one of such a name is ``./full``), or the Hub id of such data; or data that are opened already, such as what
+            `recorded` makes of recordings, or their splits, which are given back.
         preset: size of a recipe that is named.
         recipe: the one to take of data with several that can be learnt from.
         revision: branch, tag or commit of a Hub id.
@@ -149,6 +149,8 @@ def open_training(
         InputError: an unknown preset or setting.
         DatasetError: see `open_data`.
     """
+    if isinstance(source, TrainingSplits):
+        return source
     data = open_source(source, preset, recipe, revision, changes)
     recipes = training_recipes()
     names = [name for name in data.recipes if name in recipes] if recipe is None else [recipe]
@@ -165,11 +167,10 @@ def open_source(
     source: str | Path | Data, preset: str, recipe: str | None, revision: str | None, changes: dict[str, Any]
 ) -> Data:
     """The data of `open_training`, of all their recipes."""
-    if isinstance(source, str) and not Path(source).is_dir():
-        if source in list_recipes():
-            return rendered_preset(preset, recipes=[source], **changes)
-        if source in preset_names():
-            return rendered_preset(source, recipes=training_recipes() if recipe is None else [recipe], **changes)
+    if isinstance(source, str) and source in list_recipes():
+        return rendered_preset(preset, recipes=[source], **changes)
+    if isinstance(source, str) and source in preset_names():
+        return rendered_preset(source, recipes=training_recipes() if recipe is None else [recipe], **changes)
     if changes:
         raise TrainingError(f"{listed(list(changes))} cannot be changed: only what is rendered on the fly has settings")
     return open_data(source, revision=revision) if isinstance(source, (str, Path)) else source

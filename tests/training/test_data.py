@@ -48,6 +48,9 @@ class TestRendered:
         assert {row.clip for row in splits.validation.rows} == set(range(24, 30))
         assert clip_of(splits.train, splits.validation.rows[2]).id == f"{splits.validation.rows[2].id}/audio"
 
+    def test_splits_are_given_back(self, splits):
+        assert open_training(splits) is splits
+
     def test_some_rows_have_the_same_clips(self, splits):
         some = splits.train.take(3)
         assert (len(some.rows), some.num_clips, some.fingerprint) == (3, 30, splits.train.fingerprint)
