@@ -136,8 +136,8 @@ def open_training(
 
     Args:
         source: the name of a recipe, rendered on the fly at the size of `preset`; a preset, such as ``full``; a folder
-            that `build_dataset` wrote (one of such a name is ``./full``), or the Hub id of such data; or data that are opened already, such as what
-            `recorded` makes of recordings, or their splits, which are given back.
+            that `build_dataset` wrote (one of such a name is ``./full``), or the Hub id of such data; or data that are
+            opened already, such as what `recorded` makes of recordings, or their splits, which are given back.
         preset: size of a recipe that is named.
         recipe: the one to take of data with several that can be learnt from.
         revision: branch, tag or commit of a Hub id.
