@@ -36,6 +36,8 @@ _EXAMPLES = """\
       at a time are in the memory, and the gradient is that of all 64
   audio-compositionality train --data built --stages contrastive:500,hard:1000 --learning-rate 1e-3,5e-4 --out my-clap
       a folder that `build` has written, such as one with texts of a language model, and a learning rate for each stage
+  audio-compositionality train --align whisper-tiny.en --stages contrastive:300,hard:900 --out whisper-aligned
+      how much order and binding can be read from the embeddings of an encoder that knows no text
   audio-compositionality train --recordings animals --out my-clap
       scenes that are mixed of your own recordings, ANIMALS/LABEL/file.wav
   audio-compositionality train --settings my-clap/settings.yaml --seed 1 --out my-clap-1
@@ -87,6 +89,12 @@ def _add_model(group: argparse._ActionsContainer) -> None:
         metavar="tiny|DIR|HUB_ID|NAME",
         help="what is begun with: tiny, a small CLAP with fresh weights (default); a folder, Hub id or listed name of "
         "a CLAP in transformers' format; untrained:MODEL gives its architecture with fresh weights",
+    )
+    group.add_argument(
+        "--align",
+        metavar="ENCODER",
+        help="instead: any encoder of sound, whose embeddings stay as they are; a linear map of them and a small text "
+        "tower are trained. untrained:ENCODER gives the control",
     )
     group.add_argument(
         "--train",
@@ -175,6 +183,7 @@ def _settings(options: argparse.Namespace) -> TrainingSettings:
     from dataclasses import fields
 
     from audio_compositionality.training.settings import (
+        ALIGN,
         STAGE_OPTIONS,
         TrainingSettings,
         read_settings,
@@ -188,6 +197,10 @@ def _settings(options: argparse.Namespace) -> TrainingSettings:
         if typed[name] is not None:
             typed[name] = _numbers(name, typed[name])
     given = {name: value for name, value in typed.items() if value is not None}
+    if options.align is not None:
+        if options.init is not None:
+            raise InputError(f"--align {options.align} begins with fresh weights, so --init {options.init} cannot be")
+        given["init"] = f"{ALIGN}{options.align}"
     if recordings.are_given(options):
         for name in ("preset", "rows", "recipe"):
             if name in given:

@@ -30,9 +30,6 @@ from .model import MAX_SCALE, TwoTowers
 from .texts import Tokeniser
 from .tokens import Tokens
 
-ALIGN = "align:"
-"""In front of the name of an encoder: what is begun with are fresh weights beside its frozen embeddings."""
-
 
 class AlignedTowers(TwoTowers):
     """A linear map of frozen embeddings, and a text tower.

@@ -9,7 +9,7 @@ import yaml
 
 from audio_compositionality.support.text import number_text, plain
 
-from .settings import CONTRASTIVE, HARD, MODULAR, TINY, TrainingSettings
+from .settings import ALIGN, CONTRASTIVE, HARD, MODULAR, TINY, TrainingSettings
 
 CARD = "README.md"
 
@@ -34,7 +34,7 @@ model.embed(waveforms, sample_rate)  # [clips, {dim}]
 model.embed_text(["a low bell, then a high organ"])
 ```
 
-`transformers.ClapModel.from_pretrained` opens it as well.
+{opened}
 
 ## Training
 
@@ -64,8 +64,7 @@ def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any]
         dim: length of an embedding.
     """
     facts = [
-        f"- Begun with: {'a small CLAP with fresh weights' if settings.init == TINY else plain(settings.init)}; "
-        f"trained weights: {settings.train}",
+        f"- Begun with: {_begun(settings.init)}; trained weights: {settings.train}",
         f"- Data: {plain(str(record['trained_on']))}, fingerprint `{str(record['fingerprint'])[:12]}`",
         f"- Steps: {record['steps']:,} of {settings.batch_size * settings.accumulate} rows, seed {settings.seed}, "
         f"precision {record['precision']}, on {plain(str(record['device']))}",
@@ -75,8 +74,28 @@ def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any]
         home=HOME,
         dim=dim,
         facts="\n".join(facts),
+        opened=_opened(settings),
         stages=_stage_table(record["stages"]),
         scores=_scores(record),
+    )
+
+
+def _begun(init: str) -> str:
+    if init.startswith(ALIGN):
+        name = plain(init.removeprefix(ALIGN))
+        return f"a fresh linear map of the frozen embeddings of {name}, and a fresh text tower"
+    return "a small CLAP with fresh weights" if init == TINY else plain(init)
+
+
+def _opened(settings: TrainingSettings) -> str:
+    """Who else opens it, or what has to be there to open it."""
+    if not settings.init.startswith(ALIGN):
+        return "`transformers.ClapModel.from_pretrained` opens it as well."
+    name = plain(settings.init.removeprefix(ALIGN))
+    return (
+        f"It names its encoder, `{name}`, and does not hold it: the same revision has to be there. Its control is what "
+        f"`train --align untrained:{name}` makes of the untrained twin's embeddings, where the encoder has a twin; "
+        "`untrained:` before this model's own name has fresh weights in the map and the text tower as well."
     )
 
 
@@ -85,7 +104,9 @@ def _header(settings: TrainingSettings) -> str:
         "library_name": "transformers",
         "tags": ["audio", "audio-text", "clap", "audio-compositionality"],
     }
-    if settings.init.count("/") == 1 and not settings.init.startswith((".", "/", "~")):
+    if settings.init.startswith(ALIGN):
+        values["library_name"] = "audio-compositionality"
+    elif settings.init.count("/") == 1 and not settings.init.startswith((".", "/", "~")):
         values["base_model"] = settings.init
     return f"---\n{yaml.safe_dump(values, sort_keys=False)}---\n\n"
 

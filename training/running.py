@@ -12,17 +12,18 @@ from typing import Any
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.recipes import list_recipes
 
+from .batches import Features
 from .checkpoints import read_position
 from .computing import Computing, join_training
-from .data import TrainingSplits, open_source, open_training
+from .data import TrainingData, TrainingSplits, open_source, open_training
 from .errors import TrainingError
 from .features import ClapFrontEnd, prepare_features
 from .finishing import finish
 from .log import check_programs
 from .loop import Trainer, TrainingRun, Validate
-from .model import open_towers
+from .model import TwoTowers, open_towers
 from .record import check_out
-from .settings import TrainingSettings
+from .settings import ALIGN, TrainingSettings
 
 
 def train_model(
@@ -70,12 +71,11 @@ def train_model(
         )
     computing = Computing(device, settings.precision, processes)
     with processes.one_first():
-        towers = open_towers(settings.init, train=settings.train, seed=settings.seed)
+        towers = _towers(settings, computing)
     splits = _splits(_source(settings) if data is None else data, settings)
     towers.tokeniser.check(splits.train.rows)
     bars = progress and processes.is_main and sys.stderr.isatty()
-    front_end = ClapFrontEnd(towers.extractor, settings.init)
-    features = prepare_features(splits.train, front_end, workers=workers, progress=bars)
+    features = _features(towers, splits.train, settings, workers, bars)
     if validate is None and processes.is_main:
         validate = _validation(splits, settings, bars)
     trainer = Trainer(
@@ -92,6 +92,29 @@ def train_model(
     run = trainer.run()
     finish(trainer)
     return run
+
+
+def _towers(settings: TrainingSettings, computing: Computing) -> TwoTowers:
+    if not settings.init.startswith(ALIGN):
+        return open_towers(settings.init, train=settings.train, seed=settings.seed)
+    from .align import open_aligned
+
+    name = settings.init.removeprefix(ALIGN)
+    return open_aligned(name, seed=settings.seed, device=computing.device, train=settings.train)
+
+
+def _features(
+    towers: TwoTowers, data: TrainingData, settings: TrainingSettings, workers: int | None, progress: bool
+) -> Features:
+    """What the towers take of each clip."""
+    if settings.init.startswith(ALIGN):
+        from .align import AlignedTowers, frozen_features
+
+        assert isinstance(towers, AlignedTowers)
+        return frozen_features(towers, data, progress=progress)
+    assert towers.extractor is not None
+    front_end = ClapFrontEnd(towers.extractor, settings.init)
+    return prepare_features(data, front_end, workers=workers, progress=progress)
 
 
 def _source(settings: TrainingSettings) -> Data:

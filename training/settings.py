@@ -20,6 +20,9 @@ CONTRASTIVE, HARD, MODULAR = KINDS = ("contrastive", "hard", "modular")
 TINY = "tiny"
 """The model that is begun with where nothing has been learnt yet: a small CLAP with fresh weights."""
 
+ALIGN = "align:"
+"""In front of the name of an encoder of sound: fresh weights are begun with beside its frozen embeddings."""
+
 TRAINED = ("all", "last", "projection")
 """Which weights can be trained; see `TrainingSettings`."""
 
@@ -178,9 +181,9 @@ class TrainingSettings:
 
 
 def is_fresh(init: str) -> bool:
-    """Whether a model that is begun with has learnt nothing yet: `TINY`, or ``untrained:`` and a name."""
+    """Whether the weights that are begun with are fresh: `TINY`, ``untrained:`` and a name, `ALIGN` and a name."""
     kind, _ = split_twin(init)
-    return init == TINY or (kind is not None and kind.is_fresh)
+    return init == TINY or init.startswith(ALIGN) or (kind is not None and kind.is_fresh)
 
 
 STAGE_OPTIONS = ("learning_rate", "warm_up")
