@@ -1,0 +1,113 @@
+"""A small CLAP of recurrent networks, which `audio-compositionality train` begins with by default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..base import FloatArray, ModelError, StagedEncoder
+from ..inference import double_precision_device, inference
+from ..options import EncoderOptions
+from ..text_towers import TextedTower, TextTower
+from .clap import windows_of
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PretrainedConfig
+
+    from ..loading.checkpoints import Checkpoint
+    from ..networks.gru_clap import GruClapConfig
+
+MODEL_TYPE = "gru_clap"
+
+
+@dataclass(frozen=True)
+class GruClapFeatures:
+    """Input of the audio tower.
+
+    Attributes:
+        log_mel: float32 [n · windows, frames, bands], in decibels.
+        windows: of each clip.
+    """
+
+    log_mel: torch.Tensor
+    windows: int
+
+
+class GruClapEncoder(TextedTower, StagedEncoder[GruClapFeatures]):
+    """The embedding of sound or of text, of unit length.
+
+    Shorter clips than the window of 10 s are followed by silence. A longer one is the mean of as few windows as cover
+    it, evenly spaced, of unit length again.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
+        from transformers import ClapFeatureExtractor
+
+        from ..front_ends.clap import ClapLogMel
+        from ..loading.partial import PartialCheckpoint
+        from ..networks.gru_clap import GruClapModel
+
+        if options.layer is not None or options.pooling is not None:
+            raise ModelError(f"'{checkpoint.name}' gives its own embedding only, so it takes no layer and no pooling")
+        extractor = checkpoint.load_feature_extractor(ClapFeatureExtractor)
+        config = cast("GruClapConfig", checkpoint.config)
+        if extractor.feature_size != config.num_mel_bins:
+            raise ModelError(
+                f"the feature extractor of '{checkpoint.name}' makes {extractor.feature_size} mel bands, but the model "
+                f"takes {config.num_mel_bins}"
+            )
+        self._front_end_device = double_precision_device(device)
+        self._log_mel = ClapLogMel(extractor, checkpoint.name).to(self._front_end_device)
+        part = PartialCheckpoint.of(checkpoint, str, str)
+        self._network = part.load_part(GruClapModel, config).to(device)
+        self._tokenizer = checkpoint.load_tokenizer(config.vocab_size)
+        self.device = str(device)
+        self.card = part.card(
+            sample_rate=int(extractor.sampling_rate),
+            output_dim=config.projection_dim,
+            options=options,
+            modules=[self._network.audio_model],
+        )
+
+    def _extract_features(self, clips: FloatArray) -> GruClapFeatures:
+        import torch
+
+        windows = windows_of(clips, self._log_mel.window_samples)
+        log_mel = self._log_mel(torch.from_numpy(np.concatenate(windows)).to(self._front_end_device))
+        return GruClapFeatures(log_mel.to(self.device), windows.shape[1])
+
+    def _run_model(self, features: GruClapFeatures) -> FloatArray:
+        import torch
+
+        with inference(self.device, self.card.options.precision):
+            embeddings = self._network.embed_audio(features.log_mel)
+            if features.windows > 1:
+                means = embeddings.reshape(-1, features.windows, embeddings.shape[1]).mean(dim=1)
+                embeddings = torch.nn.functional.normalize(means, dim=-1)
+        values: FloatArray = embeddings.float().cpu().numpy()
+        return values
+
+    def _load_text_tower(self) -> TextTower:
+        from ..loading.tokenizers import longest_text, tokenise_with
+
+        longest = longest_text(self._tokenizer, self._network.config.max_tokens)
+        return TextTower(tokenise_with(self._tokenizer), self._network.embed_text, longest)
+
+
+def configuration() -> type[PretrainedConfig]:
+    """The class of its configuration."""
+    from ..networks.gru_clap import GruClapConfig
+
+    return GruClapConfig
+
+
+def _make(checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> Any:
+    return GruClapEncoder(checkpoint, device, options)
+
+
+ARCHITECTURES = {MODEL_TYPE: _make}
+
+CONFIGURATIONS = {MODEL_TYPE: configuration}
