@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -47,9 +47,8 @@ class TensorBoard:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
             raise _missing("tensorboard", error) from error
-        self._writer: Any = SummaryWriter(  # type: ignore[no-untyped-call]
-            str(out / "tensorboard"), purge_step=step + 1
-        )
+        make: Any = SummaryWriter
+        self._writer = make(str(out / "tensorboard"), purge_step=step + 1)
 
     def write(self, values: Mapping[str, float], step: int) -> None:
         """See `Program`."""
@@ -67,11 +66,11 @@ class Trackio:
     def __init__(self, out: Path, step: int) -> None:
         """Begin, or go on with, the run."""
         try:
-            import trackio
+            trackio: Any = import_module("trackio")
         except ImportError as error:
             raise _missing("trackio", error) from error
         folder = out.resolve()
-        self._trackio: Any = trackio
+        self._trackio = trackio
         trackio.init(project=folder.parent.name or "training", name=folder.name, resume="allow")
 
     def write(self, values: Mapping[str, float], step: int) -> None:
@@ -83,7 +82,7 @@ class Trackio:
         self._trackio.finish()
 
 
-PROGRAMS = {"tensorboard": TensorBoard, "trackio": Trackio}
+PROGRAMS: Mapping[str, Callable[[Path, int], Program]] = {"tensorboard": TensorBoard, "trackio": Trackio}
 
 
 def check_programs(names: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from .caching import cached_step
 from .checkpoints import Position, load_checkpoint, read_position, save_checkpoint
 from .computing import Computing
 from .data import TrainingData
-from .embedding import Embedder
+from .embedding import Embedder, Embeddings
 from .errors import TrainingError
 from .log import COLUMNS, Progress, RunLog
 from .model import TwoTowers
@@ -211,9 +211,10 @@ class Trainer:
         if self._on_step is not None:
             self._on_step(self.position.total)
 
-    def _embed(self, batch: Batch) -> object:
+    def _embed(self, batch: Batch) -> Embeddings:
         with self.computing.mixed():
-            return self._embedder(batch)
+            embeddings: Embeddings = self._embedder(batch)
+        return embeddings
 
     def _batches(self, number: int) -> Batches:
         stage, settings = self.settings.stages[number], self.settings

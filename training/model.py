@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,6 +15,7 @@ from audio_compositionality.encoders.loading.twins import Twin, split_twin
 from audio_compositionality.support.text import nearest
 
 from .errors import TrainingError
+from .features import ClapFrontEnd, FrontEnd
 from .settings import TINY, TRAINED, is_fresh
 from .texts import Tokeniser
 from .tokens import Tokens
@@ -41,13 +40,9 @@ class TwoTowers(nn.Module):
     embedding depends on nothing beside it, and chunks, batches and processes of any size give the same gradients.
 
     Attributes:
-        extractor: front end of the audio tower, of transformers; None where its features are something else.
-        front_end: what decides the features of a clip, in a few characters.
         tokeniser: of the text tower.
     """
 
-    extractor: ClapFeatureExtractor | None
-    front_end: str
     tokeniser: Tokeniser
 
     @abstractmethod
@@ -73,6 +68,14 @@ class TwoTowers(nn.Module):
     @abstractmethod
     def open_encoder(self) -> AudioTextEncoder:
         """The model as it is now, with copies of the weights, as `load_model` would give it; on the same device."""
+
+    def open_front_end(self) -> FrontEnd:
+        """What makes features of clips, of towers whose features are not made in another way.
+
+        Raises:
+            TrainingError: they are.
+        """
+        raise TrainingError(f"{type(self).__name__} has no front end of its own: give features")
 
     @property
     def needs_norm(self) -> bool:
@@ -125,11 +128,9 @@ class ClapTowers(TwoTowers):
         self.model = model
         self.extractor = extractor
         self.tokenizer = tokenizer
-        text = model.config.text_config
+        text: Any = model.config.text_config
         # Positions are counted from behind that of padding.
         self.tokeniser = Tokeniser(tokenizer, int(text.max_position_embeddings - text.pad_token_id - 1))
-        described = json.dumps(extractor.to_dict(), sort_keys=True, default=str)
-        self.front_end = f"clap-{hashlib.sha256(described.encode()).hexdigest()[:12]}"
         self._fresh = fresh
         self.choose("all")
 
@@ -160,7 +161,8 @@ class ClapTowers(TwoTowers):
         heads = (*PROJECTIONS, SCALE)
         if trained == "projection":
             return heads
-        audio, text = self.model.config.audio_config, self.model.config.text_config
+        config: Any = self.model.config
+        audio, text = config.audio_config, config.text_config
         return (
             *heads,
             f"audio_model.audio_encoder.layers.{len(audio.depths) - 1}.",
@@ -211,8 +213,14 @@ class ClapTowers(TwoTowers):
         if not count:
             raise TrainingError("there are no clips to measure the norm of fresh weights on")
         mean = total / count
+        assert norm.running_mean is not None
+        assert norm.running_var is not None
         norm.running_mean.copy_(mean)
         norm.running_var.copy_((squares / count - mean.square()).clamp(min=1e-6))
+
+    def open_front_end(self) -> FrontEnd:
+        """The log-mel spectrogram, as evaluation computes it."""
+        return ClapFrontEnd(self.extractor, "training")
 
     def save(self, folder: Path) -> None:
         """Write a folder that `ClapModel.from_pretrained` and `load_model` open, with front end and tokenizer."""

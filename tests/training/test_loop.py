@@ -188,7 +188,7 @@ def test_chunks_make_the_weights_of_whole_batches(tmp_path):
     plain, chunked = small_trainer(tmp_path / "a", **GENTLE), small_trainer(tmp_path / "b", chunk=3, **GENTLE)
     plain.run()
     chunked.run()
-    assert farthest(weights(plain), weights(chunked)) < 1e-5
+    assert farthest(weights(plain), weights(chunked)) < 3e-5
 
 
 def test_batches_are_accumulated(tmp_path):

@@ -1,0 +1,68 @@
+"""`train`, from arguments to a folder."""
+
+import json
+
+import pytest
+import yaml
+
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
+from audio_compositionality.encoders.loading.registry import load_model
+
+FEW = ("--stages", "contrastive:2,hard:2", "--batch-size", 4, "--validation-items", 0)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """Twelve built rows to learn from."""
+    data = rendered_preset("mini", recipes=["comp_a_train"], train_rows=12, validation_rows=1)
+    return build_dataset(data, tmp_path_factory.mktemp("rows") / "built", progress=False)
+
+
+def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
+    out = tmp_path / "my-clap"
+    train = ("train", "--data", rows, "--out", out, "--device", "cpu", *FEW)
+    assert run(*train) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == [
+        f"{out} holds the model of step 4.",
+        f"Next: audio-compositionality evaluate {out}",
+    ]
+    assert "step 4 of 4, hard: loss " in captured.err
+    assert load_model(str(out), device="cpu").embed_text(["a bell"]).shape[0] == 1
+    assert json.loads((out / "training.json").read_text())["finished"]
+    # The same again does nothing.
+    before = (out / "model.safetensors").stat().st_mtime_ns
+    assert run(*train) == 0
+    assert (out / "model.safetensors").stat().st_mtime_ns == before
+    capsys.readouterr()
+    assert run(*train, "--seed", 3, "--checkpoint-every", 7) == 2
+    assert "seed is 3 where it was 0" in capsys.readouterr().err
+    # The settings of a file, and what is typed before them.
+    again = tmp_path / "again"
+    assert run("train", "--settings", out / "settings.yaml", "--seed", 3, "--out", again, "--device", "cpu") == 0
+    values = yaml.safe_load((again / "settings.yaml").read_text())
+    assert values == {**yaml.safe_load((out / "settings.yaml").read_text()), "seed": 3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--stages", "contrast:3"], "did you mean 'contrastive'"),
+        (["--learning-rate", "fast"], "give a number such as 1e-3"),
+        (["--warm-up", "0.5"], "give a number such as 100"),
+        (["--train", "some"], "Valid: all, last, projection"),
+        (["--private"], "give --push ORG/NAME too"),
+        (["--push", "clap"], "must be ORG/NAME"),
+        (["--recordings", "here", "--rows", "3"], "recordings have --size and --set"),
+        (["--settings", "/no/such/file.yaml"], "cannot read the settings"),
+        (["--patience", "3"], "evaluate_every must be"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(run, tmp_path, capsys, arguments, message):
+    assert run("train", "--out", tmp_path / "out", *arguments) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert message in error
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,62 @@
+import json
+
+import pytest
+
+from audio_compositionality.hub.errors import HubError
+from audio_compositionality.training.errors import TrainingError
+from audio_compositionality.training.pushing import model_files, push_model
+
+NAME = "lab/clap-that-hears-order"
+
+
+@pytest.fixture
+def out(tmp_path):
+    folder = tmp_path / "run"
+    (folder / "checkpoint").mkdir(parents=True)
+    (folder / "best").mkdir()
+    record = {"finished": True, "recipe": "scenes", "data": "mini", "steps": 1800, "settings": {}}
+    files = {
+        "training.json": json.dumps(record),
+        "model.safetensors": "weights" * 1000,
+        "config.json": "{}",
+        "README.md": "# card",
+        "log.csv": "step\r\n",
+        ".lock": "",
+        "checkpoint/state.safetensors": "large",
+        "best/model.safetensors": "weights",
+    }
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+def test_a_model_is_published_without_its_state_and_a_second_push_sends_nothing(hub, out):
+    dry = push_model(out, NAME, dry_run=True)
+    assert dry.commit is None
+    assert sorted(dry.changes.send) == ["README.md", "config.json", "log.csv", "model.safetensors", "training.json"]
+    assert ("model", NAME) not in hub.repositories
+    push = push_model(out, NAME)
+    assert push.commit is not None
+    sent = hub.repositories["model", NAME].files()
+    assert {name: sent[name] for name in model_files(out)} == {
+        name: (out / name).read_bytes() for name in model_files(out)
+    }
+    again = push_model(out, NAME)
+    assert not again.changes
+
+
+@pytest.mark.parametrize("name", ["clap", "lab/", "lab/a/b", "lab/.a", "lab/a b"])
+def test_a_name_that_no_repository_can_have_is_refused(out, name):
+    with pytest.raises(TrainingError, match="must be ORG/NAME"):
+        push_model(out, name)
+
+
+def test_an_organisation_that_cannot_be_is_refused(out):
+    with pytest.raises(HubError):
+        push_model(out, "-lab/clap")
+
+
+def test_a_training_that_is_not_finished_is_not_published(out):
+    (out / "training.json").write_text(json.dumps({"finished": False, "settings": {}}))
+    with pytest.raises(TrainingError, match="no training that is finished"):
+        push_model(out, NAME)

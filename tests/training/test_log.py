@@ -1,0 +1,97 @@
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from audio_compositionality.training.errors import TrainingError
+from audio_compositionality.training.log import (
+    EVALUATIONS,
+    STEPS,
+    Progress,
+    RunLog,
+    check_programs,
+    duration_text,
+    read_log,
+)
+
+from .small_training import small_settings
+
+
+def row(step):
+    names = ("loss", "learning_rate", "scale", "gradient_norm", "seconds")
+    return {"step": step, "stage": "hard", "stage_step": step, **dict.fromkeys(names, 0.1 * step)}
+
+
+def test_a_log_that_is_opened_again_loses_what_is_behind_the_state(tmp_path):
+    log = RunLog(tmp_path, small_settings(), 0)
+    for step in (1, 2, 3):
+        log.step(row(step))
+    log.evaluation(2, "hard", {"a,b": 0.5})
+    log.evaluation(3, "hard", {"a": 0.25})
+    log.close()
+    # A line that a kill has torn.
+    with (tmp_path / STEPS).open("a") as stream:
+        stream.write("4,ha")
+    RunLog(tmp_path, small_settings(), 2).close()
+    assert [int(one["step"]) for one in read_log(tmp_path / STEPS)] == [1, 2]
+    assert float(read_log(tmp_path / STEPS)[1]["loss"]) == 0.2
+    assert [(one["name"], one["value"]) for one in read_log(tmp_path / EVALUATIONS)] == [("a,b", "0.5")]
+
+
+def test_a_program_that_is_not_installed_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "trackio", None)
+    with pytest.raises(TrainingError, match=r"pip install 'audio-compositionality\[trackio\]'"):
+        check_programs(["trackio"])
+    check_programs([])
+
+
+def test_trackio_is_told_every_step(monkeypatch, tmp_path):
+    told = []
+    fake = SimpleNamespace(
+        init=lambda **options: told.append(options),
+        log=lambda values, step: told.append((step, values)),
+        finish=lambda: told.append("end"),
+    )
+    monkeypatch.setitem(sys.modules, "trackio", fake)
+    out = tmp_path / "project" / "run"
+    out.mkdir(parents=True)
+    log = RunLog(out, small_settings(log_to="trackio"), 0)
+    log.step(row(1))
+    log.evaluation(1, "hard", {"score": 0.5})
+    log.close()
+    assert told[0] == {"project": "project", "name": "run", "resume": "allow"}
+    assert told[1][1]["train/loss"] == 0.1
+    assert told[2:] == [(1, {"validation/score": 0.5}), "end"]
+
+
+def test_tensorboard_has_every_step(tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    log = RunLog(tmp_path, small_settings(log_to="tensorboard"), 0)
+    for step in (1, 2):
+        log.step(row(step))
+    log.close()
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    assert [event.value for event in events.Scalars("train/loss")] == pytest.approx([0.1, 0.2])
+
+
+def test_where_there_is_no_terminal_a_line_now_and_then_has_losses_and_an_estimate(capsys):
+    progress = Progress(40, 0, shown=True)
+    for _ in range(20):
+        progress.advance("hard", [2.0, 2.0])
+    progress.evaluated("hard", 0.5, best=True)
+    progress.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 21
+    assert lines[0].startswith("step 2 of 40, hard: loss 2.000, ")
+    assert lines[0].endswith(" s left")
+    assert lines[-1] == "step 40, hard: score 0.500, the best so far"
+    Progress(40, 0, shown=False).advance("hard", [1.0])
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(3, "3 s"), (600, "10 min"), (7200, "2.0 h")])
+def test_durations_are_told_in_their_largest_unit(seconds, text):
+    assert duration_text(seconds) == text
