@@ -1,71 +1,108 @@
-"""A-TRE's training step at D = 768, against a DataLoader loop over nn.TransformerEncoder of the same shape."""
+"""A training step of the tiny CLAP as the loop takes it, against its bare forward and backward on ready inputs.
+
+The bare passes are those of transformers' `ClapModel` with the same clips and texts, and nothing else: no loss, no
+optimizer. The loop draws the rows and their texts, reads log-mels, computes the loss, cuts the gradient, takes the
+step and writes its log.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
 
-import numpy as np
-from _measure import line, shortest
+from _measure import line
 
-from audio_compositionality.dataset_builder.rendered import rendered_preset
+from audio_compositionality.support.cache import VARIABLE
+
+STEPS, WARM_UP, PAIRS = 24, 4, 5
+"""Steps of a run, those before the clock, and how often ours and the bare passes are taken in turns."""
+
+BATCH_SIZE = 32
+CHUNK = 8
 
 
 def run(_: argparse.Namespace) -> None:
-    import torch
-    from torch import nn
+    with tempfile.TemporaryDirectory() as folder:
+        before = os.environ.get(VARIABLE)
+        os.environ[VARIABLE] = folder
+        try:
+            for kind in ("contrastive", "hard", "modular"):
+                _stage(kind, Path(folder))
+            _stage("hard", Path(folder), chunk=CHUNK)
+        finally:
+            os.environ.pop(VARIABLE)
+            if before is not None:
+                os.environ[VARIABLE] = before
 
-    from audio_compositionality.metrics.a_tre.a_tre import a_tre
 
-    dim, scenes, steps = 768, 2_048, 125
-    rows = rendered_preset("full", recipes=["a_tre"]).configuration("a_tre").rows[:scenes]
-    metadata = [row["metadata"] for row in rows]
-    labels = sorted({label for scene in metadata for source in scene for label in source.values()})
-    number = {label: index for index, label in enumerate(labels)}
-    embeddings = np.random.default_rng(0).normal(size=(scenes + 2, dim)).astype(np.float32)
-    splits = ["train"] * scenes + ["validation", "test"]
+def _stage(kind: str, folder: Path, chunk: int | None = None) -> None:
+    from audio_compositionality.training.batches import Batches, BatchSettings
+    from audio_compositionality.training.data import open_training, training_recipes
+    from audio_compositionality.training.features import ClapFrontEnd, prepare_features
+    from audio_compositionality.training.loop import Trainer
+    from audio_compositionality.training.model import ClapTowers, open_towers
+    from audio_compositionality.training.settings import settings_of
+    from audio_compositionality.training.texts import TextSettings
 
-    def ours() -> None:
-        # Both fits, raw and centred: twice the steps.
-        a_tre(embeddings, [*metadata, metadata[0], metadata[1]], splits, max_steps=steps, progress=False)
+    recipe = training_recipes()[0]
+    settings = settings_of({"stages": f"{kind}:{STEPS}", "data": recipe, "batch_size": BATCH_SIZE, "chunk": chunk})
+    towers: Any = open_towers(settings.init, train=settings.train, seed=0)
+    assert isinstance(towers, ClapTowers)
+    data = open_training(recipe, train_rows=256, validation_rows=1).train
+    features = prepare_features(data, ClapFrontEnd(towers.extractor, settings.init))
+    most = settings.modular_negatives if kind == "modular" else settings.negatives
+    texts = TextSettings.of(kind, most, settings.positives)
+    batches = Batches(data, features, towers.tokeniser, BatchSettings(texts, BATCH_SIZE))
+    bare = _bare(towers, [batches.batch(step) for step in range(WARM_UP)])
 
-    def ridge_only() -> None:
-        a_tre(embeddings, [*metadata, metadata[0], metadata[1]], splits, max_steps=1, progress=False)
+    def ours() -> tuple[float, float]:
+        clock: list[tuple[float, float]] = []
+        with tempfile.TemporaryDirectory(dir=folder) as out:
+            trainer = Trainer(
+                towers, data, features, settings, Path(out),
+                on_step=lambda step: clock.append((time.perf_counter(), time.process_time())),
+            )  # fmt: skip
+            trainer.run()
+        (wall, cpu), (first_wall, first_cpu) = clock[-1], clock[WARM_UP - 1]
+        return (wall - first_wall) / (STEPS - WARM_UP), (cpu - first_cpu) / (STEPS - WARM_UP)
 
-    class Plain(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.table = nn.Embedding(len(labels) + 1, dim, padding_idx=len(labels))
-            self.cls = nn.Parameter(torch.randn(dim) * 0.02)
-            layer = nn.TransformerEncoderLayer(dim, 1, 4 * dim, dropout=0.0, norm_first=True, batch_first=True)
-            self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+    bare()
+    # In turns: a machine whose speed drifts slows both of a pair.
+    pairs = [(ours(), bare()) for _ in range(PAIRS)]
+    times = [(median(a[clock] for a, _ in pairs), median(b[clock] for _, b in pairs)) for clock in range(2)]
+    name = f"training step, {kind}, {BATCH_SIZE} rows" + (f" in chunks of {chunk}" if chunk else "")
+    for clock, (step, passes) in zip(("", ", CPU time"), times, strict=True):
+        line(name + clock, 1e3 * step, "forward and backward, ready inputs", 1e3 * passes, "ms")
+    print("    ratios of the pairs, CPU time:", *(f"{b[1] / a[1]:.2f}" for a, b in sorted(pairs, key=_ratio)))
 
-        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-            sources = self.table(tokens).sum(dim=2)
-            x = torch.cat([self.cls.expand(len(tokens), 1, -1), sources], dim=1)
-            padding = torch.cat([torch.zeros(len(tokens), 1, dtype=torch.bool), (tokens == len(labels)).all(2)], dim=1)
-            return self.encoder(x, src_key_padding_mask=padding)[:, 0]
 
-    tokens = torch.full((scenes, 4, 4), len(labels))
-    for row, scene in enumerate(metadata):
-        for place, source in enumerate(scene):
-            tokens[row, place] = torch.tensor([number[label] for label in source.values()])
-    data = torch.utils.data.TensorDataset(tokens, torch.from_numpy(embeddings[:scenes]))
-    model = Plain()
-    adam = torch.optim.Adam(model.parameters(), lr=1e-4, weight_decay=1e-4)
+def _ratio(pair: tuple[tuple[float, float], tuple[float, float]]) -> float:
+    return pair[1][1] / pair[0][1]
 
-    def plain() -> None:
-        done = 0
-        while done < steps:
-            for batch, target in torch.utils.data.DataLoader(data, batch_size=64, shuffle=True):
-                loss = 1 - nn.functional.cosine_similarity(model(batch), target).mean()
-                adam.zero_grad()
-                loss.backward()
-                adam.step()
-                done += 1
-                if done == steps:
-                    return
 
-    overhead = shortest(ridge_only, 2)
-    step = (shortest(ours, 2) - overhead) / (2 * (steps - 1))
-    theirs = shortest(plain, 2) / steps
-    line(f"A-TRE, one training step, D = {dim}", 1e3 * step, "DataLoader, nn.TransformerEncoder", 1e3 * theirs, "ms")
+def _bare(towers: Any, batches: list[Any]) -> Callable[[], tuple[float, float]]:
+    """Forward and backward on some batches, over and over; returns seconds a batch, of the clock and of the CPU."""
+    from audio_compositionality.training.tokens import join_tokens
+
+    model = towers.model
+    texts = [join_tokens([one.captions, one.negatives, one.positives], towers.pad_token) for one in batches]
+
+    def passes() -> tuple[float, float]:
+        started, cpu = time.perf_counter(), time.process_time()
+        for step in range(STEPS - WARM_UP):
+            place = step % len(batches)
+            audio = model.get_audio_features(batches[place].audio).pooler_output
+            tokens = texts[place]
+            text = model.get_text_features(tokens.ids, attention_mask=tokens.mask.long()).pooler_output
+            (audio.sum() + text.sum()).backward()
+            model.zero_grad(set_to_none=True)
+        count = STEPS - WARM_UP
+        return (time.perf_counter() - started) / count, (time.process_time() - cpu) / count
+
+    return passes

@@ -43,8 +43,8 @@ class Embeddings:
 class Embedder(nn.Module):
     """A batch embedded by two towers in one call of `forward`.
 
-    Given to `Accelerator.prepare` in place of the towers: processes share gradients, and precision is mixed, only for
-    what is called through `forward`.
+    One call, since what wraps a model, such as DistributedDataParallel or `Accelerator.prepare`, sees its `forward`
+    alone: this is what to wrap, not the towers.
 
     Args:
         towers: the towers.
