@@ -119,6 +119,8 @@ class TaskInfo:
             says little.
         heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.
         floor: what reaches the numbers of `trusted`, in words: `ENERGY`, or ``chance`` where nothing is known.
+        training: name of the recipe whose rows are the training split of what is scored: tables say of a model that it
+            was trained on such. Empty where there is none.
         twin: what stands before the name of the model that a model has to be above first, and what that is in words.
         profile: what is told of each model by itself; None where tables say it all.
     """
@@ -149,6 +151,7 @@ class TaskInfo:
     heard_by: str = ""
     shows_training: bool = False
     twin: tuple[str, str] = ("untrained:", "its untrained twin")
+    training: str = ""
     profile: Profile | None = None
 
     def measure(self, name: str) -> Measure:

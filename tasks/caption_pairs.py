@@ -102,6 +102,7 @@ def pair_info(name: str, title: str, question: str, recipe: str, controls: tuple
         ),
         citation=_METRIC.citation,
         on_request=True,
+        training="comp_a_train",
         controls=("bag-of-words", "tiny-clap", *controls),
         is_level_matched=True,
     )

@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from audio_compositionality.support.text import first_line, shown
 from ..base import ModelError
 from .cards import ModelSource
 from .downloads import download_from_hub
+from .records import recorded_data
 from .tokenizers import VOCABULARIES
 from .twins import Twin
 from .weights import PICKLES, weight_problems
@@ -297,7 +298,8 @@ def open_checkpoint(
             config = AutoConfig.from_pretrained(source, revision=commit, trust_remote_code=False)
     except Exception as error:
         raise ModelError(f"cannot read the configuration of '{identifier}': {error}; {HOW_TO_WRAP}") from error
-    return Checkpoint(name or identifier, str(source), commit, config, twin, paradigm, licence, trained_on)
+    checkpoint = Checkpoint(name or identifier, str(source), commit, config, twin, paradigm, licence, trained_on)
+    return checkpoint if trained_on is not None else replace(checkpoint, trained_on=recorded_data(checkpoint.find))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from audio_compositionality.evaluator.results.result import Result
@@ -72,7 +73,13 @@ def training_note(result: Result, info: TaskInfo) -> str:
     """What the model of a result was trained on, else how, where the task wants that beside a score."""
     data, paradigm = result.model.trained_on, result.model.paradigm or "not stated"
     note = f"trained on: {data}" if data else f"trained by: {paradigm}"
-    return note if info.shows_training else ""
+    return note if info.shows_training or knows_training(result, info) else ""
+
+
+def knows_training(result: Result, info: TaskInfo) -> bool:
+    """Whether the model of a result was trained on the training split of what the task scores."""
+    data = result.model.trained_on or ""
+    return bool(info.training) and re.search(rf"(?<!\w){re.escape(info.training)}(?!\w)", data) is not None
 
 
 def stated_measures(measures: Sequence[Measure], stated: Sequence[Mapping[str, Number]]) -> list[Measure]:
@@ -151,6 +158,11 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
         for measure in info.measures
         if result.measures.get(measure.name) is True
     ]
+    if knows_training(result, info):
+        remarks.append(
+            "trained on the training split of this test set, or on rows made like it: its scores do not compare with "
+            "those of models that have never met such clips and captions"
+        )
     deviation = result.precision_deviation
     if deviation is not None:
         remarks.append(

@@ -22,6 +22,7 @@ from audio_compositionality.evaluator.compare.tables import (
     null_note,
     nulls_legend,
     pair_table,
+    result_remarks,
     results_tables,
     score_table,
     training_note,
@@ -130,6 +131,21 @@ def test_what_a_model_was_trained_on_is_said_where_it_is_stated_else_how(tmp_pat
     assert training_note(plain, info) == "trained by: made up"
     assert training_note(stating, info) == "trained on: AudioCaps"
     assert training_note(stating, load_task("a_coat").info) == ""
+
+
+@pytest.mark.parametrize(
+    ("trained_on", "is_told"),
+    [("4,000 rows of comp_a_train, mini", True), ("my folder (comp_a_train)", True), ("comp_a_training", False)],
+)
+def test_a_model_that_was_trained_on_the_training_split_is_told_beside_its_score(
+    tmp_path, write_results, trained_on, is_told
+):
+    write_results(tmp_path, ["one"], tasks=["a_coat"], model={"trained_on": trained_on})
+    (result, _) = load_result(tmp_path / "one" / "1" / "a_coat.json")
+    info = load_task("comp_a_order").info
+    assert (training_note(result, info) == f"trained on: {trained_on}") == is_told
+    assert any("training split of this test set" in remark for remark in result_remarks(result, info)) == is_told
+    assert not result_remarks(result, load_task("a_coat").info)
 
 
 # ----- a task that nobody knows
