@@ -20,11 +20,12 @@ DATA = "comp_a_train"
 """The recipe that is learnt from where nothing is said."""
 
 _DESCRIPTION = """\
-Train an audio-text model (a CLAP in transformers' format) in stages: contrastive, then with texts that have the same
+Train an audio-text model in stages: contrastive, then with texts that have the same
 words and are false of their clip (hard), then with texts that are true of parts of it as well (modular).
 
-OUT becomes a folder that `evaluate` and ClapModel.from_pretrained open: the model of the last step, best/ with the
-one of the highest score on items of validation, settings.yaml, training.json, log.csv, evaluations.csv and a card.
+OUT becomes a folder that `evaluate` opens, and of a CLAP ClapModel.from_pretrained too: the model of the last step,
+best/ with that of the highest score on items of validation, settings.yaml, training.json, log.csv, evaluations.csv
+and a card.
 """
 
 _EXAMPLES = """\
@@ -86,9 +87,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_model(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--init",
-        metavar="tiny|DIR|HUB_ID|NAME",
-        help="what is begun with: tiny, a small CLAP with fresh weights (default); a folder, Hub id or listed name of "
-        "a CLAP in transformers' format; untrained:MODEL gives its architecture with fresh weights",
+        metavar="NAME|DIR|HUB_ID",
+        help="what is begun with: tiny, small recurrent towers with fresh weights (default); tiny-clap, a small CLAP "
+        "in transformers' format; a folder, Hub id or listed name of a CLAP; untrained:MODEL gives its architecture "
+        "with fresh weights",
     )
     group.add_argument(
         "--align",
@@ -120,7 +122,7 @@ def _add_steps(group: argparse._ActionsContainer) -> None:
     )
     group.add_argument("--warm-up", metavar="N[,N...]", help="steps in which the learning rate rises, likewise")
     group.add_argument(
-        "--batch-size", type=int, metavar="N", help="rows of a batch, over all processes; default 32. More are harder"
+        "--batch-size", type=int, metavar="N", help="rows of a batch, over all processes; default 48. More are harder"
     )
     group.add_argument(
         "--chunk", type=int, metavar="N", help="rows that are in the memory at a time; one more forward pass, same step"

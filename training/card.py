@@ -9,7 +9,7 @@ import yaml
 
 from audio_compositionality.support.text import number_text, plain
 
-from .settings import ALIGN, CONTRASTIVE, HARD, MODULAR, TINY, TrainingSettings
+from .settings import ALIGN, CONTRASTIVE, FRESH, HARD, MODULAR, TrainingSettings
 
 CARD = "README.md"
 
@@ -22,7 +22,7 @@ _MEANINGS = {
 _TEMPLATE = """\
 # {title}
 
-An audio–text model in the format of CLAP: sound and text have embeddings in one space. It was trained to hear how the
+An audio–text model: sound and text have embeddings in one space. It was trained to hear how the
 parts of a sound are put together, what comes first and what belongs to what, after Ghosh et al. (2024), CompA
 (arXiv 2310.08753), by [audio-compositionality]({home}).
 
@@ -54,7 +54,7 @@ learnt from are not those of a model that has never met such clips; `audio-compo
 HOME = "https://github.com/audio-compositionality/audio-compositionality"
 
 
-def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any], dim: int) -> str:
+def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any], dim: int, *, is_clap: bool) -> str:
     """The card, Markdown below YAML.
 
     Args:
@@ -62,6 +62,7 @@ def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any]
         settings: of the training.
         record: the values of `training.json`.
         dim: length of an embedding.
+        is_clap: whether it is a CLAP in transformers' format.
     """
     facts = [
         f"- Begun with: {_begun(settings.init)}; trained weights: {settings.train}",
@@ -69,12 +70,12 @@ def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any]
         f"- Steps: {record['steps']:,} of {settings.batch_size * settings.accumulate} rows, seed {settings.seed}, "
         f"precision {record['precision']}, on {plain(str(record['device']))}",
     ]
-    return _header(settings) + _TEMPLATE.format(
+    return _header(settings, is_clap) + _TEMPLATE.format(
         title=plain(title),
         home=HOME,
         dim=dim,
         facts="\n".join(facts),
-        opened=_opened(settings),
+        opened=_opened(settings, is_clap),
         stages=_stage_table(record["stages"]),
         scores=_scores(record),
     )
@@ -84,13 +85,15 @@ def _begun(init: str) -> str:
     if init.startswith(ALIGN):
         name = plain(init.removeprefix(ALIGN))
         return f"a fresh linear map of the frozen embeddings of {name}, and a fresh text tower"
-    return "a small CLAP with fresh weights" if init == TINY else plain(init)
+    return f"{init}, small towers with fresh weights" if init in FRESH else plain(init)
 
 
-def _opened(settings: TrainingSettings) -> str:
+def _opened(settings: TrainingSettings, is_clap: bool) -> str:
     """Who else opens it, or what has to be there to open it."""
-    if not settings.init.startswith(ALIGN):
+    if is_clap:
         return "`transformers.ClapModel.from_pretrained` opens it as well."
+    if not settings.init.startswith(ALIGN):
+        return "Its networks are those of audio-compositionality, which is needed to open it."
     name = plain(settings.init.removeprefix(ALIGN))
     return (
         f"It names its encoder, `{name}`, and does not hold it: the same revision has to be there. Its control is what "
@@ -99,14 +102,16 @@ def _opened(settings: TrainingSettings) -> str:
     )
 
 
-def _header(settings: TrainingSettings) -> str:
+def _header(settings: TrainingSettings, is_clap: bool) -> str:
     values: dict[str, Any] = {
-        "library_name": "transformers",
+        "library_name": "transformers" if is_clap else "audio-compositionality",
         "tags": ["audio", "audio-text", "clap", "audio-compositionality"],
     }
-    if settings.init.startswith(ALIGN):
-        values["library_name"] = "audio-compositionality"
-    elif settings.init.count("/") == 1 and not settings.init.startswith((".", "/", "~")):
+    if (
+        not settings.init.startswith(ALIGN)
+        and settings.init.count("/") == 1
+        and not settings.init.startswith((".", "/", "~"))
+    ):
         values["base_model"] = settings.init
     return f"---\n{yaml.safe_dump(values, sort_keys=False)}---\n\n"
 

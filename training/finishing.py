@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping
 from itertools import groupby
@@ -35,11 +36,12 @@ def finish(trainer: Trainer) -> None:
         write_record(out, Record(settings.values(), trainer.facts, True, outcome), settings)
         values = read_record(out)
         assert values is not None
-        dim = int(trainer.embedding_dim)
+        dim, config = int(trainer.embedding_dim), json.loads((out / "config.json").read_text("utf-8"))
+        is_clap = config.get("model_type") == "clap"
         for folder in (out, out / BEST):
             if folder.is_dir():
                 title = folder.resolve().name if folder is out else f"{out.resolve().name}/{BEST}"
-                write_whole(folder / CARD, model_card(title, settings, values, dim))
+                write_whole(folder / CARD, model_card(title, settings, values, dim, is_clap=is_clap))
         if (out / BEST).is_dir():
             # A folder with weights says by itself what they were trained on.
             shutil.copyfile(out / RECORD, out / BEST / RECORD)

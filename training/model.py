@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from audio_compositionality.encoders.loading.registry import hub_id_of, list_models
 from audio_compositionality.encoders.loading.twins import Twin, split_twin
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.discovery import Registry
+from audio_compositionality.support.text import listed, nearest
 
 from .errors import TrainingError
-from .features import ClapFrontEnd, FrontEnd
-from .settings import TINY, TRAINED, is_fresh
+from .settings import FRESH, TINY, is_fresh
 from .texts import Tokeniser
 from .tokens import Tokens
 
 if TYPE_CHECKING:
-    from transformers import ClapFeatureExtractor, ClapModel
-
+    from audio_compositionality.encoders.loading.checkpoints import Checkpoint
     from audio_compositionality.encoders.protocols import AudioTextEncoder
+
+    from .features import FrontEnd
 
 MAX_SCALE = 100.0
 """The most that cosines are multiplied by (Radford et al., 2021, arXiv 2103.00020, section 2.5)."""
-
-PROJECTIONS = ("audio_projection.", "text_projection.")
-SCALE, TEXT_SCALE = "logit_scale_a", "logit_scale_t"
-"""A CLAP of transformers has two scales. Here one is learnt, and both are stored with its value."""
 
 
 class TwoTowers(nn.Module):
@@ -68,6 +67,21 @@ class TwoTowers(nn.Module):
     @abstractmethod
     def open_encoder(self) -> AudioTextEncoder:
         """The model as it is now, with copies of the weights, as `load_model` would give it; on the same device."""
+
+    def choose(self, trained: str) -> None:
+        """Set which weights are trained.
+
+        Args:
+            trained: one of `settings.TRAINED`.
+
+        Raises:
+            TrainingError: this model has no such part.
+        """
+        if trained != "all":
+            raise TrainingError(
+                f"train is {trained!r}, but of this model all weights are trained: parts are chosen of a CLAP in "
+                "transformers' format"
+            )
 
     def open_front_end(self) -> FrontEnd:
         """What makes features of clips, of towers whose features are not made in another way.
@@ -110,194 +124,60 @@ class TwoTowers(nn.Module):
         return self
 
 
-class ClapTowers(TwoTowers):
-    """The towers of a CLAP in transformers' format (Wu et al., 2023, arXiv 2211.06687)."""
+@dataclass(frozen=True)
+class TowersFamily:
+    """A kind of towers: a module of `towers` has one by the name ``TOWERS``.
 
-    extractor: ClapFeatureExtractor
+    Attributes:
+        model_type: of its checkpoints' configurations.
+        name: by which one with fresh weights is begun with, one of `settings.FRESH`.
+        make_fresh: towers with fresh weights of a seed.
+        open: towers of a checkpoint, and whether its weights are fresh.
+    """
 
-    def __init__(self, model: ClapModel, extractor: ClapFeatureExtractor, tokenizer: Any, *, fresh: bool) -> None:
-        """Take a model; all of its weights but the second scale are trained until `choose` says otherwise.
-
-        Args:
-            model: with its weights.
-            extractor: its front end.
-            tokenizer: its tokenizer.
-            fresh: whether nothing has been learnt yet.
-        """
-        super().__init__()
-        self.model = model
-        self.extractor = extractor
-        self.tokenizer = tokenizer
-        text: Any = model.config.text_config
-        # Positions are counted from behind that of padding.
-        self.tokeniser = Tokeniser(tokenizer, int(text.max_position_embeddings - text.pad_token_id - 1))
-        self._fresh = fresh
-        self.choose("all")
-
-    @property
-    def needs_norm(self) -> bool:
-        """Whether the weights are fresh: the mean and the variance of its bands are then 0 and 1."""
-        return self._fresh
-
-    def choose(self, trained: str) -> None:
-        """Set which weights are trained.
-
-        Args:
-            trained: one of `TRAINED`.
-
-        Raises:
-            TrainingError: it is none.
-        """
-        prefixes = self._prefixes(trained)
-        for name, weight in self.model.named_parameters():
-            weight.requires_grad_(name.startswith(prefixes) and name != TEXT_SCALE)
-        self.train(mode=False)
-
-    def _prefixes(self, trained: str) -> tuple[str, ...]:
-        if trained not in TRAINED:
-            raise TrainingError(f"train is {trained!r}; {nearest(trained, TRAINED)}")
-        if trained == "all":
-            return ("",)
-        heads = (*PROJECTIONS, SCALE)
-        if trained == "projection":
-            return heads
-        config: Any = self.model.config
-        audio, text = config.audio_config, config.text_config
-        return (
-            *heads,
-            f"audio_model.audio_encoder.layers.{len(audio.depths) - 1}.",
-            "audio_model.audio_encoder.norm.",
-            f"text_model.encoder.layer.{text.num_hidden_layers - 1}.",
-            "text_model.pooler.",
-        )
-
-    def embed_audio(self, features: Tensor) -> Tensor:
-        """Embed clips: [B, D], of their log-mel spectrograms [B, 1, frames, bands] in decibels."""
-        is_longer = torch.zeros(len(features), 1, dtype=torch.bool)
-        output = self.model.get_audio_features(features.float(), is_longer=is_longer)
-        return nn.functional.normalize(output.pooler_output.float(), dim=-1)
-
-    def embed_text(self, tokens: Tokens) -> Tensor:
-        """Embed texts: [M, D]."""
-        output = self.model.get_text_features(input_ids=tokens.ids, attention_mask=tokens.mask.long())
-        return nn.functional.normalize(output.pooler_output.float(), dim=-1)
-
-    def scale(self) -> Tensor:
-        """What cosines are multiplied by; the exponential of one weight."""
-        weight: Tensor = self.model.logit_scale_a
-        return weight.exp()
-
-    @torch.no_grad()
-    def limit_scale(self) -> None:
-        """Bring the scale back to `MAX_SCALE`, and give the second one its value."""
-        self.model.logit_scale_a.clamp_(max=float(torch.tensor(MAX_SCALE).log()))
-        self.model.logit_scale_t.copy_(self.model.logit_scale_a)
-
-    @torch.no_grad()
-    def measure_norm(self, features: Iterable[Tensor]) -> None:
-        """Set the running mean and variance of the bands to those of some clips, over clips and frames.
-
-        Args:
-            features: batches [n, 1, frames, bands].
-
-        Raises:
-            TrainingError: there are no clips.
-        """
-        norm = self.model.audio_model.audio_encoder.batch_norm
-        count, total, squares = 0, torch.zeros(0), torch.zeros(0)
-        for batch in features:
-            frames = batch.double().flatten(0, -2).cpu()
-            count += len(frames)
-            total = frames.sum(dim=0) + (total if len(total) else 0)
-            squares = frames.square().sum(dim=0) + (squares if len(squares) else 0)
-        if not count:
-            raise TrainingError("there are no clips to measure the norm of fresh weights on")
-        mean = total / count
-        assert norm.running_mean is not None
-        assert norm.running_var is not None
-        norm.running_mean.copy_(mean)
-        norm.running_var.copy_((squares / count - mean.square()).clamp(min=1e-6))
-
-    def open_front_end(self) -> FrontEnd:
-        """The log-mel spectrogram, as evaluation computes it."""
-        return ClapFrontEnd(self.extractor, "training")
-
-    def save(self, folder: Path) -> None:
-        """Write a folder that `ClapModel.from_pretrained` and `load_model` open, with front end and tokenizer."""
-        from audio_compositionality.encoders.loading.checkpoints import quiet
-
-        folder.mkdir(parents=True, exist_ok=True)
-        with quiet(folder):
-            for part in (self.model, self.extractor, self.tokenizer):
-                part.save_pretrained(folder)
-
-    def open_encoder(self) -> AudioTextEncoder:
-        """The model as it is now, as an encoder."""
-        from audio_compositionality.encoders.families.clap import ClapEncoder
-        from audio_compositionality.encoders.loading.built import BuiltCheckpoint
-        from audio_compositionality.encoders.options import DEFAULT_OPTIONS
-
-        checkpoint = BuiltCheckpoint.of_model(
-            self.model,
-            self.extractor,
-            self.tokenizer,
-            name="training",
-            revision="now",
-            paradigm="audio–text contrastive",
-            licence=None,
-        )
-        return ClapEncoder(checkpoint, self.device, DEFAULT_OPTIONS)
+    model_type: str
+    name: str
+    make_fresh: Callable[[int], TwoTowers]
+    open: Callable[[Checkpoint, bool], TwoTowers]
 
 
-def open_towers(init: str, *, train: str = "all", seed: int = 0) -> ClapTowers:
+@cache
+def _families() -> Registry[TowersFamily]:
+    package = f"{__name__.rpartition('.')[0]}.towers"
+    return Registry(package, "TOWERS", "audio_compositionality.towers", lambda family: family.model_type)
+
+
+def open_towers(init: str, *, train: str = "all", seed: int = 0) -> TwoTowers:
     """The model that a training begins with, on the CPU.
 
     Args:
-        init: `TINY`; a folder, a Hub id or a listed name of a CLAP in transformers' format, whose weights are read from
-            safetensors and whose code is not run; or one of these with ``untrained:`` in front, its configuration
-            with fresh weights.
-        train: which weights are trained, one of `TRAINED`.
+        init: one of `settings.FRESH`; a folder, a Hub id or a listed name, whose weights are read from safetensors and
+            whose code is not run; or one of these with ``untrained:`` in front, its configuration with fresh weights.
+        train: which weights are trained, one of `settings.TRAINED`.
         seed: of fresh weights.
 
     Raises:
-        TrainingError: there is no such model, or it is no CLAP.
+        TrainingError: there is no such model, it is of a kind that cannot be trained here, or has no such weights.
         ModelError: its files cannot be had or are incomplete.
     """
-    towers = _tiny(seed) if init == TINY else _opened(init, seed)
+    families = _families().all()
+    fresh = {family.name: family for family in families.values()}
+    if init in fresh:
+        towers = fresh[init].make_fresh(seed)
+    else:
+        from audio_compositionality.encoders.loading.checkpoints import open_checkpoint
+
+        kind, name = split_twin(init)
+        checkpoint = open_checkpoint(_source(init, name), twin=None if kind is None else Twin(kind, seed))
+        model_type = checkpoint.config.model_type
+        if model_type not in families:
+            raise TrainingError(
+                f"'{init}' is of the model type '{model_type}', but what can be trained here is of the types "
+                f"{listed(list(families))}; give such a folder or Hub id, or {TINY}"
+            )
+        towers = families[model_type].open(checkpoint, is_fresh(init))
     towers.choose(train)
     return towers
-
-
-def _tiny(seed: int) -> ClapTowers:
-    from audio_compositionality.encoders.networks.tiny_clap import tiny_clap, tiny_extractor, tiny_tokenizer
-
-    return ClapTowers(tiny_clap(seed), tiny_extractor(), tiny_tokenizer(), fresh=True)
-
-
-def _opened(init: str, seed: int) -> ClapTowers:
-    from transformers import ClapFeatureExtractor, ClapModel
-
-    from audio_compositionality.encoders.families.clap import COMPUTED
-    from audio_compositionality.encoders.loading.checkpoints import open_checkpoint
-    from audio_compositionality.encoders.loading.partial import PartialCheckpoint
-
-    kind, name = split_twin(init)
-    twin = None if kind is None else Twin(kind, seed)
-    checkpoint = open_checkpoint(_source(init, name), twin=twin)
-    if checkpoint.config.model_type != "clap":
-        raise TrainingError(
-            f"'{init}' is of the model type '{checkpoint.config.model_type}', but what is trained here is a CLAP in "
-            f"transformers' format (model type 'clap'); give such a folder or Hub id, or {TINY}"
-        )
-
-    def stored_name(stored: str) -> str | None:
-        return None if stored.endswith(COMPUTED) else stored
-
-    part = PartialCheckpoint.of(checkpoint, stored_name)
-    model = part.load_part(ClapModel, checkpoint.config, COMPUTED)
-    extractor = checkpoint.load_feature_extractor(ClapFeatureExtractor)
-    tokenizer = checkpoint.load_tokenizer(int(checkpoint.config.text_config.vocab_size))
-    return ClapTowers(model, extractor, tokenizer, fresh=is_fresh(init))
 
 
 def _source(init: str, name: str) -> Path | str:
@@ -308,6 +188,6 @@ def _source(init: str, name: str) -> Path | str:
         return folder
     repository = hub_id_of(name)
     if repository is None or (repository == name and name.count("/") != 1):
-        names = [TINY, *(listing.name for listing in list_models() if listing.embeds_text)]
+        names = [*FRESH, *(listing.name for listing in list_models() if listing.embeds_text)]
         raise TrainingError(f"there is no model '{init}' to begin with: no folder, no Hub id; {nearest(name, names)}")
     return repository

@@ -16,6 +16,13 @@ MAX_GRADIENT = 1.0
 """Norm that the gradient of all weights together is cut to."""
 
 
+BETAS = (0.9, 0.98)
+"""Of AdamW (Radford et al., 2021, arXiv 2103.00020, table 18)."""
+
+LAST_RATE = 0.1
+"""The last learning rate of a stage, as a share of the highest."""
+
+
 def make_optimizer(towers: TwoTowers, weight_decay: float) -> torch.optim.AdamW:
     """AdamW over the trained weights, in the order of their names in the model.
 
@@ -26,15 +33,15 @@ def make_optimizer(towers: TwoTowers, weight_decay: float) -> torch.optim.AdamW:
         {"params": [weight for weight in weights if weight.ndim > 1], "weight_decay": weight_decay},
         {"params": [weight for weight in weights if weight.ndim < 2], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW([group for group in groups if group["params"]], lr=0.0)
+    return torch.optim.AdamW([group for group in groups if group["params"]], lr=0.0, betas=BETAS)
 
 
 def learning_rate(stage: Stage, step: int) -> float:
-    """The learning rate of a step of a stage, counted from 0: a straight line up, then half a cosine down to 0."""
+    """The learning rate of a step of a stage, counted from 0: a line up, then half a cosine down to a tenth."""
     if step < stage.warm_up:
         return stage.learning_rate * (step + 1) / stage.warm_up
     share = (step - stage.warm_up) / max(stage.steps - stage.warm_up, 1)
-    return stage.learning_rate * (1 + math.cos(math.pi * share)) / 2
+    return stage.learning_rate * (LAST_RATE + (1 - LAST_RATE) * (1 + math.cos(math.pi * share)) / 2)
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

@@ -17,7 +17,7 @@ from .checkpoints import read_position
 from .computing import Computing, join_training
 from .data import TrainingData, TrainingSplits, open_source, open_training
 from .errors import TrainingError
-from .features import ClapFrontEnd, prepare_features
+from .features import prepare_features
 from .finishing import finish
 from .log import check_programs
 from .loop import Trainer, TrainingRun, Validate
@@ -30,7 +30,7 @@ def train_model(
     settings: TrainingSettings,
     out: Path,
     *,
-    data: Data | None = None,
+    data: Data | TrainingSplits | None = None,
     validate: Validate | None = None,
     device: str | None = None,
     workers: int | None = None,
@@ -112,9 +112,7 @@ def _features(
 
         assert isinstance(towers, AlignedTowers)
         return frozen_features(towers, data, progress=progress)
-    assert towers.extractor is not None
-    front_end = ClapFrontEnd(towers.extractor, settings.init)
-    return prepare_features(data, front_end, workers=workers, progress=progress)
+    return prepare_features(data, towers.open_front_end(), workers=workers, progress=progress)
 
 
 def _source(settings: TrainingSettings) -> Data:
@@ -124,7 +122,7 @@ def _source(settings: TrainingSettings) -> Data:
     return open_source(settings.data, settings.preset, settings.recipe, None, changes)
 
 
-def _splits(data: Data, settings: TrainingSettings) -> TrainingSplits:
+def _splits(data: Data | TrainingSplits, settings: TrainingSettings) -> TrainingSplits:
     splits = open_training(data, recipe=settings.recipe)
     if settings.rows is None or len(splits.train.rows) <= settings.rows:
         return splits

@@ -17,7 +17,7 @@ from .errors import TrainingError
 CONTRASTIVE, HARD, MODULAR = KINDS = ("contrastive", "hard", "modular")
 """What a stage can minimise; see `losses`."""
 
-TINY = "tiny"
+TINY, TINY_CLAP = FRESH = ("tiny", "tiny-clap")
 """The model that is begun with where nothing has been learnt yet: a small CLAP with fresh weights."""
 
 ALIGN = "align:"
@@ -47,18 +47,18 @@ class StageDefaults(NamedTuple):
     Attributes:
         fresh: learning rate of fresh weights.
         trained: learning rate of weights that have learnt before.
-        warm_up: share of the steps in which the learning rate rises from 0.
+        warm_up: steps in which the learning rate rises from 0; of a short stage no more than a third.
     """
 
     fresh: float
     trained: float
-    warm_up: float
+    warm_up: int
 
 
 STAGE_DEFAULTS: Mapping[str, StageDefaults] = {
-    CONTRASTIVE: StageDefaults(1e-3, 1e-4, 0.1),
-    HARD: StageDefaults(1e-3, 5e-5, 0.05),
-    MODULAR: StageDefaults(5e-4, 5e-5, 0.05),
+    CONTRASTIVE: StageDefaults(1e-3, 1e-4, 100),
+    HARD: StageDefaults(1e-3, 1e-5, 100),
+    MODULAR: StageDefaults(1e-3, 1e-5, 100),
 }
 
 
@@ -69,7 +69,7 @@ class Stage:
     Attributes:
         kind: one of `KINDS`.
         steps: of the optimizer.
-        learning_rate: the highest; it rises to it over `warm_up` steps and falls to 0 as a cosine.
+        learning_rate: the highest; it is reached in `warm_up` steps, and then falls to a tenth of it as a cosine.
         warm_up: steps.
     """
 
@@ -94,7 +94,7 @@ class TrainingSettings:
 
     Attributes:
         stages: one after the other.
-        init: what is begun with: `TINY`, a folder, or a Hub id of a CLAP in transformers' format.
+        init: what is begun with: one of `FRESH`, a folder, a Hub id, or `ALIGN` and an encoder.
         train: ``all`` weights; ``last``, the last stage of the audio tower, the last layer of the text tower, the
             projections and the scale; or ``projection``, the projections and the scale.
         data: where rows come from, as the user named it: a recipe, rendered on the fly, a folder, or a Hub id.
@@ -127,7 +127,7 @@ class TrainingSettings:
     validation_items: int = 200
     init: str = TINY
     train: str = "all"
-    batch_size: int = 32
+    batch_size: int = 48
     chunk: int | None = None
     accumulate: int = 1
     weight_decay: float = 0.01
@@ -181,9 +181,9 @@ class TrainingSettings:
 
 
 def is_fresh(init: str) -> bool:
-    """Whether the weights that are begun with are fresh: `TINY`, ``untrained:`` and a name, `ALIGN` and a name."""
+    """Whether weights are fresh: those of `FRESH`, of ``untrained:`` and a name, of `ALIGN` and a name."""
     kind, _ = split_twin(init)
-    return init == TINY or init.startswith(ALIGN) or (kind is not None and kind.is_fresh)
+    return init in FRESH or init.startswith(ALIGN) or (kind is not None and kind.is_fresh)
 
 
 STAGE_OPTIONS = ("learning_rate", "warm_up")
@@ -299,7 +299,7 @@ def _stage(values: Mapping[str, Any], fresh: bool) -> Stage:
         kind=str(kind),
         steps=steps,
         learning_rate=(defaults.fresh if fresh else defaults.trained) if rate is None else rate,
-        warm_up=round(defaults.warm_up * steps) if warm_up is None else warm_up,
+        warm_up=min(defaults.warm_up, steps // 3) if warm_up is None else warm_up,
     )
 
 

@@ -45,8 +45,9 @@ def small_data() -> TrainingData:
     return TrainingData(configuration, "train", rows)
 
 
-def small_features() -> ArrayFeatures:
-    noise = np.random.default_rng(0).normal(-40, 15, (12, 1, 501, 32))
+def small_features(init: str = "tiny") -> ArrayFeatures:
+    shape = (501, 32) if init == "tiny-clap" else (251, 64)
+    noise = np.random.default_rng(0).normal(-40, 15, (12, 1, *shape))
     return ArrayFeatures(noise.astype(np.float32))
 
 
@@ -58,7 +59,7 @@ def small_trainer(out: Path, *, validate=None, on_step=None, **changes: Any) -> 
     settings = small_settings(**changes)
     towers = open_towers(settings.init, train=settings.train, seed=settings.seed)
     computing = Computing("cpu", settings.precision, join_training("cpu"))
-    data, features = small_data(), small_features()
+    data, features = small_data(), small_features(settings.init)
     return Trainer(towers, data, features, settings, out, computing=computing, validate=validate, on_step=on_step)
 
 

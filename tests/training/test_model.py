@@ -13,13 +13,13 @@ TEXTS = ["a low bell, then a high organ", "a reed"]
 
 @pytest.fixture
 def towers():
-    return open_towers("tiny")
+    return open_towers("tiny-clap")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("clap") / "tiny"
-    towers = open_towers("tiny", seed=3)
+    towers = open_towers("tiny-clap", seed=3)
     towers.measure_norm([torch.randn(4, 1, 501, 32) * 20 - 40])
     towers.save(path)
     return path
@@ -41,6 +41,24 @@ def test_a_folder_is_opened_by_clap_and_by_load_model_and_embeds_the_same(folder
     encoder = towers.open_encoder()
     assert np.allclose(encoder.embed(clips, 16_000), model.embed(clips, 16_000), atol=1e-6)
     assert np.allclose(encoder.embed_text(TEXTS), model.embed_text(TEXTS), atol=1e-6)
+
+
+def test_recurrent_towers_are_opened_by_load_model_and_embed_the_same(tmp_path):
+    towers = open_towers("tiny", seed=3)
+    assert towers.needs_norm
+    towers.measure_norm([torch.randn(4, 1, 251, 64) * 20 - 40])
+    towers.save(tmp_path)
+    again, model = open_towers(str(tmp_path)), load_model(str(tmp_path), device="cpu")
+    assert not again.needs_norm
+    clips = np.random.default_rng(0).normal(0, 0.1, (2, 160_000)).astype(np.float32)
+    front_end = again.open_front_end()
+    features = torch.from_numpy(np.stack([front_end(clip) for clip in clips]))
+    audio, text = (again.embed_audio(features).detach(), again.embed_text(again.tokeniser(TEXTS)).detach())
+    for encoder in (model, again.open_encoder()):
+        assert np.allclose(encoder.embed(clips, 16_000), audio.numpy(), atol=1e-5)
+        assert np.allclose(encoder.embed_text(TEXTS), text.numpy(), atol=1e-5)
+    with pytest.raises(TrainingError, match="of this model all weights are trained"):
+        open_towers("tiny", train="projection")
 
 
 def test_a_configuration_is_begun_with_afresh(folder):

@@ -20,7 +20,7 @@ from audio_compositionality.training.settings import (
 def test_stages_take_their_defaults_by_what_is_begun_with():
     fresh = settings_of({"data": "x", "stages": "contrastive:100,hard:50"})
     rate, _, warm_up = STAGE_DEFAULTS["contrastive"]
-    assert fresh.stages[0] == Stage("contrastive", 100, rate, round(100 * warm_up))
+    assert fresh.stages[0] == Stage("contrastive", 100, rate, min(warm_up, 33))
     trained = settings_of({"data": "x", "stages": "contrastive:100", "init": "org/clap"})
     assert trained.stages[0].learning_rate == STAGE_DEFAULTS["contrastive"].trained
     assert fresh.steps == 150
@@ -94,6 +94,7 @@ def test_differences_are_named_and_those_that_change_no_weights_are_not():
 
 def test_what_is_fresh_is_known_by_its_name():
     assert is_fresh("tiny")
+    assert is_fresh("tiny-clap")
     assert is_fresh("untrained:laion-clap")
     assert not is_fresh("shuffled:laion-clap")
     assert not is_fresh("laion-clap")

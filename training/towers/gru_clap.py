@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .errors import TrainingError
-from .model import MAX_SCALE, TwoTowers
-from .texts import Tokeniser
-from .tokens import Tokens
+from ..errors import TrainingError
+from ..features import ClapFrontEnd, FrontEnd
+from ..model import MAX_SCALE, TowersFamily, TwoTowers
+from ..settings import TINY
+from ..texts import Tokeniser
+from ..tokens import Tokens
 
 if TYPE_CHECKING:
     from transformers import ClapFeatureExtractor
 
+    from audio_compositionality.encoders.loading.checkpoints import Checkpoint
     from audio_compositionality.encoders.networks.gru_clap import GruClapModel
     from audio_compositionality.encoders.protocols import AudioTextEncoder
 
@@ -40,8 +41,6 @@ class GruTowers(TwoTowers):
         super().__init__()
         self.model, self.extractor, self.tokenizer = model, extractor, tokenizer
         self.tokeniser = Tokeniser(tokenizer, model.config.max_tokens)
-        described = json.dumps(extractor.to_dict(), sort_keys=True, default=str)
-        self.front_end = f"clap-{hashlib.sha256(described.encode()).hexdigest()[:12]}"
         self._fresh = fresh
         self.model.requires_grad_(requires_grad=True)
         self.train(mode=False)
@@ -78,6 +77,10 @@ class GruTowers(TwoTowers):
         if not batches:
             raise TrainingError("there are no clips to measure the bands of fresh weights on")
         self.model.audio_model.measure(torch.cat(batches).flatten(0, 1).cpu())
+
+    def open_front_end(self) -> FrontEnd:
+        """The log-mel spectrogram, as evaluation computes it."""
+        return ClapFrontEnd(self.extractor, "training")
 
     def save(self, folder: Path) -> None:
         """Write a folder that `load_model` opens, with front end and tokenizer."""
@@ -117,3 +120,27 @@ def fresh_gru_towers(seed: int = 0) -> GruTowers:
 
     tokenizer = tiny_tokenizer()
     return GruTowers(fresh_gru_clap(len(tokenizer), seed), gru_extractor(), tokenizer, fresh=True)
+
+
+def open_gru_towers(checkpoint: Checkpoint, fresh: bool) -> GruTowers:
+    """Towers of a checkpoint, on the CPU.
+
+    Args:
+        checkpoint: of such a model.
+        fresh: whether its weights are fresh.
+
+    Raises:
+        ModelError: its files cannot be had or are incomplete.
+    """
+    from transformers import ClapFeatureExtractor
+
+    from audio_compositionality.encoders.loading.partial import PartialCheckpoint
+    from audio_compositionality.encoders.networks.gru_clap import GruClapModel
+
+    model = PartialCheckpoint.of(checkpoint, str).load_part(GruClapModel, checkpoint.config)
+    extractor = checkpoint.load_feature_extractor(ClapFeatureExtractor)
+    tokenizer = checkpoint.load_tokenizer(int(checkpoint.config.vocab_size))
+    return GruTowers(model, extractor, tokenizer, fresh=fresh)
+
+
+TOWERS = TowersFamily("gru_clap", TINY, fresh_gru_towers, open_gru_towers)
