@@ -39,6 +39,8 @@ _EXAMPLES = """\
       a folder that `build` has written, such as one with texts of a language model, and a learning rate for each stage
   audio-compositionality train --align whisper-tiny.en --stages contrastive:300,hard:900 --out whisper-aligned
       how much order and binding can be read from the embeddings of an encoder that knows no text
+  audio-compositionality train --ablations --seeds 0,1,2 --stages contrastive:300,hard:900,modular:200 --out ablations
+      the same without each stage, in other orders and with fewer parts, in one table with intervals
   audio-compositionality train --recordings animals --out my-clap
       scenes that are mixed of your own recordings, ANIMALS/LABEL/file.wav
   audio-compositionality train --settings my-clap/settings.yaml --seed 1 --out my-clap-1
@@ -75,6 +77,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sizes.add_argument("--rows", type=int, metavar="N", help="learn from so many rows; default all")
     _add_steps(parser.add_argument_group("the steps"))
     _add_validation(parser.add_argument_group("validation and log"))
+    ablations = parser.add_argument_group("what each stage is for")
+    ablations.add_argument(
+        "--ablations",
+        action="store_true",
+        help="train again without each stage, with neighbouring stages exchanged and with fewer true parts, score all on "
+        "the test items, and write one table, DIR/ablations.csv and .md; what is finished is not done again",
+    )
+    ablations.add_argument("--seeds", metavar="N[,N...]", help="of these trainings; default --seed alone")
     arguments.add_device(parser)
     parser.add_argument("--workers", type=int, metavar="N", help="threads that prepare log-mels; default one a core")
     publishing = parser.add_argument_group("publishing")
@@ -169,6 +179,11 @@ def run(options: argparse.Namespace) -> None:
 
         model_repository(options.push)
     settings = _settings(options)
+    if options.ablations:
+        _compare(options, settings)
+        return
+    if options.seeds is not None:
+        raise InputError("--seeds are of --ablations; a training has one --seed")
     # Before what opens data and models is imported, which takes seconds.
     check_out(options.out, settings)
     trained = _train(options, settings)
@@ -178,6 +193,23 @@ def run(options: argparse.Namespace) -> None:
         print("\n".join(_lines(trained, options.out)), flush=True)
         if options.push is not None:
             _push(options)
+
+
+def _compare(options: argparse.Namespace, settings: TrainingSettings) -> None:
+    """Train and score the variants, and print their table."""
+    from audio_compositionality.support.table import print_table
+    from audio_compositionality.training.ablations import run_ablations
+
+    if options.push is not None or recordings.are_given(options):
+        raise InputError(
+            "--ablations compares trainings on rows that are rendered or built, and publishes none of them"
+        )
+    given = str(settings.seed) if options.seeds is None else options.seeds
+    try:
+        seeds = [int(part) for part in given.split(",")]
+    except ValueError:
+        raise InputError(f"--seeds is {given!r}; give whole numbers with commas between them, such as 0,1,2") from None
+    print_table(run_ablations(settings, options.out, seeds, device=options.device, progress=True))
 
 
 def _settings(options: argparse.Namespace) -> TrainingSettings:
