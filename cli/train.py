@@ -13,6 +13,7 @@ from .command import Command
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
+    from audio_compositionality.training.data import TrainingSplits
     from audio_compositionality.training.loop import TrainingRun
     from audio_compositionality.training.settings import TrainingSettings
 
@@ -74,6 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sizes = parser.add_argument_group("the data")
     sizes.add_argument("--preset", metavar="NAME", help="size of a recipe: mini (default) or full")
     sizes.add_argument("--recipe", metavar="NAME", help="the one to learn from, of data with several")
+    sizes.add_argument(
+        "--sounds",
+        type=Path,
+        metavar="DIR",
+        help="--data is published tables of texts (path,caption,dataset,split_name; several with commas), and their "
+        "files are below DIR",
+    )
     sizes.add_argument("--rows", type=int, metavar="N", help="learn from so many rows; default all")
     _add_steps(parser.add_argument_group("the steps"))
     _add_validation(parser.add_argument_group("validation and log"))
@@ -81,8 +89,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ablations.add_argument(
         "--ablations",
         action="store_true",
-        help="train again without each stage, with neighbouring stages exchanged and with fewer true parts, score all on "
-        "the test items, and write one table, DIR/ablations.csv and .md; what is finished is not done again",
+        help="train again without each stage, with neighbouring stages exchanged and with fewer true parts, score all "
+        "on the test items, and write one table, DIR/ablations.csv and .md; what is finished is not done again",
     )
     ablations.add_argument("--seeds", metavar="N[,N...]", help="of these trainings; default --seed alone")
     arguments.add_device(parser)
@@ -92,6 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     publishing.add_argument("--private", action="store_true", help="make a repository that is new a private one")
     arguments.add_dry_run(publishing)  # type: ignore[arg-type]
     recordings.add_recordings(parser, data)
+    recordings.add_skip_invalid(parser)
 
 
 def _add_model(group: argparse._ActionsContainer) -> None:
@@ -186,7 +195,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("--seeds are of --ablations; a training has one --seed")
     # Before what opens data and models is imported, which takes seconds.
     check_out(options.out, settings)
-    trained = _train(options, settings)
+    trained = _train(options, settings, options.out)
     from audio_compositionality.training.computing import join_training
 
     if join_training(options.device).is_main:
@@ -200,7 +209,7 @@ def _compare(options: argparse.Namespace, settings: TrainingSettings) -> None:
     from audio_compositionality.support.table import print_table
     from audio_compositionality.training.ablations import run_ablations
 
-    if options.push is not None or recordings.are_given(options):
+    if options.push is not None or options.sounds is not None or recordings.are_given(options):
         raise InputError(
             "--ablations compares trainings on rows that are rendered or built, and publishes none of them"
         )
@@ -209,7 +218,11 @@ def _compare(options: argparse.Namespace, settings: TrainingSettings) -> None:
         seeds = [int(part) for part in given.split(",")]
     except ValueError:
         raise InputError(f"--seeds is {given!r}; give whole numbers with commas between them, such as 0,1,2") from None
-    print_table(run_ablations(settings, options.out, seeds, device=options.device, progress=True))
+    table = run_ablations(settings, options.out, seeds, device=options.device, progress=True)
+    from audio_compositionality.training.computing import join_training
+
+    if join_training(options.device).is_main:
+        print_table(table)
 
 
 def _settings(options: argparse.Namespace) -> TrainingSettings:
@@ -227,10 +240,11 @@ def _settings(options: argparse.Namespace) -> TrainingSettings:
     values: dict[str, Any] = {} if options.settings is None else read_settings(options.settings)
     names = [field.name for field in fields(TrainingSettings) if field.name != "data"]
     typed = {name: getattr(options, name, None) for name in (*names, *STAGE_OPTIONS)}
-    for name in STAGE_OPTIONS:
-        if typed[name] is not None:
-            typed[name] = _numbers(name, typed[name])
     given = {name: value for name, value in typed.items() if value is not None}
+    for name in given.keys() & set(STAGE_OPTIONS):
+        given[name] = _numbers(name, given[name])
+    if options.sounds is not None and options.data is None:
+        raise InputError("--sounds has the files of tables: give --data TABLE.csv too")
     if options.align is not None:
         if options.init is not None:
             raise InputError(f"--align {options.align} begins with fresh weights, so --init {options.init} cannot be")
@@ -264,15 +278,19 @@ def _numbers(name: str, text: str) -> float | int | list[float | int]:
     return numbers[0] if len(numbers) == 1 else list(numbers)
 
 
-def _train(options: argparse.Namespace, settings: TrainingSettings) -> TrainingRun:
+def _train(options: argparse.Namespace, settings: TrainingSettings, out: Path) -> TrainingRun:
     from audio_compositionality.training.running import train_model
 
-    data: Data | None = None
+    data: Data | TrainingSplits | None = None
+    if options.sounds is not None:
+        from audio_compositionality.training.published import published_training
+
+        data = published_training(settings.data.split(","), options.sounds, skip_missing=options.skip_invalid)
     if recordings.are_given(options):
         from audio_compositionality.training.data import training_recipes
 
         data = recordings.recordings_data(options, list(training_recipes()))
-    return train_model(settings, options.out, data=data, device=options.device, workers=options.workers, progress=True)
+    return train_model(settings, out, data=data, device=options.device, workers=options.workers, progress=True)
 
 
 def _lines(trained: TrainingRun, out: Path) -> list[str]:
