@@ -44,8 +44,6 @@ class AlignedTowers(TwoTowers):
         super().__init__()
         self.frozen, self.network, self.tokenizer = frozen, network, tokenizer
         self.tokeniser = Tokeniser(tokenizer, network.config.max_tokens)
-        self.extractor = None
-        self.front_end = f"embedding-{frozen.model.card.id}-{frozen.revision}"
         self.train(mode=False)
 
     @property

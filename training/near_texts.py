@@ -100,10 +100,10 @@ def nearer(true: ArrayLike, false: ArrayLike, of_trial: ArrayLike) -> NDArray[np
     Returns:
         [n], 1 or 0.
     """
-    own = np.asarray(true, np.float64)
-    nearest = np.full(len(own), -np.inf)
+    cosines = np.asarray(true, np.float64)
+    nearest = np.full(len(cosines), -np.inf)
     np.maximum.at(nearest, np.asarray(of_trial, np.int64), np.asarray(false, np.float64))
-    return (own > nearest + NEAR).astype(np.float64)
+    return (cosines > nearest + NEAR).astype(np.float64)
 
 
 def score_trials(
