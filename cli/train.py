@@ -107,7 +107,7 @@ def _add_model(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--init",
         metavar="NAME|DIR|HUB_ID",
-        help="what is begun with: tiny, small recurrent towers with fresh weights (default); tiny-clap, a small CLAP "
+        help="what is begun with: tiny, small towers with fresh weights (default); tiny-clap, a small CLAP "
         "in transformers' format; a folder, Hub id or listed name of a CLAP; untrained:MODEL gives its architecture "
         "with fresh weights",
     )

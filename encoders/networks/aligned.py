@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from transformers import PretrainedConfig, PreTrainedModel
 
-from .gru_text import GruText
+from .small_text import SmallText
 from .tiny_clap import DIM, MAX_TOKENS
 
 MODEL_TYPE = "audio_text_aligned"
@@ -68,7 +68,7 @@ class AlignedModel(PreTrainedModel):  # type: ignore[no-untyped-call]
     def __init__(self, config: AlignedConfig) -> None:
         """Fresh weights; the mean and the deviation of embeddings are 0 and 1."""
         super().__init__(config)
-        self.text_model = GruText(config.vocab_size, config.projection_dim)
+        self.text_model = SmallText(config.vocab_size, config.max_tokens, config.projection_dim)
         self.audio_projection = nn.Linear(config.input_dim, config.projection_dim)
         self.logit_scale = nn.Parameter(torch.tensor(INITIAL_SCALE).log())
         self.register_buffer("mean", torch.zeros(config.input_dim))

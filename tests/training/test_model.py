@@ -43,7 +43,7 @@ def test_a_folder_is_opened_by_clap_and_by_load_model_and_embeds_the_same(folder
     assert np.allclose(encoder.embed_text(TEXTS), model.embed_text(TEXTS), atol=1e-6)
 
 
-def test_recurrent_towers_are_opened_by_load_model_and_embed_the_same(tmp_path):
+def test_small_towers_are_opened_by_load_model_and_embed_the_same(tmp_path):
     towers = open_towers("tiny", seed=3)
     assert towers.needs_norm
     towers.measure_norm([torch.randn(4, 1, 251, 64) * 20 - 40])

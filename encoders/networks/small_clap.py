@@ -1,7 +1,7 @@
-"""A small CLAP of recurrent networks: both towers read what comes one after the other.
+"""A small CLAP whose towers learn order within minutes: sound is read by a recurrent network, text by `small_text`.
 
-The towers of the tiny `ClapModel` (`tiny_clap`) do not learn order within minutes: its text tower stays a bag of words,
-and its audio tower knows no absolute time. These two do (docs/training.md has the figures).
+Those of the tiny `ClapModel` (`tiny_clap`) do not: its text tower stays a bag of words, and its audio tower knows no
+absolute time (docs/training.md has the figures).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from torch import nn
 from transformers import PretrainedConfig, PreTrainedModel
 
 from .aligned import INITIAL_SCALE
-from .gru_text import WIDTH, GruText
+from .small_text import WIDTH, SmallText
 from .tiny_clap import DIM, MAX_TOKENS, SAMPLE_RATE, SECONDS
 
 if TYPE_CHECKING:
     from transformers import ClapFeatureExtractor
 
-MODEL_TYPE = "gru_clap"
+MODEL_TYPE = "small_clap"
 
 MELS = 64
 
@@ -27,7 +27,7 @@ LEAST_DEVIATION = 1e-3
 """Decibels; a band that hardly varies is not blown up."""
 
 
-def gru_extractor() -> ClapFeatureExtractor:
+def small_extractor() -> ClapFeatureExtractor:
     """The front end: 251 frames of 10 s at 16 kHz, 64 bands up to 8 kHz; a shorter clip is followed by silence."""
     from transformers import ClapFeatureExtractor
 
@@ -44,7 +44,7 @@ def gru_extractor() -> ClapFeatureExtractor:
     )
 
 
-class GruClapConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
+class SmallClapConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
     """How large the towers are."""
 
     model_type = MODEL_TYPE
@@ -62,7 +62,7 @@ class GruClapConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
 
         Args:
             num_mel_bins: bands of the front end.
-            hidden_size: of both states, of the convolutions, and of the vectors of words.
+            hidden_size: of the convolutions, of the state behind them, and of the vectors of words.
             projection_dim: length of an embedding.
             vocab_size: tokens of the tokenizer.
             max_tokens: of a text, the first and the last, which stand for its ends, among them.
@@ -73,7 +73,7 @@ class GruClapConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         super().__init__(**rest)
 
 
-class GruAudio(nn.Module):
+class SmallAudio(nn.Module):
     """Two convolutions that each halve the frames, a GRU over them, and its last state beside the mean of all."""
 
     def __init__(self, bands: int, width: int, output_dim: int) -> None:
@@ -117,18 +117,18 @@ class GruAudio(nn.Module):
         self.get_buffer("deviation").copy_(values.std(dim=0, unbiased=False).clamp(min=LEAST_DEVIATION))
 
 
-class GruClapModel(PreTrainedModel):  # type: ignore[no-untyped-call]
+class SmallClapModel(PreTrainedModel):  # type: ignore[no-untyped-call]
     """The two towers and the scale of their cosines."""
 
-    config_class = GruClapConfig
-    config: GruClapConfig
-    base_model_prefix = "gru_clap"
+    config_class = SmallClapConfig
+    config: SmallClapConfig
+    base_model_prefix = "small_clap"
 
-    def __init__(self, config: GruClapConfig) -> None:
+    def __init__(self, config: SmallClapConfig) -> None:
         """Fresh weights."""
         super().__init__(config)
-        self.audio_model = GruAudio(config.num_mel_bins, config.hidden_size, config.projection_dim)
-        self.text_model = GruText(config.vocab_size, config.projection_dim, config.hidden_size)
+        self.audio_model = SmallAudio(config.num_mel_bins, config.hidden_size, config.projection_dim)
+        self.text_model = SmallText(config.vocab_size, config.max_tokens, config.projection_dim, config.hidden_size)
         self.logit_scale = nn.Parameter(torch.tensor(INITIAL_SCALE).log())
         self.post_init()  # type: ignore[no-untyped-call]
 
@@ -144,7 +144,7 @@ class GruClapModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         return nn.functional.normalize(self.text_model(ids, mask).float(), dim=-1)
 
 
-def fresh_gru_clap(vocabulary: int, seed: int = 0) -> GruClapModel:
+def fresh_small_clap(vocabulary: int, seed: int = 0) -> SmallClapModel:
     """The model with fresh weights, in evaluation mode; torch's own generator stays as it is.
 
     Args:
@@ -153,6 +153,6 @@ def fresh_gru_clap(vocabulary: int, seed: int = 0) -> GruClapModel:
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = GruClapModel(GruClapConfig(vocab_size=vocabulary))
+        model = SmallClapModel(SmallClapConfig(vocab_size=vocabulary))
     model.train(mode=False)
     return model

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from audio_compositionality.encoders.networks.gru_text import GruText
+from audio_compositionality.encoders.networks.small_text import SmallText
 
 
 def test_padding_and_other_texts_change_nothing_and_order_does() -> None:
     torch.manual_seed(0)
-    tower = GruText(12, 5, 8)
+    tower = SmallText(12, 6, 5, 8).eval()
     ids = torch.tensor([[1, 2, 3, 0], [1, 3, 2, 4], [1, 2, 3, 7]])
     mask = torch.tensor([[True, True, True, False], [True] * 4, [True, True, True, False]])
     with torch.inference_mode():

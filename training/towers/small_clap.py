@@ -1,4 +1,4 @@
-"""The towers that a training begins with by default: small recurrent networks, which learn order within minutes."""
+"""The towers that a training begins with by default: small ones, which learn order within minutes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from transformers import ClapFeatureExtractor
 
     from audio_compositionality.encoders.loading.checkpoints import Checkpoint
-    from audio_compositionality.encoders.networks.gru_clap import GruClapModel
+    from audio_compositionality.encoders.networks.small_clap import SmallClapModel
     from audio_compositionality.encoders.protocols import AudioTextEncoder
 
 
-class GruTowers(TwoTowers):
-    """A convolution and a GRU over a log-mel spectrogram, and a GRU over words; all of their weights are trained."""
+class SmallTowers(TwoTowers):
+    """The small towers of `encoders.networks.small_clap`; all of their weights are trained."""
 
     extractor: ClapFeatureExtractor
 
-    def __init__(self, model: GruClapModel, extractor: ClapFeatureExtractor, tokenizer: Any, *, fresh: bool) -> None:
+    def __init__(self, model: SmallClapModel, extractor: ClapFeatureExtractor, tokenizer: Any, *, fresh: bool) -> None:
         """Take a model.
 
         Args:
@@ -93,7 +93,7 @@ class GruTowers(TwoTowers):
 
     def open_encoder(self) -> AudioTextEncoder:
         """The model as it is now, with copies of the weights."""
-        from audio_compositionality.encoders.families.gru_clap import GruClapEncoder
+        from audio_compositionality.encoders.families.small_clap import SmallClapEncoder
         from audio_compositionality.encoders.loading.built import BuiltCheckpoint
         from audio_compositionality.encoders.options import DEFAULT_OPTIONS
 
@@ -106,23 +106,23 @@ class GruTowers(TwoTowers):
             paradigm="audio–text contrastive",
             licence=None,
         )
-        return GruClapEncoder(checkpoint, self.device, DEFAULT_OPTIONS)
+        return SmallClapEncoder(checkpoint, self.device, DEFAULT_OPTIONS)
 
 
-def fresh_gru_towers(seed: int = 0) -> GruTowers:
+def fresh_small_towers(seed: int = 0) -> SmallTowers:
     """Towers with fresh weights, on the CPU.
 
     Args:
         seed: of the weights.
     """
-    from audio_compositionality.encoders.networks.gru_clap import fresh_gru_clap, gru_extractor
+    from audio_compositionality.encoders.networks.small_clap import fresh_small_clap, small_extractor
     from audio_compositionality.encoders.networks.tiny_clap import tiny_tokenizer
 
     tokenizer = tiny_tokenizer()
-    return GruTowers(fresh_gru_clap(len(tokenizer), seed), gru_extractor(), tokenizer, fresh=True)
+    return SmallTowers(fresh_small_clap(len(tokenizer), seed), small_extractor(), tokenizer, fresh=True)
 
 
-def open_gru_towers(checkpoint: Checkpoint, fresh: bool) -> GruTowers:
+def open_gru_towers(checkpoint: Checkpoint, fresh: bool) -> SmallTowers:
     """Towers of a checkpoint, on the CPU.
 
     Args:
@@ -135,12 +135,12 @@ def open_gru_towers(checkpoint: Checkpoint, fresh: bool) -> GruTowers:
     from transformers import ClapFeatureExtractor
 
     from audio_compositionality.encoders.loading.partial import PartialCheckpoint
-    from audio_compositionality.encoders.networks.gru_clap import GruClapModel
+    from audio_compositionality.encoders.networks.small_clap import SmallClapModel
 
-    model = PartialCheckpoint.of(checkpoint, str).load_part(GruClapModel, checkpoint.config)
+    model = PartialCheckpoint.of(checkpoint, str).load_part(SmallClapModel, checkpoint.config)
     extractor = checkpoint.load_feature_extractor(ClapFeatureExtractor)
     tokenizer = checkpoint.load_tokenizer(int(checkpoint.config.vocab_size))
-    return GruTowers(model, extractor, tokenizer, fresh=fresh)
+    return SmallTowers(model, extractor, tokenizer, fresh=fresh)
 
 
-TOWERS = TowersFamily("gru_clap", TINY, fresh_gru_towers, open_gru_towers)
+TOWERS = TowersFamily("small_clap", TINY, fresh_small_towers, open_gru_towers)

@@ -1,4 +1,4 @@
-"""A small CLAP of recurrent networks, which `audio-compositionality train` begins with by default."""
+"""The small CLAP that `audio-compositionality train` begins with by default."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
     from ..loading.checkpoints import Checkpoint
-    from ..networks.gru_clap import GruClapConfig
+    from ..networks.small_clap import SmallClapConfig
 
-MODEL_TYPE = "gru_clap"
+MODEL_TYPE = "small_clap"
 
 
 @dataclass(frozen=True)
-class GruClapFeatures:
+class SmallClapFeatures:
     """Input of the audio tower.
 
     Attributes:
@@ -36,7 +36,7 @@ class GruClapFeatures:
     windows: int
 
 
-class GruClapEncoder(TextedTower, StagedEncoder[GruClapFeatures]):
+class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
     """The embedding of sound or of text, of unit length.
 
     Shorter clips than the window of 10 s are followed by silence. A longer one is the mean of as few windows as cover
@@ -48,12 +48,12 @@ class GruClapEncoder(TextedTower, StagedEncoder[GruClapFeatures]):
 
         from ..front_ends.clap import ClapLogMel
         from ..loading.partial import PartialCheckpoint
-        from ..networks.gru_clap import GruClapModel
+        from ..networks.small_clap import SmallClapModel
 
         if options.layer is not None or options.pooling is not None:
             raise ModelError(f"'{checkpoint.name}' gives its own embedding only, so it takes no layer and no pooling")
         extractor = checkpoint.load_feature_extractor(ClapFeatureExtractor)
-        config = cast("GruClapConfig", checkpoint.config)
+        config = cast("SmallClapConfig", checkpoint.config)
         if extractor.feature_size != config.num_mel_bins:
             raise ModelError(
                 f"the feature extractor of '{checkpoint.name}' makes {extractor.feature_size} mel bands, but the model "
@@ -62,7 +62,7 @@ class GruClapEncoder(TextedTower, StagedEncoder[GruClapFeatures]):
         self._front_end_device = double_precision_device(device)
         self._log_mel = ClapLogMel(extractor, checkpoint.name).to(self._front_end_device)
         part = PartialCheckpoint.of(checkpoint, str, str)
-        self._network = part.load_part(GruClapModel, config).to(device)
+        self._network = part.load_part(SmallClapModel, config).to(device)
         self._tokenizer = checkpoint.load_tokenizer(config.vocab_size)
         self.device = str(device)
         self.card = part.card(
@@ -72,14 +72,14 @@ class GruClapEncoder(TextedTower, StagedEncoder[GruClapFeatures]):
             modules=[self._network.audio_model],
         )
 
-    def _extract_features(self, clips: FloatArray) -> GruClapFeatures:
+    def _extract_features(self, clips: FloatArray) -> SmallClapFeatures:
         import torch
 
         windows = windows_of(clips, self._log_mel.window_samples)
         log_mel = self._log_mel(torch.from_numpy(np.concatenate(windows)).to(self._front_end_device))
-        return GruClapFeatures(log_mel.to(self.device), windows.shape[1])
+        return SmallClapFeatures(log_mel.to(self.device), windows.shape[1])
 
-    def _run_model(self, features: GruClapFeatures) -> FloatArray:
+    def _run_model(self, features: SmallClapFeatures) -> FloatArray:
         import torch
 
         with inference(self.device, self.card.options.precision):
@@ -99,13 +99,13 @@ class GruClapEncoder(TextedTower, StagedEncoder[GruClapFeatures]):
 
 def configuration() -> type[PretrainedConfig]:
     """The class of its configuration."""
-    from ..networks.gru_clap import GruClapConfig
+    from ..networks.small_clap import SmallClapConfig
 
-    return GruClapConfig
+    return SmallClapConfig
 
 
 def _make(checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> Any:
-    return GruClapEncoder(checkpoint, device, options)
+    return SmallClapEncoder(checkpoint, device, options)
 
 
 ARCHITECTURES = {MODEL_TYPE: _make}
