@@ -37,7 +37,7 @@ FREE = ("checkpoint_every", "chunk", "log_to")
 """Settings that a run may go on with others of: the weights do not depend on them, but for rounding."""
 
 
-STAGES = "contrastive:700,hard:900,modular:200"
+STAGES = "contrastive:450,hard:450,modular:200"
 """Where nothing is said."""
 
 
