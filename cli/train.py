@@ -164,10 +164,17 @@ def _add_steps(group: argparse._ActionsContainer) -> None:
 
 
 def _add_validation(group: argparse._ActionsContainer) -> None:
+    from audio_compositionality.training.settings import VALIDATION_ITEMS
+
     group.add_argument(
         "--evaluate-every", type=int, metavar="N", help="steps between evaluations; default at the end of each stage"
     )
-    group.add_argument("--validation-items", type=int, metavar="N", help="of each task; default 200, 0 for none")
+    group.add_argument(
+        "--validation-items",
+        type=int,
+        metavar="N",
+        help=f"of each task; default {VALIDATION_ITEMS}, 0 for none",
+    )
     group.add_argument("--patience", type=int, metavar="N", help="end a stage after N evaluations without a better one")
     group.add_argument("--checkpoint-every", type=int, metavar="N", help="steps that a killed run loses; default 100")
     group.add_argument(
@@ -179,6 +186,8 @@ def run(options: argparse.Namespace) -> None:
     """Train, say where the model is, and publish it where that is asked for."""
     from audio_compositionality.training.record import check_out
 
+    if options.workers is not None and options.workers < 1:
+        raise InputError(f"--workers is {options.workers}; it must be 1 or more")
     if options.push is None:
         for name in ("private", "dry_run"):
             if getattr(options, name):

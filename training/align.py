@@ -6,7 +6,7 @@ form that is linear. A control is built in: statistics of a log-mel spectrogram 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,7 @@ from audio_compositionality.evaluator.run.store import store_root
 from .batches import ArrayFeatures
 from .data import TrainingData
 from .errors import TrainingError
-from .model import MAX_SCALE, TwoTowers
-from .texts import Tokeniser
-from .tokens import Tokens
+from .model import TwoTowers
 
 
 class AlignedTowers(TwoTowers):
@@ -36,72 +34,23 @@ class AlignedTowers(TwoTowers):
 
     Attributes:
         frozen: the encoder.
-        network: what is trained.
     """
 
-    def __init__(self, frozen: FrozenEncoder, network: AlignedModel, tokenizer: Any) -> None:
-        """Take the parts; all weights of the network are trained."""
-        super().__init__()
-        self.frozen, self.network, self.tokenizer = frozen, network, tokenizer
-        self.tokeniser = Tokeniser(tokenizer, network.config.max_tokens)
-        self.train(mode=False)
+    def __init__(self, frozen: FrozenEncoder, model: AlignedModel, tokenizer: Any) -> None:
+        """Take the parts; all weights of the model are trained. No embeddings have been measured yet."""
+        super().__init__(model, tokenizer, model.config.max_tokens, fresh=True)
+        self.frozen = frozen
 
-    @property
-    def needs_norm(self) -> bool:
-        """Always: no embeddings have been measured where nothing was trained."""
-        return True
-
-    @property
-    def embedding_dim(self) -> int:
-        """D."""
-        return int(self.network.config.projection_dim)
-
-    def embed_audio(self, features: Tensor) -> Tensor:
-        """Embed clips: [B, D], of the frozen embeddings [B, dim]."""
-        return self.network.embed_audio(features)
-
-    def embed_text(self, tokens: Tokens) -> Tensor:
-        """Embed texts: [M, D]."""
-        return self.network.embed_text(tokens.ids, tokens.mask)
-
-    def scale(self) -> Tensor:
-        """What cosines are multiplied by; the exponential of one weight."""
-        return self.network.logit_scale.exp()
-
-    @torch.no_grad()
-    def limit_scale(self) -> None:
-        """Bring the scale back to `MAX_SCALE`."""
-        self.network.logit_scale.clamp_(max=float(torch.tensor(MAX_SCALE).log()))
-
-    def measure_norm(self, features: Iterable[Tensor]) -> None:
-        """Measure mean and deviation of each dimension of the embeddings on some clips.
-
-        Raises:
-            TrainingError: there are none.
-        """
-        batches = list(features)
-        if not batches:
-            raise TrainingError("there are no clips to measure the embeddings on")
-        self.network.measure(torch.cat(batches).cpu())
-
-    def save(self, folder: Path) -> None:
-        """Write a folder that `load_model` opens; it names the encoder, whose weights are not in it."""
-        from audio_compositionality.encoders.loading.checkpoints import quiet
-
-        folder.mkdir(parents=True, exist_ok=True)
-        with quiet(folder):
-            self.network.save_pretrained(folder)
-            self.tokenizer.save_pretrained(folder)
+    def _measure(self, features: Tensor) -> None:
+        """Set mean and deviation of each dimension of the embeddings."""
+        self.model.measure(features)
 
     def open_encoder(self) -> AlignedEncoder:
         """The model as it is now, with copies of the weights."""
-        network = AlignedModel(self.network.config)
-        network.load_state_dict(self.network.state_dict())
-        network.requires_grad_(requires_grad=False)
-        network.train(mode=False)
+        network = deepcopy(self.model).requires_grad_(requires_grad=False)
         of_frozen = self.frozen.model.card
-        card = ModelCard("training", "now", of_frozen.sample_rate, self.embedding_dim, paradigm=self.frozen.described)
-        torch.nn.Module.to(network, self.device)
+        dim = int(network.config.projection_dim)
+        card = ModelCard("training", "now", of_frozen.sample_rate, dim, paradigm=self.frozen.described)
         return AlignedEncoder.of_parts(card, self.frozen, network, self.tokenizer, str(self.device))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -234,16 +234,12 @@ def nearest_rows(embeddings: NDArray[np.floating[Any]], rows: Sequence[TrainingR
         int64 [rows, N].
 
     Raises:
-        InputError: a row has not so many others, or there is not an embedding of each.
+        InputError: see `check_neighbours`, or there is not an embedding of each.
     """
     if len(embeddings) != len(rows):
         raise InputError(f"there are {len(embeddings):,} embeddings of {len(rows):,} rows")
+    check_neighbours(rows, most)
     said = np.array([row.says for row in rows], np.int64)
-    most_alike = int(np.unique(said, return_counts=True)[1].max()) if len(rows) else 0
-    if not 1 <= most <= len(rows) - most_alike:
-        raise InputError(
-            f"neighbours are {most}; a row has {max(len(rows) - most_alike, 0)} others that say something else"
-        )
     units = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True).clip(1e-12)
     nearest = np.empty((len(rows), most), np.int64)
     for first in range(0, len(rows), _ROWS_AT_ONCE):
@@ -254,3 +250,16 @@ def nearest_rows(embeddings: NDArray[np.floating[Any]], rows: Sequence[TrainingR
         order = np.argsort(-np.take_along_axis(similarity, best, axis=1), axis=1, kind="stable")
         nearest[some] = np.take_along_axis(best, order, axis=1)
     return nearest
+
+
+def check_neighbours(rows: Sequence[TrainingRow], most: int) -> None:
+    """Refuse more neighbours than a row has.
+
+    Raises:
+        InputError: a row has not so many others that say something else.
+    """
+    most_alike = max(Counter(row.says for row in rows).values(), default=0)
+    if not 1 <= most <= len(rows) - most_alike:
+        raise InputError(
+            f"neighbours are {most}; a row has {max(len(rows) - most_alike, 0)} others that say something else"
+        )

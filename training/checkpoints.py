@@ -58,7 +58,7 @@ def save_checkpoint(
     position: Position,
     towers: TwoTowers,
     optimizer: torch.optim.Optimizer | None,
-    extra: Mapping[str, Any] | None = None,
+    scaler: torch.amp.GradScaler | None = None,
 ) -> None:
     """Write the state; the one before stays until this one is on the disk.
 
@@ -67,7 +67,7 @@ def save_checkpoint(
         position: where it stands.
         towers: with all weights, also those that are not trained: what a run began with may be gone when it goes on.
         optimizer: None between two stages.
-        extra: what else is to be had again, as JSON values.
+        scaler: of float16, whose scale is then to be had again.
     """
     tensors = {WEIGHT + name: tensor.detach().cpu().contiguous() for name, tensor in _unique(towers).items()}
     names = {id(weight): name for name, weight in towers.named_trained()}
@@ -78,7 +78,8 @@ def save_checkpoint(
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_partial_files(path.parent)
     partial = partial_path(path)
-    metadata = {"version": VERSION, "position": json.dumps(asdict(position)), "extra": json.dumps(dict(extra or {}))}
+    scale = scaler.state_dict() if scaler is not None else {}
+    metadata = {"version": VERSION, "position": json.dumps(asdict(position)), "scaler": json.dumps(scale)}
     try:
         save_file(tensors, partial, metadata)
         with partial.open("rb+") as stream:
@@ -92,8 +93,8 @@ def save_checkpoint(
         partial.unlink(missing_ok=True)
 
 
-def read_position(out: Path) -> tuple[Position, dict[str, Any]] | None:
-    """Where the training in a folder stands, and what else was kept; None where it has not begun.
+def read_position(out: Path) -> Position | None:
+    """Where the training in a folder stands; None where it has not begun.
 
     Raises:
         TrainingError: the file cannot be read, or is of another version.
@@ -109,24 +110,33 @@ def read_position(out: Path) -> tuple[Position, dict[str, Any]] | None:
                 f"{path} has the version {metadata.get('version')}, and this program reads {VERSION}: go on with the "
                 "version that began the training, or begin again in another folder"
             )
-        return Position(**json.loads(metadata["position"])), json.loads(metadata["extra"])
-    except (OSError, SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+        return _checked(json.loads(metadata["position"]))
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, TrainingError):
+            raise
         raise TrainingError(_unreadable(path, error)) from error
 
 
-def load_checkpoint(out: Path, towers: TwoTowers, optimizer: torch.optim.Optimizer | None) -> None:
-    """Give the towers and the optimizer the state in a folder, bit for bit.
+def load_checkpoint(
+    out: Path,
+    towers: TwoTowers,
+    optimizer: torch.optim.Optimizer | None,
+    scaler: torch.amp.GradScaler | None = None,
+) -> None:
+    """Give the towers, the optimizer and the scaler the state in a folder, bit for bit.
 
     Args:
         out: folder of the run.
         towers: of the model that it began with.
         optimizer: made for them; None between two stages.
+        scaler: of float16.
 
     Raises:
         TrainingError: the file cannot be read, or is not of this model.
     """
     path = out / FOLDER / FILE
     trained = dict(towers.named_trained())
+    moments: dict[str, dict[str, torch.Tensor]] = {}
     try:
         with safe_open(path, "pt") as stored:
             names = set(stored.keys())
@@ -136,19 +146,54 @@ def load_checkpoint(out: Path, towers: TwoTowers, optimizer: torch.optim.Optimiz
                 raise TrainingError(f"{path} is of another model: {shown(strange)} does not stand in both")
             with torch.no_grad():
                 for name, tensor in expected.items():
-                    tensor.copy_(stored.get_tensor(WEIGHT + name))
-            moments: dict[str, dict[str, torch.Tensor]] = {}
+                    tensor.copy_(_shaped(stored.get_tensor(WEIGHT + name), tensor, name))
             for name in names if optimizer is not None else ():
                 if name.startswith(MOMENT):
                     key, _, of_weight = name.removeprefix(MOMENT).partition("/")
-                    moments.setdefault(of_weight, {})[key] = stored.get_tensor(name)
-    except (OSError, SafetensorError, RuntimeError) as error:
+                    moment = stored.get_tensor(name)
+                    like = moment.new_zeros(()) if key == "step" else trained[of_weight]
+                    moments.setdefault(of_weight, {})[key] = _shaped(moment, like, name)
+            scale = json.loads((stored.metadata() or {})["scaler"])
+            if scaler is not None and scale:
+                scaler.load_state_dict(scale)
+    except (OSError, SafetensorError, RuntimeError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, TrainingError):
+            raise
         raise TrainingError(_unreadable(path, error)) from error
     if optimizer is not None:
         for name, state in moments.items():
             weight = trained[name]
             # The optimizer counts its steps on the CPU.
             optimizer.state[weight] = {k: v if k == "step" else v.to(weight.device) for k, v in state.items()}
+
+
+def _checked(values: Mapping[str, Any]) -> Position:
+    """A position whose values are of the right types.
+
+    Raises:
+        TypeError: they are not.
+    """
+    position = Position(**values)
+    for name in ("stage", "step", "total", "stale"):
+        value = getattr(position, name)
+        if not isinstance(value, int) or value < 0:
+            raise TypeError(f"{name} is {value!r}")
+    for name in ("best", "best_step", "stage_best", "seconds"):
+        value = getattr(position, name)
+        if not isinstance(value, int | float) and not (value is None and name != "seconds"):
+            raise TypeError(f"{name} is {value!r}")
+    return position
+
+
+def _shaped(tensor: torch.Tensor, like: torch.Tensor, name: str) -> torch.Tensor:
+    """A tensor that has the shape of another.
+
+    Raises:
+        TypeError: it has not.
+    """
+    if tensor.shape != like.shape:
+        raise TypeError(f"{name} has the shape {list(tensor.shape)}, but must have {list(like.shape)}")
+    return tensor
 
 
 def _unique(towers: TwoTowers) -> dict[str, torch.Tensor]:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from audio_compositionality.support.files import locked, partial_path
 
 from .batch import Batch
-from .batches import Batches, BatchSettings, Features
+from .batches import Batches, BatchSettings, Features, check_neighbours
 from .caching import cached_step
 from .checkpoints import Position, load_checkpoint, read_position, save_checkpoint
 from .computing import Computing
@@ -116,6 +117,7 @@ class Trainer:
         """
         if self.processes.is_main:
             check_out(self.out, self.settings, self.facts)
+            self._check_batches()
             self.out.mkdir(parents=True, exist_ok=True)
             with locked(self.out / ".lock") as is_free:
                 if not is_free:
@@ -127,12 +129,11 @@ class Trainer:
         if self.processes.is_main:
             write_record(self.out, Record(self.settings.values(), self.facts), self.settings)
         self._validates = json.loads(self.processes.tell(json.dumps(self._validate is not None)))
-        self.towers.tokeniser.check(self.data.rows)
         state = read_position(self.out)
         if state is None:
             self._begin()
         else:
-            self.position = state[0]
+            self.position = state
             load_checkpoint(self.out, self.towers, None)
         first = self.position.total
         self._began = time.monotonic() - self.position.seconds
@@ -169,8 +170,8 @@ class Trainer:
         stage = self.settings.stages[number]
         optimizer = make_optimizer(self.towers, self.settings.weight_decay)
         if is_resumed:
-            load_checkpoint(self.out, self.towers, optimizer)
-        batches = self._batches(number)
+            load_checkpoint(self.out, self.towers, optimizer, self.computing.scaler)
+        batches = self._batches(number, self._neighbours(number))
         each = self.settings.accumulate
         loss = stage_loss(stage.kind, self.settings.form)  # type: ignore[arg-type]
         stream = batches.stream(self.position.step * each, stage.steps * each)
@@ -216,7 +217,16 @@ class Trainer:
             embeddings: Embeddings = self._embedder(batch)
         return embeddings
 
-    def _batches(self, number: int) -> Batches:
+    def _check_batches(self) -> None:
+        """Refuse what a stage cannot make batches of, before an earlier one has been trained."""
+        near = self.settings.neighbours
+        for number, stage in enumerate(self.settings.stages):
+            has_near = near > 0 and stage.kind in (HARD, MODULAR)
+            if has_near:
+                check_neighbours(self.data.rows, near)
+            self._batches(number, np.zeros((len(self.data.rows), near), np.int64) if has_near else None)
+
+    def _batches(self, number: int, neighbours: NDArray[np.int64] | None) -> Batches:
         stage, settings = self.settings.stages[number], self.settings
         most = settings.modular_negatives if stage.kind == MODULAR else settings.negatives
         texts = TextSettings.of(stage.kind, most, settings.positives)  # type: ignore[arg-type]
@@ -228,13 +238,14 @@ class Trainer:
             process=self.processes.rank,
             processes=self.processes.count,
         )
-        neighbours = None
-        if settings.neighbours and stage.kind in (HARD, MODULAR):
-            is_new = self.position.step == 0
-            neighbours = stage_neighbours(
-                self.towers, self.data, self.features, settings.neighbours, self.out, number, self.processes, is_new
-            )
         return Batches(self.data, self.features, self.towers.tokeniser, how, neighbours)
+
+    def _neighbours(self, number: int) -> NDArray[np.int64] | None:
+        count = self.settings.neighbours
+        if not count or self.settings.stages[number].kind not in (HARD, MODULAR):
+            return None
+        is_new = self.position.step == 0
+        return stage_neighbours(self.towers, self.data, self.features, count, self.out, number, self.processes, is_new)
 
     def _is_due(self, stage: Stage, every: int) -> bool:
         return self.position.step == stage.steps or (bool(every) and self.position.step % every == 0)
@@ -274,8 +285,10 @@ class Trainer:
         # The main process alone has evaluated; what follows from it is the same in all.
         score = float(json.loads(self.processes.tell(json.dumps(score))))
         best, stage_best = self.position.best, self.position.stage_best
-        is_best = best is None or score > best
-        is_better = stage_best is None or score > stage_best
+        # What has nothing to score is no number, and no model is the best by it.
+        is_number = not math.isnan(score)
+        is_best = is_number and (best is None or score > best)
+        is_better = is_number and (stage_best is None or score > stage_best)
         self._bar.evaluated(stage.kind, score, is_best)
         if is_best and self.processes.is_main:
             save_model(self.towers, self.out / BEST)
@@ -295,7 +308,7 @@ class Trainer:
         if hasattr(self, "_began"):
             self.position = replace(self.position, seconds=round(time.monotonic() - self._began, 3))
         if self.processes.is_main:
-            save_checkpoint(self.out, self.position, self.towers, optimizer)
+            save_checkpoint(self.out, self.position, self.towers, optimizer, self.computing.scaler)
         # None goes on before there is a state to go back to, and none reads it before it is whole.
         self.processes.wait()
 

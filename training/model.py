@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,15 +19,17 @@ from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.text import listed, nearest
 
 from .errors import TrainingError
+from .features import ClapFrontEnd, FrontEnd
 from .settings import FRESH, TINY, is_fresh
 from .texts import Tokeniser
 from .tokens import Tokens
 
 if TYPE_CHECKING:
+    from transformers import ClapFeatureExtractor, PreTrainedModel
+
+    from audio_compositionality.encoders.loading.built import BuiltCheckpoint
     from audio_compositionality.encoders.loading.checkpoints import Checkpoint
     from audio_compositionality.encoders.protocols import AudioTextEncoder
-
-    from .features import FrontEnd
 
 MAX_SCALE = 100.0
 """The most that cosines are multiplied by (Radford et al., 2021, arXiv 2103.00020, section 2.5)."""
@@ -39,34 +42,89 @@ class TwoTowers(nn.Module):
     embedding depends on nothing beside it, and chunks, batches and processes of any size give the same gradients.
 
     Attributes:
-        tokeniser: of the text tower.
+        model: the networks; what is trained.
+        tokenizer: of the text tower, of transformers.
+        extractor: front end of the audio tower; None where features are made in another way.
+        tokeniser: makes batches by the tokenizer.
+        needs_norm: whether `measure_norm` has to be called once before the first step, of all steps that there are.
     """
 
-    tokeniser: Tokeniser
+    SCALE: ClassVar = "logit_scale"
+    """Name of the weight whose exponential is the scale."""
 
-    @abstractmethod
-    def embed_audio(self, features: Tensor) -> Tensor:
-        """Embed clips: [B, D], of unit length, of their features [B, ...]."""
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: Any,
+        positions: int,
+        *,
+        extractor: ClapFeatureExtractor | None = None,
+        fresh: bool,
+    ) -> None:
+        """Take a model; all of its weights are trained until `choose` says otherwise.
 
-    @abstractmethod
-    def embed_text(self, tokens: Tokens) -> Tensor:
-        """Embed texts: [M, D], of unit length."""
-
-    @abstractmethod
-    def scale(self) -> Tensor:
-        """What cosines are multiplied by, without dimensions."""
-
-    @abstractmethod
-    def limit_scale(self) -> None:
-        """Bring the scale back to `MAX_SCALE` where a step has taken it above."""
-
-    @abstractmethod
-    def save(self, folder: Path) -> None:
-        """Write a folder that `load_model` opens."""
+        Args:
+            model: with its weights.
+            tokenizer: its tokenizer.
+            positions: tokens that its text tower has positions for.
+            extractor: its front end.
+            fresh: whether nothing has been learnt yet.
+        """
+        super().__init__()
+        self.model: Any = model
+        self.tokenizer, self.extractor = tokenizer, extractor
+        self.tokeniser = Tokeniser(tokenizer, positions)
+        self.needs_norm = fresh
+        self.model.requires_grad_(requires_grad=True)
+        self.train(mode=False)
 
     @abstractmethod
     def open_encoder(self) -> AudioTextEncoder:
         """The model as it is now, with copies of the weights, as `load_model` would give it; on the same device."""
+
+    def embed_audio(self, features: Tensor) -> Tensor:
+        """Embed clips: [B, D], of unit length, of their features [B, ...]."""
+        embeddings: Tensor = self.model.embed_audio(features)
+        return embeddings
+
+    def embed_text(self, tokens: Tokens) -> Tensor:
+        """Embed texts: [M, D], of unit length."""
+        embeddings: Tensor = self.model.embed_text(tokens.ids, tokens.mask)
+        return embeddings
+
+    def scale(self) -> Tensor:
+        """What cosines are multiplied by, without dimensions."""
+        scale: Tensor = self.model.get_parameter(self.SCALE).exp()
+        return scale
+
+    @torch.no_grad()
+    def limit_scale(self) -> None:
+        """Bring the scale back to `MAX_SCALE` where a step has taken it above."""
+        self.model.get_parameter(self.SCALE).clamp_(max=math.log(MAX_SCALE))
+
+    def save(self, folder: Path) -> None:
+        """Write a folder that `load_model` opens, with front end and tokenizer."""
+        from audio_compositionality.encoders.loading.checkpoints import quiet
+
+        folder.mkdir(parents=True, exist_ok=True)
+        with quiet(folder):
+            for part in (self.model, self.extractor, self.tokenizer):
+                if part is not None:
+                    part.save_pretrained(folder)
+
+    def checkpoint(self) -> BuiltCheckpoint:
+        """The model as a checkpoint, for `open_encoder`."""
+        from audio_compositionality.encoders.loading.built import BuiltCheckpoint
+
+        return BuiltCheckpoint.of_model(
+            self.model,
+            self.extractor,
+            self.tokenizer,
+            name="training",
+            revision="now",
+            paradigm="audio–text contrastive",
+            licence=None,
+        )
 
     def choose(self, trained: str) -> None:
         """Set which weights are trained.
@@ -89,20 +147,27 @@ class TwoTowers(nn.Module):
         Raises:
             TrainingError: they are.
         """
-        raise TrainingError(f"{type(self).__name__} has no front end of its own: give features")
-
-    @property
-    def needs_norm(self) -> bool:
-        """Whether `measure_norm` has to be called once before the first step, of all steps that there are."""
-        return False
+        if self.extractor is None:
+            raise TrainingError(f"{type(self).__name__} has no front end of its own: give features")
+        return ClapFrontEnd(self.extractor, "training")
 
     def measure_norm(self, features: Iterable[Tensor]) -> None:
         """Measure on some clips what their features are like, for a norm whose weights are fresh.
 
         Args:
             features: batches [n, ...].
+
+        Raises:
+            TrainingError: there are no clips.
         """
-        raise NotImplementedError
+        batches = list(features)
+        if not batches:
+            raise TrainingError("there are no clips to measure the norm of fresh weights on")
+        self._measure(torch.cat(batches).cpu())
+
+    @abstractmethod
+    def _measure(self, features: Tensor) -> None:
+        """Set the norm to that of features [n, ...]."""
 
     @property
     def pad_token(self) -> int:
@@ -188,6 +253,7 @@ def _source(init: str, name: str) -> Path | str:
         return folder
     repository = hub_id_of(name)
     if repository is None or (repository == name and name.count("/") != 1):
-        names = [*FRESH, *(listing.name for listing in list_models() if listing.embeds_text)]
+        listed_names = (listing.name for listing in list_models() if listing.embeds_text)
+        names = dict.fromkeys([*FRESH, *(one for one in listed_names if hub_id_of(one) is not None)])
         raise TrainingError(f"there is no model '{init}' to begin with: no folder, no Hub id; {nearest(name, names)}")
     return repository

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from audio_compositionality.evaluator.run.processes import Processes
 from audio_compositionality.support.files import write_whole
+from audio_compositionality.support.text import first_line
 
 from .batches import Features, nearest_rows
 from .checkpoints import FOLDER
 from .data import TrainingData
+from .errors import TrainingError
 from .model import TwoTowers
 
 _AT_ONCE = 32
@@ -45,13 +48,19 @@ def stage_neighbours(
 
     Returns:
         int64 [rows, count].
+
+    Raises:
+        TrainingError: what was kept cannot be read.
     """
     path = out / FOLDER / f"neighbours-{stage}.safetensors"
     if processes.is_main and (is_new or not path.exists()):
         rows = nearest_rows(embed_rows(towers, data, features), data.rows, count)
         write_whole(path, save({"neighbours": rows}))
     processes.wait()
-    neighbours: NDArray[np.int64] = load_file(path)["neighbours"]
+    try:
+        neighbours: NDArray[np.int64] = load_file(path)["neighbours"]
+    except (OSError, SafetensorError, KeyError) as error:
+        raise TrainingError(f"cannot read the neighbours of rows in {path}: {first_line(error)}") from error
     return neighbours
 
 

@@ -14,7 +14,7 @@ from audio_compositionality.support.files import write_together
 from audio_compositionality.support.text import first_line
 
 from .errors import TrainingError
-from .settings import TrainingSettings, differences
+from .settings import TrainingSettings, check_depth, differences
 
 RECORD = "training.json"
 SETTINGS = "settings.yaml"
@@ -96,12 +96,14 @@ def read_record(out: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        values = json.loads(path.read_text("utf-8"))
-        if not isinstance(values, dict) or not isinstance(values.get("settings"), dict):
-            raise TrainingError(f"{path} is no record of a training")
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        values: Any = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise TrainingError(f"cannot read {path}: {first_line(error)}") from error
-    return values
+    settings = values.get("settings") if isinstance(values, dict) else None
+    if not isinstance(settings, dict) or (values.get("finished") and not isinstance(values.get("steps"), int)):
+        raise TrainingError(f"{path} is no record of a training")
+    check_depth(settings, path)
+    return dict(values)
 
 
 def check_out(out: Path, settings: TrainingSettings, data: DataFacts | None = None) -> dict[str, Any] | None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from audio_compositionality.dataset_builder.data import Data
-from audio_compositionality.dataset_builder.recipes import list_recipes
 
 from .batches import Features
-from .checkpoints import read_position
+from .checkpoints import Position
 from .computing import Computing, join_training
-from .data import TrainingData, TrainingSplits, open_source, open_training
+from .data import TrainingData, TrainingSplits, open_source, open_training, training_recipes
 from .errors import TrainingError
 from .features import prepare_features
 from .finishing import finish
@@ -61,9 +60,7 @@ def train_model(
     record = check_out(out, settings)
     check_programs(settings.log_to)
     if record is not None and record.get("finished"):
-        state = read_position(out)
-        assert state is not None
-        return TrainingRun(out, state[0], state[0].total)
+        return TrainingRun(out, _finished(record, settings), int(record["steps"]))
     processes = join_training(device)
     if settings.batch_size % processes.count:
         raise TrainingError(
@@ -73,11 +70,11 @@ def train_model(
     with processes.one_first():
         towers = _towers(settings, computing)
     splits = _splits(_source(settings) if data is None else data, settings)
-    towers.tokeniser.check(splits.train.rows)
+    towers.tokeniser.check(text for row in splits.train.rows for text in row.texts)
     bars = progress and processes.is_main and sys.stderr.isatty()
     features = _features(towers, splits.train, settings, workers, bars)
     if validate is None and processes.is_main:
-        validate = _validation(splits, settings, bars)
+        validate = _validation(splits, settings, towers, bars)
     trainer = Trainer(
         towers,
         splits.train,
@@ -117,7 +114,7 @@ def _features(
 
 def _source(settings: TrainingSettings) -> Data:
     changes: dict[str, Any] = {}
-    if settings.rows is not None and settings.data in list_recipes():
+    if settings.rows is not None and settings.data in training_recipes():
         changes["train_rows"] = settings.rows
     return open_source(settings.data, settings.preset, settings.recipe, None, changes)
 
@@ -129,16 +126,28 @@ def _splits(data: Data | TrainingSplits, settings: TrainingSettings) -> Training
     return replace(splits, train=splits.train.take(settings.rows))
 
 
-def _validation(splits: TrainingSplits, settings: TrainingSettings, progress: bool) -> Validate | None:
+def _validation(
+    splits: TrainingSplits, settings: TrainingSettings, towers: TwoTowers, progress: bool
+) -> Validate | None:
     """What scores models; None where nothing is to, or where nothing can and nobody asked for it."""
     if not settings.validation_items:
         return None
     from .validation import open_validation
 
     try:
-        return open_validation(splits, most=settings.validation_items, progress=progress)
+        validation = open_validation(splits, most=settings.validation_items, progress=progress)
     except TrainingError as error:
         if settings.evaluate_every:
             raise
         warnings.warn(f"there will be no scores of validation: {error}", stacklevel=2)
         return None
+    towers.tokeniser.check(validation.texts)
+    return validation
+
+
+def _finished(record: Mapping[str, Any], settings: TrainingSettings) -> Position:
+    """Where a training stands that its record says is finished: its checkpoint is not needed any more."""
+    best = record.get("best") or {}
+    return Position(
+        len(settings.stages), total=int(record["steps"]), best=best.get("score"), best_step=best.get("step")
+    )

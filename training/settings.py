@@ -36,6 +36,14 @@ LOGS = ("tensorboard", "trackio")
 FREE = ("checkpoint_every", "chunk", "log_to")
 """Settings that a run may go on with others of: the weights do not depend on them, but for rounding."""
 
+VALIDATION_ITEMS = 100
+"""Items, or rows, of a task for validation where nothing is said: some take a tenth of a second each to draw."""
+
+LARGEST_FILE = 2**20
+"""Bytes of a file of settings; one has a thousand."""
+
+DEEPEST = 2
+"""Lists and mappings in one another that a setting is made of: of stages there is a list of mappings."""
 
 STAGES = "contrastive:450,hard:450,modular:200"
 """Where nothing is said."""
@@ -83,7 +91,7 @@ class Stage:
             raise TrainingError(f"there is no stage {self.kind!r}; {nearest(self.kind, KINDS)}")
         _check_whole(f"steps of the stage {self.kind}", self.steps, 1)
         _check_whole(f"warm_up of the stage {self.kind}", self.warm_up, 0)
-        _check_number(f"learning_rate of the stage {self.kind}", self.learning_rate, above=0)
+        _check_number(f"learning_rate of the stage {self.kind}", self.learning_rate)
         if self.warm_up > self.steps:
             raise TrainingError(f"the stage {self.kind} has {self.steps} steps, but warm_up is {self.warm_up}")
 
@@ -124,7 +132,7 @@ class TrainingSettings:
     preset: str = "mini"
     recipe: str | None = None
     rows: int | None = None
-    validation_items: int = 200
+    validation_items: int = VALIDATION_ITEMS
     init: str = TINY
     train: str = "all"
     batch_size: int = 48
@@ -151,7 +159,10 @@ class TrainingSettings:
                 raise TrainingError(f"{name} is {getattr(self, name)!r}; {nearest(str(getattr(self, name)), valid)}")
         for program in self.log_to:
             if program not in LOGS:
-                raise TrainingError(f"log_to has {program!r}; {nearest(program, LOGS)}")
+                raise TrainingError(f"log_to has {program!r}; {nearest(str(program), LOGS)}")
+        for name in ("data", "preset", "init", *(() if self.recipe is None else ("recipe",))):
+            if not isinstance(getattr(self, name), str):
+                raise TrainingError(f"{name} is {getattr(self, name)!r}; it must be a text")
         _check_whole("batch_size", self.batch_size, 2)
         for name in ("accumulate", "negatives", "modular_negatives", "positives", "checkpoint_every"):
             _check_whole(name, getattr(self, name), 1)
@@ -160,11 +171,15 @@ class TrainingSettings:
         for name in ("chunk", "rows"):
             if getattr(self, name) is not None:
                 _check_whole(name, getattr(self, name), 1)
-        _check_number("weight_decay", self.weight_decay, above=-1e-300)
+        _check_number("weight_decay", self.weight_decay, may_be_zero=True)
+        if self.seed >= 2**63:
+            raise TrainingError(f"seed is {self.seed}; it must be less than 2^63")
+        if self.validation_items == 1:
+            raise TrainingError("validation_items is 1; it must be 0, for none, or 2 or more")
         if self.patience and not self.evaluate_every:
             raise TrainingError(f"patience is {self.patience} evaluations, so evaluate_every must be 1 step or more")
         if self.patience and not self.validation_items:
-            raise TrainingError(f"patience is {self.patience} evaluations, so validation_items must be 1 or more")
+            raise TrainingError(f"patience is {self.patience} evaluations, so validation_items must be 2 or more")
 
     @property
     def steps(self) -> int:
@@ -214,25 +229,53 @@ def settings_of(values: Mapping[str, Any]) -> TrainingSettings:
     fresh = is_fresh(str(plain.get("init", TINY)))
     stages = _stages_of(values["stages"], {name: values.get(name) for name in STAGE_OPTIONS}, fresh)
     programs = plain.get("log_to") or ()
-    log_to = tuple(programs.split(",")) if isinstance(programs, str) else tuple(programs)
-    return TrainingSettings(**{**plain, "stages": stages, "log_to": log_to})
+    programs = programs.split(",") if isinstance(programs, str) else programs
+    if not isinstance(programs, list | tuple):
+        raise TrainingError(f"log_to is {programs!r}; it must be a list of {' and '.join(LOGS)}")
+    plain |= {"stages": stages, "log_to": tuple(programs)}
+    if "weight_decay" in plain:
+        plain["weight_decay"] = _number("weight_decay", plain["weight_decay"])
+    return TrainingSettings(**plain)
 
 
 def read_settings(path: Path) -> dict[str, Any]:
     """The values in a YAML file, for `settings_of`.
 
     Raises:
-        TrainingError: it cannot be read, or is no mapping.
+        TrainingError: it cannot be read, or is no mapping of values as settings have them.
     """
     try:
-        values = yaml.safe_load(path.read_text("utf-8"))
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST_FILE + 1)
+        values = yaml.safe_load(content.decode()) if len(content) <= LARGEST_FILE else None
     except OSError as error:
         raise TrainingError(f"cannot read the settings in {path}: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise TrainingError(f"{path} is no YAML: {first_line(error)}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise TrainingError(f"{path} is no YAML: {getattr(error, 'problem', None) or first_line(error)}") from error
+    if len(content) > LARGEST_FILE:
+        raise TrainingError(f"{path} has more than {LARGEST_FILE:,} bytes, too many for a file of settings")
     if not isinstance(values, dict):
         raise TrainingError(f"{path} must have lines such as 'init: tiny', but is a {type(values).__name__}")
+    check_depth(values, path)
     return values
+
+
+def check_depth(values: Mapping[str, Any], path: Path) -> None:
+    """Refuse settings that no training has: a file may name one list many times, and be endless when it is shown.
+
+    Raises:
+        TrainingError: names the setting.
+    """
+    for name, value in values.items():
+        if _is_deeper(value, DEEPEST):
+            raise TrainingError(f"{path}: {name!r} has lists in one another, more than any setting has")
+
+
+def _is_deeper(value: Any, most: int) -> bool:
+    if not isinstance(value, dict | list | tuple | set):
+        return False
+    parts = value.values() if isinstance(value, dict) else value
+    return most == 0 or any(_is_deeper(part, most - 1) for part in parts)
 
 
 def parse_stages(text: str) -> list[dict[str, Any]]:
@@ -244,7 +287,7 @@ def parse_stages(text: str) -> list[dict[str, Any]]:
     stages = []
     for part in text.split(","):
         kind, _, steps = part.strip().partition(":")
-        if not steps.strip().isdigit():
+        if not (steps.strip().isascii() and steps.strip().isdigit()):
             raise TrainingError(
                 f"the stage {part.strip()!r} must be KIND:STEPS, such as contrastive:700; kinds are {', '.join(KINDS)}"
             )
@@ -287,14 +330,8 @@ def _stage(values: Mapping[str, Any], fresh: bool) -> Stage:
     if defaults is None:
         raise TrainingError(f"there is no stage {kind!r}; {nearest(str(kind), KINDS)}")
     _check_whole(f"steps of the stage {kind}", steps, 1)
-    rate = values.get("learning_rate")
+    rate = _number("learning_rate", values.get("learning_rate"))
     warm_up = values.get("warm_up")
-    if isinstance(rate, str):
-        # YAML 1.1 takes 1e-3, without a point, for a text.
-        try:
-            rate = float(rate)
-        except ValueError:
-            raise TrainingError(f"learning_rate is {rate!r}; it must be a number above 0, such as 1e-3") from None
     return Stage(
         kind=str(kind),
         steps=steps,
@@ -334,7 +371,17 @@ def _check_whole(name: str, value: Any, least: int) -> None:
         raise TrainingError(f"{name} is {value!r}; it must be a whole number, {least} or more")
 
 
-def _check_number(name: str, value: Any, *, above: float) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not above < value < float("inf"):
-        raise TrainingError(f"{name} is {value!r}; it must be a number above {max(above, 0):g}")
+def _check_number(name: str, value: Any, *, may_be_zero: bool = False) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < float("inf") or (value == 0 and not may_be_zero):
+        raise TrainingError(f"{name} is {value!r}; it must be a number {'from 0' if may_be_zero else 'above 0'}")
+
+
+def _number(name: str, value: Any) -> Any:
+    """The number that a text says: YAML 1.1 takes 1e-3, without a point, for a text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        raise TrainingError(f"{name} is {value!r}; it must be a number above 0, such as 1e-3") from None

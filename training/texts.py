@@ -166,13 +166,13 @@ class Tokeniser:
         ids[mask] = np.frombuffer(b"".join(numbers), _NUMBER)
         return Tokens(torch.from_numpy(ids), torch.from_numpy(mask))
 
-    def check(self, rows: Iterable[TrainingRow]) -> None:
-        """Refuse rows with a text that is too long, before hours have been spent on those that are not.
+    def check(self, texts: Iterable[str]) -> None:
+        """Refuse a text that is too long, before hours have been spent on those that are not.
 
         Raises:
             TrainingError: names the text, its tokens and the limit.
         """
-        self._numbers(list(dict.fromkeys(text for row in rows for text in row.texts)))
+        self._numbers(list(dict.fromkeys(texts)))
 
     def _numbers(self, texts: Sequence[str]) -> list[bytes]:
         """The numbers of the tokens of each text."""

@@ -26,10 +26,8 @@ from audio_compositionality.tasks.registry import list_tasks
 from .data import TrainingData, TrainingSplits, open_training
 from .errors import TrainingError
 from .near_texts import CAPTION, SAME, Trial, caption_trials, part_trials, score_trials
+from .settings import VALIDATION_ITEMS
 from .texts import generator_of
-
-MOST = 100
-"""Items, or rows, of a task at most; those in which attributes are exchanged take a tenth of a second each to draw."""
 
 MOST_CLIPS = 100
 """Clips that one is to be found among: as many, so that scores of other data have the same chance."""
@@ -117,7 +115,7 @@ class Validation:
 
 
 def open_validation(
-    data: TrainingSplits | Data, *, most: int = MOST, seed: int = 0, progress: bool = False
+    data: TrainingSplits | Data, *, most: int = VALIDATION_ITEMS, seed: int = 0, progress: bool = False
 ) -> Validation:
     """What a model in training is scored on; nothing of it is learnt from.
 

@@ -1,6 +1,7 @@
 """`train`, from arguments to a folder."""
 
 import json
+import shutil
 
 import pytest
 import yaml
@@ -32,7 +33,8 @@ def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, 
     assert "step 4 of 4, hard: loss " in captured.err
     assert load_model(str(out), device="cpu").embed_text(["a bell"]).shape[0] == 1
     assert json.loads((out / "training.json").read_text())["finished"]
-    # The same again does nothing.
+    # The same again does nothing, also where the state is gone, which nobody needs any more.
+    shutil.rmtree(out / "checkpoint")
     before = (out / "model.safetensors").stat().st_mtime_ns
     assert run(*train) == 0
     assert (out / "model.safetensors").stat().st_mtime_ns == before
@@ -58,6 +60,8 @@ def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, 
         (["--recordings", "here", "--rows", "3"], "recordings have --size and --set"),
         (["--settings", "/no/such/file.yaml"], "cannot read the settings"),
         (["--patience", "3"], "evaluate_every must be"),
+        (["--workers", "0"], "--workers is 0; it must be 1 or more"),
+        (["--data", "comp_a_order", "--rows", "3"], "nothing that can be learnt from"),
     ],
 )
 def test_a_mistake_is_told_in_one_line(run, tmp_path, capsys, arguments, message):

@@ -38,14 +38,17 @@ def test_towers_are_of_unit_length_and_standard_on_what_was_measured(tmp_path):
     with pytest.raises(TrainingError, match="no clips to measure"):
         towers.measure_norm([])
     towers.measure_norm([embeddings[:2], embeddings[2:]])
-    standard = (embeddings - towers.network.mean) / towers.network.deviation
+    standard = (embeddings - towers.model.mean) / towers.model.deviation
     np.testing.assert_allclose(standard.mean(dim=0), 0, atol=1e-4)
     audio, text = towers.embed_audio(embeddings), towers.embed_text(towers.tokeniser(TEXTS))
-    assert (audio.shape, text.shape) == ((3, towers.embedding_dim), (2, towers.embedding_dim))
+    assert (audio.shape, text.shape) == (
+        (3, towers.model.config.projection_dim),
+        (2, towers.model.config.projection_dim),
+    )
     for one in (audio, text):
         np.testing.assert_allclose(one.detach().norm(dim=-1), 1, atol=1e-5)
     assert towers.scale().item() == pytest.approx(1 / 0.07)
-    towers.network.logit_scale.data.fill_(9.0)
+    towers.model.logit_scale.data.fill_(9.0)
     towers.limit_scale()
     assert towers.scale().item() == pytest.approx(100)
     assert {name.split(".")[1] for name, _ in towers.named_trained()} == {
@@ -103,8 +106,8 @@ def test_any_encoder_is_trained_by_the_same_loop(tmp_path: Path, monkeypatch):
     features = frozen_features(towers, data.train)
     assert features.values.shape == (26, towers.frozen.dim)
     settings = settings_of({"stages": "contrastive:12,hard:3", "data": "scenes", "batch_size": 8})
-    before = towers.network.audio_projection.weight.detach().clone()
+    before = towers.model.audio_projection.weight.detach().clone()
     run = Trainer(towers, data.train, features, settings, tmp_path / "run").run()
     assert run.position.total == 15
-    assert not torch.equal(before, towers.network.audio_projection.weight)
+    assert not torch.equal(before, towers.model.audio_projection.weight)
     assert np.isfinite(towers.open_encoder().embed_text(TEXTS)).all()

@@ -219,7 +219,7 @@ class TestTokeniser:
         with pytest.raises(TrainingError, match=message):
             tokenise(["bell", *row.parts])
         with pytest.raises(TrainingError, match=message):
-            tokenise.check([replace(row, captions=("bell",), negatives=())])
+            tokenise.check(replace(row, captions=("bell",), negatives=()).texts)
 
     def test_what_is_kept_has_an_end(self, monkeypatch):
         monkeypatch.setattr("audio_compositionality.training.texts.MOST_KEPT", 2)

@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import signal
 import subprocess
@@ -9,10 +10,19 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.training.checkpoints import FILE, FOLDER, read_position
+from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.training.checkpoints import (
+    FILE,
+    FOLDER,
+    Position,
+    load_checkpoint,
+    read_position,
+    save_checkpoint,
+)
 from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.finishing import finish
 from audio_compositionality.training.log import COLUMNS, EVALUATIONS, STEPS, read_log
@@ -86,9 +96,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(whole, t
     state = read_position(tmp_path)
     assert state is not None
     # At most the steps since the last state are lost.
-    assert step - 2 <= state[0].total <= step
+    assert step - 2 <= state.total <= step
     trainer = small_trainer(tmp_path)
-    assert trainer.run().resumed == state[0].total
+    assert trainer.run().resumed == state.total
     assert is_equal(weights(trainer), whole.weights)
     columns = ("step", "stage", "loss", "scale", "gradient_norm")
     both = [[[row[name] for name in columns] for row in read_log(out / STEPS)] for out in (tmp_path, whole.out)]
@@ -174,6 +184,50 @@ def test_a_state_that_cannot_be_read_is_named(tmp_path):
         small_trainer(tmp_path).run()
 
 
+def test_a_state_that_no_training_wrote_is_named(tmp_path):
+    with pytest.raises(StoppedError):
+        small_trainer(tmp_path, on_step=stop_at(5)).run()
+    path = tmp_path / FOLDER / FILE
+    with safe_open(path, "pt") as stored:
+        tensors, metadata = {name: stored.get_tensor(name) for name in stored.keys()}, stored.metadata()  # noqa: SIM118
+    position, bias = json.loads(metadata["position"]), "model.text_model.projection.bias"
+    for changed, stated in [
+        ({}, {"position": "[" * 20_000}),
+        ({}, {"position": json.dumps({**position, "stage": "1"})}),
+        ({}, {"position": json.dumps({**position, "best": []})}),
+        ({f"weight/{bias}": torch.zeros(1)}, {}),
+        ({f"optimizer/exp_avg/{bias}": torch.zeros(1)}, {}),
+        ({"optimizer/exp_avg/no.such.weight": torch.zeros(1)}, {}),
+    ]:
+        save_file({**tensors, **changed}, path, {**metadata, **stated})
+        with pytest.raises(TrainingError, match="Delete the folder"):
+            small_trainer(tmp_path).run()
+
+
+def test_the_scale_of_float16_is_had_again(tmp_path):
+    towers, scaler = small_trainer(tmp_path).towers, torch.amp.GradScaler("cpu", init_scale=8.0)
+    save_checkpoint(tmp_path, Position(), towers, None, scaler)
+    again = torch.amp.GradScaler("cpu")
+    load_checkpoint(tmp_path, towers, None, again)
+    assert again.state_dict() == scaler.state_dict()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"batch_size": 14}, "12 rows that a stage 'contrastive' can learn from, of 12; a batch has 14"),
+        ({"neighbours": 12}, "neighbours are 12; a row has 11 others"),
+        ({"neighbours": 2, "batch_size": 3}, "half of a batch are neighbours"),
+    ],
+)
+def test_what_a_later_stage_cannot_do_is_said_before_the_folder_is_taken(tmp_path, settings, message):
+    with (
+        pytest.raises(InputError, match=message) if "neigh" in message else pytest.raises(TrainingError, match=message)
+    ):
+        small_trainer(tmp_path, **settings).run()
+    assert not list(tmp_path.iterdir())
+
+
 def test_only_the_projections_change_where_only_they_are_trained(tmp_path):
     trainer = small_trainer(tmp_path, train="projection", init="tiny-clap", stages="hard:2")
     before = weights(trainer)
@@ -234,6 +288,12 @@ def test_a_stage_ends_where_its_scores_rise_no_more_and_the_best_model_is_kept(t
     assert load_model(str(tmp_path / BEST), device="cpu").embed_text(["a bell"]).shape == (1, 128)
 
 
+def test_no_model_is_the_best_by_what_is_no_number(tmp_path):
+    trainer = small_trainer(tmp_path, stages="contrastive:3", evaluate_every=1, validate=scored([math.nan, 0.1, 0.0]))
+    trainer.run()
+    assert (trainer.position.best, trainer.position.best_step) == (0.1, 2)
+
+
 def test_evaluations_behind_the_last_state_are_made_again(tmp_path):
     settings = {"stages": "contrastive:6", "evaluate_every": 1, "checkpoint_every": 2}
     with pytest.raises(StoppedError):
@@ -271,7 +331,7 @@ def test_a_loss_that_is_no_number_ends_the_run_before_it_is_kept(tmp_path):
         trainer.run()
     state = read_position(tmp_path)
     assert state is not None
-    assert state[0].total == 2
+    assert state.total == 2
 
 
 def test_two_runs_do_not_write_one_folder(tmp_path):

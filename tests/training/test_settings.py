@@ -65,6 +65,17 @@ def test_a_number_that_yaml_takes_for_a_text_is_a_number(tmp_path):
         ({"log_to": "tensorbord"}, "did you mean 'tensorboard'"),
         ({"patience": 3}, "evaluate_every must be"),
         ({"data": None}, "there is no data; give --data"),
+        ({"stages": "hard:²"}, "must be KIND:STEPS"),
+        ({"log_to": 5}, "log_to is 5; it must be a list"),
+        ({"log_to": [5]}, "log_to has 5; Valid"),
+        ({"data": {"a": 1}}, "it must be a text"),
+        ({"init": ["tiny"]}, "it must be a text"),
+        ({"preset": 5}, "it must be a text"),
+        ({"recipe": ["a"]}, "it must be a text"),
+        ({"weight_decay": "much"}, "weight_decay is 'much'; it must be a number"),
+        ({"weight_decay": -1}, "a number from 0"),
+        ({"seed": 2**63}, "less than 2"),
+        ({"validation_items": 1}, "0, for none, or 2 or more"),
     ],
 )
 def test_what_cannot_be_used_is_named(values, message):
@@ -99,3 +110,27 @@ def test_what_is_fresh_is_known_by_its_name():
     assert not is_fresh("shuffled:laion-clap")
     assert not is_fresh("laion-clap")
     assert set(STAGE_DEFAULTS) == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 20_000, "is no YAML"),
+        ("a: &a [1]\nb: &b [*a, *a]\nc: &c [*b, *b]\nlearning_rate: [*c, *c]\n", "'c' has lists in one another"),
+        (f"data: {'x' * 2**20}", "too many for a file of settings"),
+        ("a: [", "expected the node content"),
+        ("- a", "must have lines such as"),
+    ],
+)
+def test_a_file_that_is_none_of_settings_is_named(tmp_path, text, message):
+    path = tmp_path / "settings.yaml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(TrainingError, match=message):
+        read_settings(path)
+
+
+def test_a_number_that_yaml_takes_for_a_text_is_one(tmp_path):
+    path = tmp_path / "settings.yaml"
+    path.write_text("data: scenes\nweight_decay: 1e-2\nlearning_rate: 1e-4\n", "utf-8")
+    settings = settings_of(read_settings(path))
+    assert (settings.weight_decay, settings.stages[0].learning_rate) == (0.01, 1e-4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,10 @@ from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.training import near_texts
 from audio_compositionality.training.data import TrainingSplits, open_training
 from audio_compositionality.training.errors import TrainingError
+from audio_compositionality.training.model import open_towers
 from audio_compositionality.training.near_texts import Trial, caption_trials, nearer, part_trials, score_trials
+from audio_compositionality.training.running import _validation
+from audio_compositionality.training.settings import settings_of
 from audio_compositionality.training.validation import open_validation
 
 
@@ -92,6 +97,14 @@ def test_data_without_items_like_theirs_are_scored_by_their_rows(data):
     assert scores["score"] == scores["caption.same_words"] == 0
     with pytest.raises(TrainingError, match="folder has nothing to choose by"):
         open_validation(TrainingSplits(splits.train, None))
+
+
+def test_a_text_that_is_too_long_is_told_before_the_first_step(data, monkeypatch):
+    towers = open_towers("tiny")
+    made = SimpleNamespace(texts=["a bell", "bell " * 200])
+    monkeypatch.setattr("audio_compositionality.training.validation.open_validation", lambda *_, **__: made)
+    with pytest.raises(TrainingError, match="has 202 tokens; the text tower takes 77 at most"):
+        _validation(data, settings_of({"data": "x"}), towers, progress=False)
 
 
 class TestNearTexts:
