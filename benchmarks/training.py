@@ -1,8 +1,7 @@
-"""A training step of the tiny CLAP as the loop takes it, against its bare forward and backward on ready inputs.
+"""A training step of the small models as the loop takes it, against its bare forward and backward on ready inputs.
 
-The bare passes are those of transformers' `ClapModel` with the same clips and texts, and nothing else: no loss, no
-optimizer. The loop draws the rows and their texts, reads log-mels, computes the loss, cuts the gradient, takes the
-step and writes its log.
+The bare passes are those of the towers with the same clips and texts, and nothing else: no loss, no optimizer. The loop
+draws the rows and their texts, reads log-mels, computes the loss, cuts the gradient, takes the step and writes its log.
 """
 
 from __future__ import annotations
@@ -32,30 +31,31 @@ def run(_: argparse.Namespace) -> None:
         before = os.environ.get(VARIABLE)
         os.environ[VARIABLE] = folder
         try:
-            for kind in ("contrastive", "hard", "modular"):
-                _stage(kind, Path(folder))
-            _stage("hard", Path(folder), chunk=CHUNK)
+            for init in ("tiny", "tiny-clap"):
+                for kind in ("contrastive", "hard", "modular"):
+                    _stage(init, kind, Path(folder))
+                _stage(init, "hard", Path(folder), chunk=CHUNK)
         finally:
             os.environ.pop(VARIABLE)
             if before is not None:
                 os.environ[VARIABLE] = before
 
 
-def _stage(kind: str, folder: Path, chunk: int | None = None) -> None:
+def _stage(init: str, kind: str, folder: Path, chunk: int | None = None) -> None:
     from audio_compositionality.training.batches import Batches, BatchSettings
     from audio_compositionality.training.data import open_training, training_recipes
-    from audio_compositionality.training.features import ClapFrontEnd, prepare_features
+    from audio_compositionality.training.features import prepare_features
     from audio_compositionality.training.loop import Trainer
-    from audio_compositionality.training.model import ClapTowers, open_towers
+    from audio_compositionality.training.model import open_towers
     from audio_compositionality.training.settings import settings_of
     from audio_compositionality.training.texts import TextSettings
 
     recipe = training_recipes()[0]
-    settings = settings_of({"stages": f"{kind}:{STEPS}", "data": recipe, "batch_size": BATCH_SIZE, "chunk": chunk})
-    towers: Any = open_towers(settings.init, train=settings.train, seed=0)
-    assert isinstance(towers, ClapTowers)
+    stages = f"{kind}:{STEPS}"
+    settings = settings_of({"stages": stages, "data": recipe, "init": init, "batch_size": BATCH_SIZE, "chunk": chunk})
+    towers = open_towers(init)
     data = open_training(recipe, train_rows=256, validation_rows=1).train
-    features = prepare_features(data, ClapFrontEnd(towers.extractor, settings.init))
+    features = prepare_features(data, towers.open_front_end())
     most = settings.modular_negatives if kind == "modular" else settings.negatives
     texts = TextSettings.of(kind, most, settings.positives)
     batches = Batches(data, features, towers.tokeniser, BatchSettings(texts, BATCH_SIZE))
@@ -76,7 +76,7 @@ def _stage(kind: str, folder: Path, chunk: int | None = None) -> None:
     # In turns: a machine whose speed drifts slows both of a pair.
     pairs = [(ours(), bare()) for _ in range(PAIRS)]
     times = [(median(a[clock] for a, _ in pairs), median(b[clock] for _, b in pairs)) for clock in range(2)]
-    name = f"training step, {kind}, {BATCH_SIZE} rows" + (f" in chunks of {chunk}" if chunk else "")
+    name = f"training step, {init}, {kind}, {BATCH_SIZE} rows" + (f" in chunks of {chunk}" if chunk else "")
     for clock, (step, passes) in zip(("", ", CPU time"), times, strict=True):
         line(name + clock, 1e3 * step, "forward and backward, ready inputs", 1e3 * passes, "ms")
     print("    ratios of the pairs, CPU time:", *(f"{b[1] / a[1]:.2f}" for a, b in sorted(pairs, key=_ratio)))
@@ -90,18 +90,14 @@ def _bare(towers: Any, batches: list[Any]) -> Callable[[], tuple[float, float]]:
     """Forward and backward on some batches, over and over; returns seconds a batch, of the clock and of the CPU."""
     from audio_compositionality.training.tokens import join_tokens
 
-    model = towers.model
     texts = [join_tokens([one.captions, one.negatives, one.positives], towers.pad_token) for one in batches]
 
     def passes() -> tuple[float, float]:
         started, cpu = time.perf_counter(), time.process_time()
         for step in range(STEPS - WARM_UP):
             place = step % len(batches)
-            audio = model.get_audio_features(batches[place].audio).pooler_output
-            tokens = texts[place]
-            text = model.get_text_features(tokens.ids, attention_mask=tokens.mask.long()).pooler_output
-            (audio.sum() + text.sum()).backward()
-            model.zero_grad(set_to_none=True)
+            (towers.embed_audio(batches[place].audio).sum() + towers.embed_text(texts[place]).sum()).backward()
+            towers.zero_grad(set_to_none=True)
         count = STEPS - WARM_UP
         return (time.perf_counter() - started) / count, (time.process_time() - cpu) / count
 
