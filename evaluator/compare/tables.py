@@ -77,7 +77,7 @@ def training_note(result: Result, info: TaskInfo) -> str:
 
 
 def knows_training(result: Result, info: TaskInfo) -> bool:
-    """Whether the model of a result was trained on the training split of what the task scores."""
+    """Whether the model of a result was trained on rows of the training recipe of what the task scores."""
     data = result.model.trained_on or ""
     return bool(info.training) and re.search(rf"(?<!\w){re.escape(info.training)}(?!\w)", data) is not None
 
@@ -160,8 +160,9 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
     ]
     if knows_training(result, info):
         remarks.append(
-            "trained on the training split of this test set, or on rows made like it: its scores do not compare with "
-            "those of models that have never met such clips and captions"
+            f"trained on {shortened(result.model.trained_on or '', 120)}, and scored on {result.dataset}: where both are "
+            "made of the same sounds, its scores do not compare with those of models that never met such clips and "
+            "captions"
         )
     deviation = result.precision_deviation
     if deviation is not None:
