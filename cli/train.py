@@ -100,6 +100,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     publishing.add_argument("--private", action="store_true", help="make a repository that is new a private one")
     arguments.add_dry_run(publishing)  # type: ignore[arg-type]
     recordings.add_recordings(parser, data)
+    # Recordings are learnt from by the project's own protocol.
+    parser.set_defaults(protocol=None)
     recordings.add_skip_invalid(parser)
 
 
@@ -252,7 +254,7 @@ def _settings(options: argparse.Namespace) -> TrainingSettings:
     given = {name: value for name, value in typed.items() if value is not None}
     for name in given.keys() & set(STAGE_OPTIONS):
         given[name] = _numbers(name, given[name])
-    if options.sounds is not None and options.data is None:
+    if options.sounds is not None and options.data is None and "data" not in values:
         raise InputError("--sounds has the files of tables: give --data TABLE.csv too")
     if options.align is not None:
         if options.init is not None:

@@ -84,6 +84,7 @@ class TestTwoWay:
         assert both.intervals == both.difference_intervals == (None, None)
 
 
+@pytest.mark.slow
 def test_one_table_and_nothing_is_done_twice(tmp_path):
     trained = []
 
@@ -92,7 +93,7 @@ def test_one_table_and_nothing_is_done_twice(tmp_path):
             trained.append(folder.name)
             folder.mkdir(parents=True)
             save_clap(tiny_clap(one.seed + one.steps), folder)
-            record = {"recipe": "comp_a_train", "trained_on": "rows", "settings": one.values(), "finished": True}
+            record = {"recipe": "comp_a_train", "trained_on": "rows", "settings": one.values()}
             (folder / "training.json").write_text(json.dumps(record), "utf-8")
 
     def run(seeds=(0, 1)):

@@ -60,6 +60,7 @@ def test_the_tasks_are_those_that_have_items_like_these_or_can_be_scored_on_rows
     assert validation.left_out == ()
 
 
+@pytest.mark.slow
 def test_a_model_that_hears_and_reads_nothing_has_ties_and_clips_are_made_once(validation):
     encoder = Constant()
     scores = validation(encoder)
