@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -140,6 +140,33 @@ class LabelReader(Protocol):
 
         Returns:
             a text each, as long as prompts; it depends on its own row and prompt only.
+        """
+        ...
+
+
+@runtime_checkable
+class OptionScorer(Protocol):
+    """A model that says how likely each of some given answers is."""
+
+    def score_options(
+        self,
+        clips: Sequence[Any],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """The log-likelihood of each option as the answer to one prompt about each clip.
+
+        Args:
+            clips: as those of `AudioLanguageModel.answer`.
+            prompts: as many.
+            options: of each prompt two or more texts, in the order in which the prompt calls them A, B, C and so on.
+            by: ``letters``: the log-likelihood of the first token of an option's letter, of all that the model may
+                begin its answer with; ``options``: the mean log-likelihood of the tokens of its text.
+
+        Returns:
+            for each prompt a natural logarithm for each option, at most 0; they depend on its own clip, prompt and
+            options only.
         """
         ...
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..base import ModelError, StagedEncoder
 from ..inference import resolve_device
+from ..language_models.endpoint_name import is_endpoint, parse_endpoint
+from ..language_models.listing import check_architecture, family_of
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..protocols import Model
 from .controls import CONTROLS, control, split_control
@@ -22,6 +24,9 @@ from .user_classes import describe_installed, installed_classes, is_file_spec, s
 
 if TYPE_CHECKING:
     import torch
+
+TOWER = "tower:"
+"""Stands in front of the name of a model that hears and answers, where its audio encoder is meant."""
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 """What an id of a repository of the Hugging Face Hub looks like."""
@@ -52,6 +57,7 @@ def has_twins(name: str) -> bool:
     prefix = name.partition(":")[0]
     return not (
         is_file_spec(name)
+        or is_endpoint(name)
         or name in installed_classes()
         or (":" in name and (prefix in TWINS or prefix in CONTROLS))
         or prefix in _adapter_prefixes(name)
@@ -76,7 +82,11 @@ def check_name(name: str) -> None:
     if control_kind is not None:
         check_name(name)
         return
-    _, plain_name = _split_twin(name)
+    kind, plain_name = _split_twin(name)
+    if is_endpoint(plain_name.removeprefix(TOWER)):
+        _check_endpoint(plain_name, kind)
+        return
+    plain_name = plain_name.removeprefix(TOWER)
     prefix = plain_name.partition(":")[0]
     if is_file_spec(prefix):
         split_file_spec(plain_name)
@@ -106,8 +116,13 @@ def load_model(
       another suite, whose code is run;
     - `path/to/file.py:ClassName`: a class of one's own (`adapters.custom.Embedder` says what it needs), or the name of
       the entry point of an installed package in the group `audio_compositionality.encoders`; both run that code;
+    - `endpoint:MODEL@URL`: a model that hears and answers behind an OpenAI-compatible server, which is asked what it
+      runs (`language_models.endpoint`);
     - a local folder with config.json, preprocessor_config.json and safetensors weights;
     - a Hub id (`org/name`) of a transformers audio model.
+
+    A folder or a Hub id whose config.json states an architecture that hears and answers (`language_models`) is that
+    model; with `tower:` in front it is its audio encoder.
 
     One of `TWINS` with a colon in front of any but a baseline or other people's code gives a twin of that model:
     `untrained:NAME`, the same architecture with fresh weights, for which a folder needs none, or `shuffled:NAME`, with
@@ -120,18 +135,30 @@ def load_model(
     Args:
         name: which model.
         device: torch device of the model; by default CUDA where there is one, else the CPU.
-        options: layer, pooling, precision, compilation.
+        options: layer, pooling, precision, compilation; of a model that answers `LanguageOptions`.
         seed: seed of the weights of a twin; every other model is fixed and ignores it.
 
     Raises:
         ModelError: if there is no such model (with the nearest listed name), its files cannot be had or are
             incomplete, the model is of a kind that cannot be run here, or cannot be run with the options.
     """
+    return _load(name, device, options, seed, hears_only=False)
+
+
+def _load(
+    name: str, device: str | torch.device | None, options: EncoderOptions, seed: int, hears_only: bool
+) -> Model:
+    """As `load_model`; of a model that answers its audio encoder, where that alone will do."""
     control_kind, controlled = split_control(name)
     if control_kind is not None:
-        loaded = load_model(controlled, device=device, options=options, seed=seed)
+        loaded = _load(controlled, device, options, seed, hears_only)
         return cast(Model, control(loaded, control_kind))
     kind, plain_name = _split_twin(name)
+    if is_endpoint(plain_name.removeprefix(TOWER)):
+        _check_endpoint(plain_name, kind)
+        from ..language_models.endpoint import load_endpoint
+
+        return load_endpoint(plain_name, options)
     twin = None if kind is None else Twin(kind, seed)
     listed_name, _, path = plain_name.partition("=")
     listing = named_models().get(listed_name)
@@ -144,11 +171,12 @@ def load_model(
     foreign = _load_foreign(plain_name, device, options)
     if foreign is not None:
         return foreign
-    source = _locate(plain_name)
+    source = _locate(plain_name.removeprefix(TOWER))
     if source is None:
         raise ModelError(_unknown(name, plain_name))
     listing = next((entry for entry in named_models().values() if entry.source == source), None)
-    return _load_checkpoint(source, None, listing, twin, device, options)
+    hears_only = hears_only or plain_name.startswith(TOWER)
+    return _load_checkpoint(source, None, listing, twin, device, options, hears_only)
 
 
 def load_layers(
@@ -177,14 +205,14 @@ def load_layers(
 
     wanted = None if layers is None else sorted(set(layers))
     at_deepest = replace(options, layer=wanted[-1] if wanted else None)
-    model = load_model(name, device=device, options=at_deepest, seed=seed)
+    model = _load(name, device, at_deepest, seed, hears_only=True)
     numbers = range(model.num_layers + 1) if wanted is None and isinstance(model, ModelEncoder) else wanted
     if not numbers or (wanted is None and len(numbers) == 1):
         raise ModelError(f"'{name}' has no layers to choose from")
     if isinstance(model, LayeredEncoder):
         return list(model.at_layers(numbers))
     rest = [replace(options, layer=layer) for layer in numbers if layer != at_deepest.layer]
-    loaded = [load_model(name, device=device, options=one, seed=seed) for one in rest]
+    loaded = [_load(name, device, one, seed, hears_only=True) for one in rest]
     return loaded if wanted is None else [*loaded, model]
 
 
@@ -200,7 +228,7 @@ def load_encoder(
     Raises:
         ModelError: as `load_model`, or if the model embeds no sound.
     """
-    model = load_model(name, device=device, options=options, seed=seed)
+    model = _load(name, device, options, seed, hears_only=True)
     if not isinstance(model, StagedEncoder):
         raise ModelError(
             f"'{name}' is a {type(model).__name__}, which embeds no sound; an audio encoder is needed here"
@@ -218,6 +246,14 @@ def _split_twin(name: str) -> tuple[TwinKind | None, str]:
             f"{controlled}'"
         )
     return kind, plain_name
+
+
+def _check_endpoint(name: str, kind: TwinKind | None) -> None:
+    """Refuse a name that stands for no model behind a server, before any message shows the name."""
+    address = parse_endpoint(name.removeprefix(TOWER))
+    deed = "take a part of it" if kind is None and name.startswith(TOWER) else kind and kind.deed
+    if deed:
+        raise ModelError(f"'{address.id}' runs on a server, so nothing here can {deed}")
 
 
 def _load_listed(
@@ -266,6 +302,7 @@ def _load_checkpoint(
     twin: Twin | None,
     device: str | torch.device | None,
     options: EncoderOptions,
+    hears_only: bool = True,
 ) -> Model:
     from .checkpoints import open_checkpoint
 
@@ -273,6 +310,15 @@ def _load_checkpoint(
     stated = {} if listing is None else {key: getattr(listing, key) for key in ("paradigm", "licence", "trained_on")}
     checkpoint = open_checkpoint(source, name=name, twin=twin, **stated)
     makers = architectures()
+    family = family_of(checkpoint.config) if name is None else None
+    if family is not None and hears_only:
+        checkpoint = replace(checkpoint, name=TOWER + checkpoint.name)
+    elif family is not None:
+        from ..language_models.base import TransformersLanguageModel
+
+        return TransformersLanguageModel(checkpoint, family, torch_device, options)
+    elif name is None and checkpoint.config.model_type not in makers:
+        check_architecture(checkpoint.config, checkpoint.name)
     make = makers.get(checkpoint.config.model_type, makers[ANY_OTHER])
     return make(checkpoint, torch_device, options)
 

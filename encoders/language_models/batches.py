@@ -1,0 +1,132 @@
+"""Questions in batches: the longest first, sound prepared ahead of the model, fewer at a time where memory is short."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from audio_compositionality.support.text import first_line
+
+from ..base import FloatArray
+from .front_end import FrontEnd, Inputs
+
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question that is ready to be put.
+
+    Attributes:
+        chat: see `FrontEnd.chat`.
+        clip: float32 [samples] at the model's rate.
+        continuations: tokens of the answers whose likelihood is asked for, of each a list; none where it writes itself.
+    """
+
+    chat: str
+    clip: FloatArray
+    continuations: tuple[list[int], ...] = field(default=())
+
+    @property
+    def length(self) -> tuple[int, int]:
+        """What it is sorted by: samples, then letters."""
+        return len(self.clip), len(self.chat)
+
+
+class Batches(Generic[Outcome]):
+    """Does work on questions, so many at a time.
+
+    Attributes:
+        size: how many at a time; it is halved whenever memory does not suffice, and stays so.
+    """
+
+    def __init__(self, front_end: FrontEnd, name: str, size: int) -> None:
+        """`name` is the model's, for messages."""
+        self.size = size
+        self._front_end = front_end
+        self._name = name
+
+    def run(
+        self, questions: Sequence[Question], work: Callable[[Sequence[Question], Inputs], Sequence[Outcome]]
+    ) -> list[Outcome]:
+        """The outcomes of work on questions, in their order.
+
+        Questions of similar length go together, the longest first: what memory does not suffice for shows at once.
+        A second thread prepares the next batch while the model works; it alone uses the front end meanwhile.
+
+        Args:
+            questions: any number.
+            work: from a batch and its input to an outcome each.
+
+        Raises:
+            MemoryError: a single question is too much.
+        """
+        order = sorted(range(len(questions)), key=lambda place: questions[place].length, reverse=True)
+        outcomes: dict[int, Outcome] = {}
+        with ThreadPoolExecutor(1) as ahead:
+            start, size = 0, self.size
+            prepared = ahead.submit(self._prepare, [questions[place] for place in order[:size]])
+            while start < len(order):
+                places, inputs = order[start : start + size], prepared.result()
+                following = [questions[place] for place in order[start + size : start + 2 * size]]
+                if following:
+                    prepared = ahead.submit(self._prepare, following)
+                batch = [questions[place] for place in places]
+                results = self._within_memory(batch, inputs, work)
+                if results is None:
+                    del inputs
+                    _free_memory()
+                    size = self.size = max(len(batch) // 2, 1)
+                    prepared = ahead.submit(self._prepare, batch[:size])
+                    continue
+                outcomes.update(zip(places, results, strict=True))
+                start += size
+        return [outcomes[place] for place in range(len(questions))]
+
+    def _prepare(self, batch: Sequence[Question]) -> Inputs:
+        return self._front_end.encode([one.chat for one in batch], [one.clip for one in batch])
+
+    def _within_memory(
+        self,
+        batch: Sequence[Question],
+        inputs: Inputs,
+        work: Callable[[Sequence[Question], Inputs], Sequence[Outcome]],
+    ) -> Sequence[Outcome] | None:
+        """What work makes of a batch; None, with a warning, where memory does not suffice for it.
+
+        Raises:
+            MemoryError: it does not suffice for a single question.
+        """
+        try:
+            return work(batch, inputs)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            reason = first_line(error)
+        # Here the caught error is gone, whose traceback would keep the tensors that have to go.
+        if len(batch) == 1:
+            raise MemoryError(f"'{self._name}' runs out of memory with a single question: {reason}")
+        warnings.warn(
+            f"out of memory; '{self._name}' goes on with batches of {max(len(batch) // 2, 1)} ({reason})", stacklevel=2
+        )
+        return None
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """More than accelerate takes for it: also allocations outside of torch's own, and NumPy's."""
+    import torch
+    from accelerate.utils.memory import should_reduce_batch_size
+
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or should_reduce_batch_size(error):
+        return True
+    signs = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
+
+
+def _free_memory() -> None:
+    from accelerate.utils.memory import clear_device_cache
+
+    clear_device_cache(garbage_collection=True)

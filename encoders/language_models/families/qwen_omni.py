@@ -1,0 +1,60 @@
+"""The thinkers of Qwen2.5-Omni (Xu et al., 2025, arXiv 2503.20215) and Qwen3-Omni (arXiv 2509.17765): what writes.
+
+Their processor of transformers needs torchvision for pictures; here the tokenizer, the chat template and Whisper's
+log-mel spectrogram take its place, and the audio token is repeated as often as the processor does.
+The part that speaks is not loaded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..front_end import FrontEnd, LogMelFrontEnd
+from ..listing import Family
+
+if TYPE_CHECKING:
+    from ..checkpoint import LanguageCheckpoint
+
+
+class Omni25FrontEnd(LogMelFrontEnd):
+    """A token for each 40 ms."""
+
+    def token_count(self, frames: int) -> int:
+        """See `LogMelFrontEnd.token_count`."""
+        return ((frames - 1) // 2 - 1) // 2 + 1
+
+
+class Omni3FrontEnd(LogMelFrontEnd):
+    """13 tokens for each whole second, and a token for each 80 ms that are left or have begun."""
+
+    window = 100
+    """Frames that the audio encoder hears at a time; 13 tokens come of them."""
+
+    def token_count(self, frames: int) -> int:
+        """See `LogMelFrontEnd.token_count`."""
+        whole, rest = divmod(frames, self.window)
+        for _ in range(3):
+            rest = (rest - 1) // 2 + 1
+        return 13 * whole + rest
+
+
+def _front_end(checkpoint: LanguageCheckpoint) -> FrontEnd:
+    # The feature extractor of Qwen2.5-Omni fills clips up to its 300 s; that of Qwen3-Omni does not, and for lack of
+    # another figure its limit is the same.
+    if checkpoint.config.model_type.startswith("qwen2_5"):
+        return Omni25FrontEnd(checkpoint, limit_seconds=300, pads=True)
+    return Omni3FrontEnd(checkpoint, limit_seconds=300, pads=False)
+
+
+_THINKERS = {
+    "Qwen2_5OmniThinkerForConditionalGeneration": ("Qwen2_5OmniModel", "Qwen2_5OmniForConditionalGeneration"),
+    "Qwen3OmniMoeThinkerForConditionalGeneration": ("Qwen3OmniMoeForConditionalGeneration",),
+}
+
+FAMILY = Family(
+    "Qwen-Omni",
+    {name: thinker for thinker, wholes in _THINKERS.items() for name in (thinker, *wholes)},
+    _front_end,
+    part="thinker_config",
+    unused=("model.visual.",),
+)
