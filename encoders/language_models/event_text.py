@@ -1,0 +1,172 @@
+"""The text cascade: a language model that is told what a detector has heard, in place of the sound.
+
+    detector hears -> events as text -> language model answers
+
+Anything that detects events (`EventDetector`) goes with anything that answers texts (`TextModel`), such as a model
+behind a server. What it cannot answer is lost in between, or not understood by the one that reads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import plain
+
+from ..base import ModelError
+from ..protocols import ModelCard
+
+Event = Mapping[str, Any]
+"""``onset`` and ``offset``, seconds from the start of the clip, and ``label``, a text; as in the column ``events``."""
+
+TEXT_VERSION = 1
+"""Counted up when the text of the same events becomes another."""
+
+_HEAD = "These sounds were detected in a recording, with the seconds in which they are heard:"
+_NONE = "No sounds were detected in a recording."
+
+
+@runtime_checkable
+class EventDetector(Protocol):
+    """Anything that says what is heard in clips, and when."""
+
+    def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
+        """The events of each clip, in any order.
+
+        Args:
+            clips: as those of `AudioLanguageModel.answer`.
+        """
+        ...
+
+
+@runtime_checkable
+class TextModel(Protocol):
+    """A language model: it answers prompts without sound.
+
+    Attributes:
+        card: what it is.
+        device: where it runs.
+    """
+
+    @property
+    def card(self) -> ModelCard: ...  # noqa: D102
+
+    @property
+    def device(self) -> str: ...  # noqa: D102
+
+    def answer_texts(self, prompts: Sequence[str]) -> list[str]:
+        """Answer prompts: a text each, in order."""
+        ...
+
+
+@runtime_checkable
+class TextScorer(TextModel, Protocol):
+    """A language model that also tells how likely it is to answer with each of some options."""
+
+    def score_texts(
+        self, prompts: Sequence[str], options: Sequence[Sequence[str]], by: Literal["letters", "options"]
+    ) -> list[list[float]]:
+        """As `OptionScorer.score_options`, without clips."""
+        ...
+
+
+class EventTextModel:
+    """A language model that answers questions about clips from a detector's events; an `AudioLanguageModel`.
+
+    Attributes:
+        card: its id is ``events:DETECTOR+MODEL``, its revision that of both and of the text.
+        device: that of the language model.
+    """
+
+    card: ModelCard
+    device: str
+
+    def __init__(self, detector: EventDetector, model: TextModel, *, detector_card: ModelCard) -> None:
+        """Put the two together.
+
+        Args:
+            detector: of events.
+            model: a language model.
+            detector_card: says what the detector is; answers are stored under it.
+        """
+        self._detector = detector
+        self._model = model
+        self.device = model.device
+        self.card = ModelCard(
+            id=f"events:{detector_card.id}+{model.card.id}",
+            revision=f"{detector_card.revision}+{model.card.revision}+text-{TEXT_VERSION}",
+            sample_rate=detector_card.sample_rate,
+            output_dim=None,
+            paradigm="text cascade (a detector's events, read by a language model)",
+            trained_on=detector_card.trained_on,
+        )
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """Answer one prompt about each clip; see `AudioLanguageModel.answer`.
+
+        Raises:
+            InputError: there are not as many prompts as clips.
+            ModelError: the detector gives no events that can be told, or what the language model raises.
+        """
+        return self._model.answer_texts(self._told(clips, prompts))
+
+    def score_options(
+        self,
+        clips: Sequence[Any],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """The log-likelihood of each option; see `OptionScorer`.
+
+        Raises:
+            ModelError: the language model cannot tell.
+        """
+        if not isinstance(self._model, TextScorer):
+            raise ModelError(f"'{self._model.card.id}' tells no likelihoods of options; it can only answer")
+        return self._model.score_texts(self._told(clips, prompts), options, by)
+
+    def _told(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        if len(clips) != len(prompts):
+            raise InputError(f"there are {len(prompts)} prompts about {len(clips)} clips; there must be as many")
+        # Several questions are asked about one clip; it is listened to once.
+        different = list({id(clip): clip for clip in clips}.values())
+        events = self._detector.detect_events(different)
+        if len(events) != len(different):
+            raise ModelError(
+                f"the detector of '{self.card.id}' gave events of {len(events)} clips for {len(different)}; it must "
+                "give a list for each"
+            )
+        events_of = {id(clip): listed for clip, listed in zip(different, events, strict=True)}
+        return [prompt_with_events(events_of[id(clip)], prompt) for clip, prompt in zip(clips, prompts, strict=True)]
+
+
+def prompt_with_events(events: Sequence[Event], prompt: str) -> str:
+    """A prompt that is preceded by events, a line each, in the order of their onsets: ``0.00-2.35 s: bell``.
+
+    Args:
+        events: what a detector has heard, or what is known to be there; see `Event`.
+        prompt: the question.
+
+    Raises:
+        ModelError: an event has no label, or no onset and offset in order.
+    """
+    lines = [_line(event) for event in sorted(events, key=_place)]
+    return "\n".join([_HEAD, *lines] if lines else [_NONE]) + f"\n\n{prompt}"
+
+
+def _place(event: Event) -> tuple[float, float, str]:
+    try:
+        onset, offset, label = float(event["onset"]), float(event["offset"]), event["label"]
+    except (KeyError, TypeError, ValueError):
+        raise ModelError(f"{event!r} is no event: it must have onset, offset (seconds) and label") from None
+    if not (isinstance(label, str) and label.strip() and math.isfinite(offset) and 0 <= onset <= offset):
+        raise ModelError(f"{event!r} is no event: 0 <= onset <= offset must hold, and label must be a text")
+    return onset, offset, label
+
+
+def _line(event: Event) -> str:
+    onset, offset, label = _place(event)
+    return f"{onset:.2f}-{offset:.2f} s: {plain(label.strip())}"
