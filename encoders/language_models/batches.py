@@ -67,26 +67,31 @@ class Batches(Generic[Outcome]):
         order = sorted(range(len(questions)), key=lambda place: questions[place].length, reverse=True)
         outcomes: dict[int, Outcome] = {}
         with ThreadPoolExecutor(1) as ahead:
-            start, size = 0, self.size
-            prepared = ahead.submit(self._prepare, [questions[place] for place in order[:size]])
-            while start < len(order):
-                places, inputs = order[start : start + size], prepared.result()
-                following = [questions[place] for place in order[start + size : start + 2 * size]]
+            places = self._first(questions, order)
+            prepared = ahead.submit(self._prepare, questions, places)
+            while places:
+                inputs, following = prepared.result(), self._first(questions, order[len(places) :])
                 if following:
-                    prepared = ahead.submit(self._prepare, following)
-                batch = [questions[place] for place in places]
-                results = self._within_memory(batch, inputs, work)
+                    prepared = ahead.submit(self._prepare, questions, following)
+                results = self._within_memory([questions[place] for place in places], inputs, work)
                 if results is None:
                     del inputs
                     _free_memory()
-                    size = self.size = max(len(batch) // 2, 1)
-                    prepared = ahead.submit(self._prepare, batch[:size])
+                    self.size = max(len(places) // 2, 1)
+                    places = places[: self.size]
+                    prepared = ahead.submit(self._prepare, questions, places)
                     continue
                 outcomes.update(zip(places, results, strict=True))
-                start += size
+                order, places = order[len(places) :], following
         return [outcomes[place] for place in range(len(questions))]
 
-    def _prepare(self, batch: Sequence[Question]) -> Inputs:
+    def _first(self, questions: Sequence[Question], order: Sequence[int]) -> Sequence[int]:
+        """The places of the first batch of those in an order: all of one kind, see `FrontEnd.kind`."""
+        kinds = [self._front_end.kind(len(questions[place].clip)) for place in order[: self.size]]
+        return [place for place, kind in zip(order, kinds, strict=False) if kind == kinds[0]]
+
+    def _prepare(self, questions: Sequence[Question], places: Sequence[int]) -> Inputs:
+        batch = [questions[place] for place in places]
         return self._front_end.encode([one.chat for one in batch], [one.clip for one in batch])
 
     def _within_memory(

@@ -74,6 +74,10 @@ class FrontEnd(ABC):
             )
         return both[len(before) :]
 
+    def kind(self, samples: int) -> int:
+        """The kind of a clip of so many samples: a batch is of one kind. Those of a kind lie side by side by length."""
+        return 0
+
     @abstractmethod
     def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> Inputs:
         """The input of a model for as many chats as clips, [samples] each at `sample_rate`."""

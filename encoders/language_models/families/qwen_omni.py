@@ -30,6 +30,15 @@ class Omni3FrontEnd(LogMelFrontEnd):
     window = 100
     """Frames that the audio encoder hears at a time; 13 tokens come of them."""
 
+    def kind(self, samples: int) -> int:
+        """See `FrontEnd.kind`: clips that do not fill a window are heard otherwise beside longer ones.
+
+        The encoder fills the last window of each clip up to the longest of the batch, and its convolutions make
+        something of that.
+        """
+        frames = samples // self._extractor.hop_length
+        return frames if frames < self.window else 0
+
     def token_count(self, frames: int) -> int:
         """See `LogMelFrontEnd.token_count`."""
         whole, rest = divmod(frames, self.window)

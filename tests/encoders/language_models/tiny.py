@@ -29,6 +29,12 @@ OMNI_TEMPLATE = (
 )
 """A chat template in the manner of Qwen's, AUDIO for what stands for a clip."""
 
+FLAMINGO_TEMPLATE = OMNI_TEMPLATE.replace(
+    "{% for part in message['content'] %}",
+    "{% for part in message['content'] | sort(attribute='type') %}",
+).replace("AUDIO", "<sound>")
+"""As that of Audio Flamingo 3 a clip stands before the words, wherever a conversation has it."""
+
 
 @dataclass(frozen=True)
 class Sound:
@@ -149,7 +155,7 @@ def save_flamingo(folder: Path, music: bool = False) -> None:
     )
     strengthened(getattr(transformers, f"{prefix}ForConditionalGeneration")(config)).save_pretrained(folder)
     processor = getattr(transformers, f"{prefix}Processor")(
-        extractor(), words, chat_template=OMNI_TEMPLATE.replace("AUDIO", "<sound>"), max_audio_len=60
+        extractor(), words, chat_template=FLAMINGO_TEMPLATE, max_audio_len=60
     )
     processor.save_pretrained(folder)
 

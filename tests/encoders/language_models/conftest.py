@@ -1,0 +1,55 @@
+"""Tiny models that hear and answer, written once a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
+from audio_compositionality.encoders.loading.registry import load_model
+
+from .tiny import SAVERS
+
+Folder = Callable[[str], Path]
+Load = Callable[[str], TransformersLanguageModel]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    """Function of a family: the folder of a tiny model of it; tests must not write to it."""
+    root = tmp_path_factory.mktemp("language-models")
+
+    @cache
+    def saved(family: str) -> Path:
+        SAVERS[family](root / family)
+        return root / family
+
+    return saved
+
+
+@pytest.fixture
+def load(folder: Folder) -> Load:
+    """Function of a family: a tiny model of it on the CPU, loaded anew."""
+
+    def loaded(family: str) -> TransformersLanguageModel:
+        model = load_model(str(folder(family)), device="cpu")
+        assert isinstance(model, TransformersLanguageModel)
+        return model
+
+    return loaded
+
+
+@pytest.fixture(params=list(SAVERS))
+def family(request: pytest.FixtureRequest) -> str:
+    """Each family in turn."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def model(family: str, load: Load) -> TransformersLanguageModel:
+    """A tiny model of each family in turn."""
+    return load(family)
