@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -19,7 +20,7 @@ def requested_wait(headers: Mapping[str, str]) -> float | None:
     """The seconds that a server asks to wait; None where it does not.
 
     From its header RateLimit (the draft draft-ietf-httpapi-ratelimit-headers-09), which huggingface_hub looks at first,
-    or Retry-After, a number or a date (RFC 9110, 10.2.3).
+    or Retry-After, a number or a date (RFC 9110, 10.2.3); some servers give the number decimals.
 
     Args:
         headers: of its answer, by names in any case.
@@ -28,7 +29,7 @@ def requested_wait(headers: Mapping[str, str]) -> float | None:
     if limit is not None and limit.remaining == 0:
         return float(limit.reset_in_seconds)
     value = next((text.strip() for name, text in headers.items() if name.lower() == "retry-after"), "")
-    if value.isascii() and value.isdigit():
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
         return float(value)
     try:
         moment = parsedate_to_datetime(value)

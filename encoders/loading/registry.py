@@ -145,9 +145,7 @@ def load_model(
     return _load(name, device, options, seed, hears_only=False)
 
 
-def _load(
-    name: str, device: str | torch.device | None, options: EncoderOptions, seed: int, hears_only: bool
-) -> Model:
+def _load(name: str, device: str | torch.device | None, options: EncoderOptions, seed: int, hears_only: bool) -> Model:
     """As `load_model`; of a model that answers its audio encoder, where that alone will do."""
     control_kind, controlled = split_control(name)
     if control_kind is not None:
@@ -251,8 +249,8 @@ def _split_twin(name: str) -> tuple[TwinKind | None, str]:
 def _check_endpoint(name: str, kind: TwinKind | None) -> None:
     """Refuse a name that stands for no model behind a server, before any message shows the name."""
     address = parse_endpoint(name.removeprefix(TOWER))
-    deed = "take a part of it" if kind is None and name.startswith(TOWER) else kind and kind.deed
-    if deed:
+    if kind is not None or name.startswith(TOWER):
+        deed = "take a part of it" if kind is None else kind.deed
         raise ModelError(f"'{address.id}' runs on a server, so nothing here can {deed}")
 
 
