@@ -60,9 +60,7 @@ class TransformersLanguageModel:
     card: ModelCard
     device: str
 
-    def __init__(
-        self, checkpoint: Checkpoint, family: Family, device: torch.device, options: EncoderOptions
-    ) -> None:
+    def __init__(self, checkpoint: Checkpoint, family: Family, device: torch.device, options: EncoderOptions) -> None:
         """Load a model.
 
         Args:
@@ -216,7 +214,7 @@ class TransformersLanguageModel:
         """The tokens of the answers."""
         from transformers import GenerationConfig
 
-        greedy = GenerationConfig(
+        greedy = GenerationConfig(  # type: ignore[no-untyped-call]
             **self._ending, max_new_tokens=self.options.max_new_tokens, do_sample=False, num_beams=1, use_cache=True
         )
         with inference(self.device), self._last_logits():
@@ -297,13 +295,11 @@ def _ending_tokens(model: Any, tokenizer: Any) -> dict[str, Any]:
         "pad_token_id": tokenizer.pad_token_id,
     }
     # What `generate` is not told it would take from here.
-    model.generation_config = GenerationConfig(**tokens)
+    model.generation_config = GenerationConfig(**tokens)  # type: ignore[no-untyped-call]
     return tokens
 
 
-def _card(
-    checkpoint: Checkpoint, family: Family, model: Any, sample_rate: int, options: LanguageOptions
-) -> ModelCard:
+def _card(checkpoint: Checkpoint, family: Family, model: Any, sample_rate: int, options: LanguageOptions) -> ModelCard:
     card = checkpoint.card(
         sample_rate=sample_rate, output_dim=None, options=EncoderOptions(precision=options.precision), modules=[]
     )

@@ -63,7 +63,9 @@ class LanguageCheckpoint(Checkpoint):
         """
         try:
             with quiet(self.source):
-                return AutoProcessor.from_pretrained(self.source, revision=self.commit, trust_remote_code=False)
+                return AutoProcessor.from_pretrained(  # type: ignore[no-untyped-call]
+                    self.source, revision=self.commit, trust_remote_code=False
+                )
         except Exception as error:
             raise ModelError(f"cannot read the processor of '{self.name}': {first_line(error)}") from error
 

@@ -49,9 +49,10 @@ class Family:
         missing = [name for name in self.packages if importlib.util.find_spec(name) is None]
         if missing:
             wanted = " ".join(f"'{self.packages[name]}'" for name in missing)
+            verb = "is" if len(missing) == 1 else "are"
             raise ModelError(
-                f"models of the family {self.name} need {listed(missing)}, which {'is' if len(missing) == 1 else 'are'} "
-                f"not installed: pip install {wanted}"
+                f"models of the family {self.name} need {listed(missing)}, which {verb} not installed: pip install "
+                f"{wanted}"
             )
 
 

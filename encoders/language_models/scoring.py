@@ -76,5 +76,5 @@ def _of_tails(
         },
         only_last=False,
     )
-    values = output.logits.float().log_softmax(dim=-1).gather(-1, wanted[..., None])[..., 0]
+    values: torch.Tensor = output.logits.float().log_softmax(dim=-1).gather(-1, wanted[..., None])[..., 0]
     return values.masked_fill(~counted, 0).sum(-1)

@@ -44,7 +44,7 @@ def documented_inputs(family: str, folder: Path, row: int, tmp_path: Path, answe
         return dict(
             processor.apply_chat_template(conversation, tokenize=True, add_generation_prompt=True, return_dict=True)
         )
-    # The processor of Qwen-Omni cannot be made without torchvision: its own steps for sound, without those for pictures.
+    # The processor of Qwen-Omni cannot be made without torchvision: its own steps, without those for pictures.
     name = "Qwen2_5OmniProcessor" if family == "qwen2.5-omni" else "Qwen3OmniMoeProcessor"
     processor = object.__new__(getattr(transformers, name))
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
