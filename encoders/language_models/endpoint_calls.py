@@ -103,7 +103,7 @@ class Pace:
         """What a server answers; failures that can pass are tried again, five times in all.
 
         Tries after a rate limit are counted anew where another question was answered meanwhile: then the server works,
-        and has only given its answers to others.
+        and has only given its answers to others. That goes on for five tries for each thread.
 
         Raises:
             EndpointError: the question failed for good.
@@ -118,9 +118,10 @@ class Pace:
                     self._answered += 1
                 return outcome
             tries += 1
-            if outcome.status == TOO_MANY and self._answered != answered and tries < self._most_tries:
+            if outcome.status == TOO_MANY and self._answered != answered:
                 in_a_row, answered = 0, self._answered
-            if in_a_row == len(WAITS) or not outcome.is_transient or (outcome.requested_wait or 0) > LONGEST_WAIT:
+            is_enough = in_a_row == len(WAITS) or tries == self._most_tries
+            if is_enough or not outcome.is_transient or (outcome.requested_wait or 0) > LONGEST_WAIT:
                 raise self._final(outcome, tries)
             self._wait_after(outcome, WAITS[in_a_row], stopped)
             in_a_row += 1
