@@ -76,16 +76,14 @@ class TransformersLanguageModel:
 
         from .checkpoint import LanguageCheckpoint
 
-        chosen_options = language_options(options, checkpoint.id)
+        wanted = language_options(options, checkpoint.id)
         family.check_packages()
-        if family.untried is not None:
-            warnings.warn(f"{checkpoint.id}: {family.untried}", stacklevel=3)
         stated = next(name for name in checkpoint.config.architectures if name in family.architectures)
         source = LanguageCheckpoint.of(checkpoint, family.part)
         self.front_end: FrontEnd = family.front_end(source)
         automatic = "float32" if device.type == "cpu" else "bfloat16"
-        precision = automatic if chosen_options.precision == AUTO else chosen_options.precision
-        self.options: LanguageOptions = replace(chosen_options, precision=precision)
+        precision = automatic if wanted.precision == AUTO else wanted.precision
+        self.options: LanguageOptions = replace(wanted, precision=precision)
         model_class = getattr(transformers, family.architectures[stated])
         self.model = source.load_language_model(model_class, precision, device, self.options.spread)
         self.device = str(self.model.device)

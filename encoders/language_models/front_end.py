@@ -179,12 +179,12 @@ class LogMelFrontEnd(TokenFrontEnd):
             frame which reaches into the clip is the processor's; else none.
     """
 
-    def __init__(self, checkpoint: LanguageCheckpoint, *, limit_seconds: float, pads: bool) -> None:
+    def __init__(self, checkpoint: LanguageCheckpoint, *, limit_seconds: float | None, pads: bool) -> None:
         """Read tokenizer and feature extractor of a checkpoint.
 
         Args:
             checkpoint: of a model whose configuration has `audio_token_id`.
-            limit_seconds: see `FrontEnd`.
+            limit_seconds: see `FrontEnd`; None for the window of the feature extractor.
             pads: whether the model's own processor fills clips up with silence to a fixed length.
 
         Raises:
@@ -195,7 +195,8 @@ class LogMelFrontEnd(TokenFrontEnd):
         self.tokenizer = with_padding(checkpoint.load_chat_tokenizer())
         self._extractor = checkpoint.load_feature_extractor(WhisperFeatureExtractor)
         self.sample_rate = int(self._extractor.sampling_rate)
-        self.limit_seconds = limit_seconds
+        window = self._extractor.n_samples / self._extractor.sampling_rate
+        self.limit_seconds = float(window if limit_seconds is None else limit_seconds)
         self.placeholder = self.tokenizer.convert_ids_to_tokens(checkpoint.config.audio_token_id)
         self.silence = self._extractor.n_fft + 2 * self._extractor.hop_length if pads else 0
 

@@ -29,7 +29,6 @@ class Family:
         packages: what has to be installed beside the dependencies of this package: how pip names it, by the name that
             is imported.
         unused: prefixes of weights that sound does not pass, which are not counted.
-        untried: what of the family could not be tried where it was written, for a warning; None where all was.
     """
 
     name: str
@@ -38,7 +37,6 @@ class Family:
     part: str | None = None
     packages: Mapping[str, str] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
-    untried: str | None = None
 
     def check_packages(self) -> None:
         """Refuse to go on without the packages that the family needs.
@@ -55,6 +53,14 @@ class Family:
                 f"{wanted}"
             )
 
+
+LEFT_OUT = {
+    "Phi4MultimodalForCausalLM": "it hears by an adapter in a folder of its own, which the package peft loads",
+    "GraniteSpeechForConditionalGeneration": "it needs torchaudio for its sound and peft for its adapter",
+    "GraniteSpeechPlusForConditionalGeneration": "it needs torchaudio for its sound",
+    "Gemma3nForConditionalGeneration": "it cannot be built without timm and torchvision",
+}
+"""Why there is no runner for models that transformers has: none could be tried where this was written."""
 
 _families: Registry[Family] = Registry(
     f"{__package__}.families", "FAMILY", "audio_compositionality.language_models", lambda family: family.name
@@ -82,12 +88,15 @@ def check_architecture(config: Any, name: str) -> None:
     Raises:
         ModelError: with all architectures that are run here.
     """
+    stated = _stated(config)
+    reasons = [LEFT_OUT[one] for one in stated & LEFT_OUT.keys()]
     hears_and_writes = hasattr(config, "audio_config") and hasattr(config, "text_config")
-    unlisted = sorted(name for name in _stated(config) if name.endswith(("ForConditionalGeneration", "ForCausalLM")))
-    if hears_and_writes and unlisted:
-        listed_here = sorted({name for family in families().values() for name in family.architectures})
+    unlisted = sorted(one for one in stated if one.endswith(("ForConditionalGeneration", "ForCausalLM")))
+    if reasons or (hears_and_writes and unlisted):
+        listed_here = sorted({one for family in families().values() for one in family.architectures})
+        why = f" ({reasons[0]})" if reasons else ""
         raise ModelError(
-            f"'{name}' is a {unlisted[0]}, and there is no runner for that architecture here; there are those of "
+            f"'{name}' is a {unlisted[0]}, and there is no runner for that architecture here{why}; there are those of "
             f"{', '.join(listed_here)}. A class of your own with `answer(clips, prompts)` can be passed as "
             "path/to/file.py:ClassName"
         )

@@ -47,12 +47,14 @@ class Omni3FrontEnd(LogMelFrontEnd):
         return 13 * whole + rest
 
 
+LIMIT_SECONDS = 2400
+"""Of Qwen3-Omni: 40 minutes, as its report says; that of Qwen2.5-Omni is the window of its feature extractor, 300 s."""
+
+
 def _front_end(checkpoint: LanguageCheckpoint) -> FrontEnd:
-    # The feature extractor of Qwen2.5-Omni fills clips up to its 300 s; that of Qwen3-Omni does not, and for lack of
-    # another figure its limit is the same.
     if checkpoint.config.model_type.startswith("qwen2_5"):
-        return Omni25FrontEnd(checkpoint, limit_seconds=300, pads=True)
-    return Omni3FrontEnd(checkpoint, limit_seconds=300, pads=False)
+        return Omni25FrontEnd(checkpoint, limit_seconds=None, pads=True)
+    return Omni3FrontEnd(checkpoint, limit_seconds=LIMIT_SECONDS, pads=False)
 
 
 _THINKERS = {

@@ -11,7 +11,7 @@ import pytest
 from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
 from audio_compositionality.encoders.loading.registry import load_model
 
-from .tiny import SAVERS
+from .tiny import NEEDS, SAVERS
 
 Folder = Callable[[str], Path]
 Load = Callable[[str], TransformersLanguageModel]
@@ -42,14 +42,26 @@ def load(folder: Folder) -> Load:
     return loaded
 
 
-@pytest.fixture(params=list(SAVERS))
+FIRST = ("qwen2-audio", "audio-flamingo-3", "qwen2.5-omni")
+"""The families that the fast lane runs; the others share their code."""
+
+
+@pytest.fixture(params=[pytest.param(one, marks=[] if one in FIRST else [pytest.mark.slow]) for one in SAVERS])
 def family(request: pytest.FixtureRequest) -> str:
     """Each family in turn."""
     name: str = request.param
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
     return name
 
 
+@pytest.fixture(scope="session")
+def loaded() -> dict[str, TransformersLanguageModel]:
+    """Models that were loaded before."""
+    return {}
+
+
 @pytest.fixture
-def model(family: str, load: Load) -> TransformersLanguageModel:
-    """A tiny model of each family in turn."""
-    return load(family)
+def model(family: str, load: Load, loaded: dict[str, TransformersLanguageModel]) -> TransformersLanguageModel:
+    """A tiny model of each family in turn; tests must not change it."""
+    return loaded.setdefault(family, loaded.get(family) or load(family))

@@ -7,6 +7,7 @@ import shutil
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -69,8 +70,9 @@ def test_out_of_memory_halves_batches_and_the_size_stays() -> None:
 
     batches = Batches[int](Echo(), "me", 8)
     lengths = list(range(30, 10, -1))
-    with pytest.warns(UserWarning, match=r"out of memory; 'me' goes on with batches of 4"):
+    with pytest.warns(UserWarning, match=r"out of memory; 'me' goes on with batches of [24]") as warned:
         assert batches.run(questions(lengths), work) == lengths
+    assert len(warned) == 2
     assert sizes == [8, 4, *[2] * 10]
     assert batches.size == 2
 
@@ -190,6 +192,14 @@ def test_an_architecture_without_a_runner_lists_those_that_have_one(folder: Fold
     (tmp_path / "config.json").write_text(json.dumps(changed))
     with pytest.raises(ModelError, match=r"is a GlmAsrForConditionalGeneration, .*Qwen2AudioForConditionalGeneration"):
         load_model(str(tmp_path))
+
+
+@pytest.mark.parametrize("architecture", sorted(listing.LEFT_OUT))
+def test_architectures_that_are_left_out_say_why(architecture: str) -> None:
+    config = SimpleNamespace(architectures=[architecture])
+    assert listing.family_of(config) is None
+    with pytest.raises(ModelError, match=rf"'theirs' is a {architecture}, .* here \(it .*\); there are those of"):
+        listing.check_architecture(config, "theirs")
 
 
 def test_a_missing_package_is_named_with_what_installs_it(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

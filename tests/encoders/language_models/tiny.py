@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,12 +45,13 @@ class Sound:
 
 
 def sounds(lengths: tuple[float, ...] = (0.7, 3.0, 1.6), sample_rate: int = 16_000) -> list[Sound]:
-    """Clips of these lengths in seconds, all different."""
+    """Clips of these lengths in seconds, all different; of 16 bits, so that every way to a file keeps them."""
     clips = []
     for place, seconds in enumerate(lengths):
         t = np.arange(round(seconds * sample_rate)) / sample_rate
         noise = np.random.default_rng(place).normal(0, 0.05, t.size)
-        clips.append(Sound((noise + 0.3 * np.sin(2 * np.pi * 300 * (place + 1) * t)).astype(np.float32), sample_rate))
+        clip = noise + 0.3 * np.sin(2 * np.pi * 300 * (place + 1) * t)
+        clips.append(Sound((np.round(clip * 32_768) / 32_768).astype(np.float32), sample_rate))
     return clips
 
 
@@ -101,20 +103,23 @@ def text_config(words: Any, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+WINDOW = 6
+"""Seconds that a front end fills up; published ones have 30, which takes five times as long."""
+
 WHISPER = {
     "d_model": 32, "encoder_layers": 2, "encoder_attention_heads": 4, "encoder_ffn_dim": 48, "num_mel_bins": 128,
-    "max_source_positions": 1500,
+    "max_source_positions": 50 * WINDOW,
 }  # fmt: skip
-"""A tiny audio encoder behind a front end of 128 bands and 30 s."""
+"""A tiny audio encoder behind a front end of 128 bands."""
 
 
-def strengthened(model: Any, seed: int = 0) -> Any:
-    """A model whose answers depend on what it hears: all weights random and none near zero."""
+def strengthened(model: Any, words: float = 1.0) -> Any:
+    """A model whose answers depend on what it hears: all weights random, none near zero; `words` is those of tokens."""
     with torch.random.fork_rng(), torch.no_grad():
-        torch.manual_seed(seed)
+        torch.manual_seed(0)
         for name, weight in model.named_parameters():
             if weight.ndim > 1:
-                weight.normal_(0, 1.2 / weight[0].numel() ** 0.5 if "embed" not in name else 1.0)
+                weight.normal_(0, 1.2 / weight[0].numel() ** 0.5 if "embed" not in name else words)
             elif "norm" in name and name.endswith("weight"):
                 weight.uniform_(0.5, 1.5)
             else:
@@ -122,7 +127,7 @@ def strengthened(model: Any, seed: int = 0) -> Any:
     return model.eval()
 
 
-def extractor(seconds: int = 30) -> Any:
+def extractor(seconds: int = WINDOW) -> Any:
     return transformers.WhisperFeatureExtractor(feature_size=128, chunk_length=seconds, return_attention_mask=True)
 
 
@@ -185,7 +190,7 @@ def save_omni25(folder: Path) -> None:
     words = omni_tokenizer()
     omni25_model(words).save_pretrained(folder)
     words.save_pretrained(folder)
-    extractor(300).save_pretrained(folder)
+    extractor(60).save_pretrained(folder)
 
 
 def save_omni3(folder: Path) -> None:
@@ -204,7 +209,73 @@ def save_omni3(folder: Path) -> None:
     )  # fmt: skip
     strengthened(transformers.Qwen3OmniMoeThinkerForConditionalGeneration(config)).save_pretrained(folder)
     words.save_pretrained(folder)
-    extractor(300).save_pretrained(folder)
+    extractor(60).save_pretrained(folder)
+
+
+def save_voxtral(folder: Path) -> None:
+    """Needs mistral-common, whose vocabulary is cut to its first tokens."""
+    import mistral_common
+    from mistral_common.tokens.tokenizers.base import SpecialTokens
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+    named = {one["rank"]: one["token_str"] for one in Tekkenizer.DEPRECATED_SPECIAL_TOKENS}
+    named |= {24: SpecialTokens.audio.value, 25: SpecialTokens.begin_audio.value, 34: SpecialTokens.transcribe.value}
+    count, specials = 600, 40
+    content = json.loads((Path(mistral_common.__file__).parent / "data" / "tekken_240911.json").read_text("utf-8"))
+    content = {
+        "config": {**content["config"], "version": "v7", "num_vocab_tokens": count,
+                   "default_vocab_size": count + specials, "default_num_special_tokens": specials},
+        "vocab": content["vocab"][:count],
+        "special_tokens": [
+            {"rank": rank, "token_str": named.get(rank, f"<SPECIAL_{rank}>"), "is_control": True}
+            for rank in range(specials)
+        ],
+        "audio": {"sampling_rate": 16_000, "frame_rate": 12.5, "chunk_length_s": 30.0,
+                  "audio_encoding_config": {"num_mel_bins": 128, "hop_length": 160, "window_size": 400}},
+    }  # fmt: skip
+    folder.mkdir(parents=True)
+    (folder / "tekken.json").write_text(json.dumps(content), "utf-8")
+    text = {
+        "model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 8,
+        "num_key_value_heads": 2, "intermediate_size": 48, "vocab_size": count + specials, "bos_token_id": 1,
+        "eos_token_id": 2, "pad_token_id": 11, "max_position_embeddings": 4096,
+    }  # fmt: skip
+    sizes = {"num_attention_heads": 4, "hidden_size": 32, "intermediate_size": 128, "num_hidden_layers": 2}
+    config = transformers.VoxtralConfig(
+        audio_config={**sizes, "model_type": "voxtral_encoder", "num_mel_bins": 128, "max_source_positions": 1500},
+        text_config=text,
+        audio_token_id=24,
+    )
+    strengthened(transformers.VoxtralForConditionalGeneration(config)).save_pretrained(folder)
+    transformers.WhisperFeatureExtractor(feature_size=128).save_pretrained(folder)
+
+
+def save_gemma4(folder: Path) -> None:
+    names = {"boa_token": "<boa>", "audio_token": "<audio>", "eoa_token": "<eoa>"}
+    words = tokenizer(names, OMNI_TEMPLATE.replace("AUDIO", "<audio>"))
+    begin, sound, end = words.convert_tokens_to_ids(list(names.values()))
+    text = text_config(
+        words, head_dim=8, global_head_dim=16, num_hidden_layers=4, sliding_window=24, hidden_size_per_layer_input=8,
+        vocab_size_per_layer_input=len(words), num_kv_shared_layers=2, final_logit_softcapping=30.0,
+        layer_types=["sliding_attention", "full_attention"] * 2,
+    )  # fmt: skip
+    config = transformers.Gemma4Config(
+        audio_config={"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "output_proj_dims": 24,
+                      "subsampling_conv_channels": [128, 4]},
+        vision_config={"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+                       "num_key_value_heads": 2, "head_dim": 8, "position_embedding_size": 16},
+        text_config=text,
+        audio_token_id=sound, boa_token_id=begin, eoa_token_id=end, eoa_token_index=end,
+        image_token_id=len(words) - 1, video_token_id=len(words) - 2, boi_token_id=len(words) - 3,
+        eoi_token_id=len(words) - 4,
+    )  # fmt: skip
+    strengthened(transformers.Gemma4ForConditionalGeneration(config), words=0.3).save_pretrained(folder)
+    words.save_pretrained(folder)
+    transformers.Gemma4AudioFeatureExtractor().save_pretrained(folder)
+
+
+NEEDS = {"voxtral": "mistral_common"}
+"""What has to be installed for the tiny model of a family."""
 
 
 SAVERS: Mapping[str, Callable[[Path], None]] = {
@@ -213,5 +284,7 @@ SAVERS: Mapping[str, Callable[[Path], None]] = {
     "music-flamingo": lambda folder: save_flamingo(folder, music=True),
     "qwen2.5-omni": save_omni25,
     "qwen3-omni": save_omni3,
+    "gemma-4": save_gemma4,
+    "voxtral": save_voxtral,
 }
 """Writes a tiny model of each family into a folder."""
