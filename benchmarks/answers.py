@@ -1,7 +1,7 @@
 """Answers of an audio language model, sound to text, against the bare `generate` of transformers on ready inputs.
 
-The models are of random weights: the tiny one that the tests use, of which the front end is most, and one of 18 million,
-which is small, but takes its time. Both hear windows of 30 s, as Qwen2-Audio does.
+The models are of random weights: the tiny one that the tests use, of which the front end is most, and one of 18
+million, which is small, but takes its time. Both hear windows of 30 s, as Qwen2-Audio does.
 """
 
 from __future__ import annotations
