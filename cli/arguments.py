@@ -22,7 +22,8 @@ MODEL_HELP = (
     "transformers audio model, path/to/file.py:ClassName, the name of an installed entry point, hear:MODULE, "
     "xares:FILE.py:CLASS, mteb:NAME, or a twin of a model as control: untrained:MODEL, its architecture with fresh "
     "weights, or shuffled:MODEL, with the entries of each weight matrix permuted; or any of these that is given "
-    "something else: sorted-words:, reversed-audio:, padded-audio:, without-audio: or without-text:MODEL"
+    "something else: sorted-words:, reversed-audio:, padded-audio:, without-audio:, noise-audio:, other-audio: or "
+    "without-text:MODEL"
 )
 
 

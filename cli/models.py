@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> None:
         Column("name", numeric=False),
         Column("dim", "length of an embedding", digits=None),
         Column("rate (Hz)", "sample rate that the model works at", digits=None),
-        Column("embeds", "sound alone, or text as well into the same space", numeric=False),
+        Column("gives", "embeddings of sound, and of text in the same space; answers to questions", numeric=False),
         *(Column(heading, numeric=False) for heading in headings),
     )
     rows = []
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
                     Cell(listing.name),
                     Cell(listing.output_dim),
                     Cell(listing.sample_rate),
-                    Cell(listing.embeds),
+                    Cell(listing.gives),
                     *(Cell(word or None) for word in words),
                 )
             )

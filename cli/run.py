@@ -105,11 +105,12 @@ def _names(
     from audio_compositionality.encoders.loading.registry import has_twins, list_models
     from audio_compositionality.encoders.loading.twins import UNTRAINED
 
-    # Where all tasks ask for texts, baselines that have none can do nothing.
-    only_texts = all(hasattr(task.info.model, "embed_text") for task in scored)
-    baselines = [one.name for one in list_models() if one.is_baseline and (one.embeds_text or not only_texts)]
+    kinds = {task.info.model for task in scored}
+    baselines = [one.name for one in list_models() if one.is_baseline and (any(map(one.can_be, kinds)) or not kinds)]
     wanted = [control for task in tasks or () for control in task.info.controls]
-    baselines += [control for control in dict.fromkeys(wanted) if not control.endswith(":")]
+    baselines += [
+        control for control in dict.fromkeys(wanted) if not control.endswith(":") and control not in baselines
+    ]
     prefixes = dict.fromkeys([UNTRAINED, *(control for control in wanted if control.endswith(":"))])
     of_input = tuple(kind.prefix for kind in CONTROLS.values())
     beside: dict[str, list[str]] = {}

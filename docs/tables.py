@@ -87,14 +87,14 @@ def models() -> str:
             f"`{model.name}`",
             str(model.output_dim or "–"),
             f"{model.sample_rate:,}" if model.sample_rate else "–",
-            model.embeds,
+            model.gives,
             model.paradigm,
             model.licence,
             model.description,
         )
         for model in list_models()
     ]
-    return markdown(("name", "dim", "rate (Hz)", "embeds", "trained by", "licence of the weights", "what it is"), rows)
+    return markdown(("name", "dim", "rate (Hz)", "gives", "trained by", "licence of the weights", "what it is"), rows)
 
 
 def commands() -> str:

@@ -1,4 +1,4 @@
-"""What a newcomer runs before anything else: is an encoder one, and does it hear, and read, what its author thinks?
+"""What a newcomer runs before anything else: is a model one, and does it hear, read and answer as its author thinks?
 
 Every check gives whether it passed, what was measured, and, where it failed, what that usually means. The faults that
 are looked for are those that wrappers of audio models have had again and again: a wrong sample rate, an embedding that
@@ -10,11 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
 from .base import ModelError
+from .check_answers import (
+    AnswerSession,
+    check_answers,
+    check_answers_batch,
+    check_answers_deterministic,
+    check_answers_hear,
+    check_answers_memory,
+    check_answers_speed,
+    check_letters,
+)
 from .check_findings import (
     SHORT_SECONDS,
     Finding,
@@ -50,7 +60,7 @@ from .check_texts import (
 )
 from .loading.registry import load_model
 from .options import DEFAULT_OPTIONS, EncoderOptions
-from .protocols import AudioEncoder, AudioTextEncoder
+from .protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder, Model
 
 if TYPE_CHECKING:
     import torch
@@ -78,17 +88,17 @@ class Check:
 class _Test:
     name: str
     needs: tuple[str, ...]
-    run: Callable[[Session], Finding]
+    run: Callable[[Any], Finding]
     hint: str = ""
 
 
 def check_model(
-    model: str | AudioEncoder, *, device: str | torch.device | None = None, options: EncoderOptions = DEFAULT_OPTIONS
+    model: str | Model, *, device: str | torch.device | None = None, options: EncoderOptions = DEFAULT_OPTIONS
 ) -> list[Check]:
-    """Check an encoder.
+    """Check a model: what it embeds, and what it answers.
 
     Args:
-        model: what `load_model` takes, or an encoder that is loaded.
+        model: what `load_model` takes, or a model that is loaded.
         device: torch device of one that is to be loaded; by default CUDA where there is one.
         options: layer, pooling, precision, compilation of one that is to be loaded.
 
@@ -100,16 +110,27 @@ def check_model(
     if isinstance(model, str):
         try:
             loaded = load_model(model, device=device, options=options)
-            if not isinstance(loaded, AudioEncoder):
-                raise ModelError(f"'{model}' is a {type(loaded).__name__}; the checks are of audio encoders")
+            if not isinstance(loaded, AudioEncoder | AudioLanguageModel):
+                raise ModelError(f"'{model}' is a {type(loaded).__name__}, which neither embeds sound nor answers")
         except Exception as error:
             return [Check("loads", "fail", message_of(error), _LOADS)]
         model, card = loaded, loaded.card
-        value = f"{card.id}, {card.sample_rate:,} Hz, {card.output_dim} values, {card.revision}"
-        checks.append(Check("loads", "pass", value))
-    session = Session(model, memory)
+        values = "answers" if card.output_dim is None else f"{card.output_dim} values"
+        checks.append(Check("loads", "pass", f"{card.id}, {card.sample_rate:,} Hz, {values}, {card.revision}"))
+    if isinstance(model, AudioEncoder):
+        tests = (*_TESTS, *(_TEXT_TESTS if isinstance(model, AudioTextEncoder) else ()), *_COSTS)
+        checks += _checks(tests, Session(model, memory))
+    if isinstance(model, AudioLanguageModel):
+        costs = () if isinstance(model, AudioEncoder) else (_ANSWER_MEMORY,)
+        checks += _checks((*_ANSWER_TESTS, *costs), AnswerSession(model, memory))
+    return checks
+
+
+def _checks(tests: Iterable[_Test], session: Session | AnswerSession) -> list[Check]:
+    """The result of each test; one that needs what has failed is not run."""
+    checks: list[Check] = []
     blocked: set[str] = set()
-    for test in (*_TESTS, *(_TEXT_TESTS if isinstance(model, AudioTextEncoder) else ()), *_COSTS):
+    for test in tests:
         missing = next((name for name in test.needs if name in blocked), None)
         if missing is not None:
             blocked.add(test.name)
@@ -122,7 +143,7 @@ def check_model(
     return checks
 
 
-def _run(test: _Test, session: Session) -> Finding:
+def _run(test: _Test, session: Session | AnswerSession) -> Finding:
     try:
         return test.run(session)
     except Exception as error:
@@ -291,3 +312,39 @@ _COSTS: Sequence[_Test] = (
     _Test("speed", _BASIC, check_speed),
     _Test("memory", _BASIC, check_memory),
 )
+
+_ANSWERS = ("answers",)
+
+_ANSWER_TESTS: Sequence[_Test] = (
+    _Test(
+        "answers",
+        (),
+        check_answers,
+        "answer(clips, prompts) takes clips with waveform and sample_rate, of different lengths, and as many prompts; "
+        "it returns a list with one str for each.",
+    ),
+    _Test(
+        "answers: letters",
+        _ANSWERS,
+        check_letters,
+        "Options are asked for by their letter. Other words are read by rules, and what they cannot read is wrong.",
+    ),
+    _Test(
+        "answers: deterministic",
+        _ANSWERS,
+        check_answers_deterministic,
+        "The same question got another answer the second time: sampling is on (decode greedily), or dropout is.",
+    ),
+    _Test(
+        "answers: batch",
+        (*_ANSWERS, "answers: deterministic"),
+        check_answers_batch,
+        "An answer depends on the questions beside it: padding without a mask, padding on the right before text is "
+        "generated, or answers in another order. Use --batch-size 1, or mend it.",
+    ),
+    _Test("answers: silence", _ANSWERS, check_answers_hear),
+    _Test("answers: speed", _ANSWERS, check_answers_speed),
+)
+"""Of models that answer."""
+
+_ANSWER_MEMORY = _Test("memory", _ANSWERS, check_answers_memory)

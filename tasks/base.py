@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Number = float | int | bool | None
+MeanOfPlaces = Callable[[NDArray[np.int64]], float]
 
 ENERGY = "energy alone"
 """What an encoder hears that hears nothing but how much sounds."""
@@ -251,8 +252,8 @@ class Samples:
         contents: what each clip of a sample holds, for people: a table of labels by the name of a part.
         texts: what is said of clips of a sample, by their names: captions.
         asked: what is asked about each sample, where it is a question with options.
-        without_listening: what is reached without a clip, [n] by its name in words, such as ``chance``: the mean of it
-            over any of the samples stands beside theirs.
+        without_listening: what is reached without a clip on samples at some places, by its name in words, such as
+            ``chance``.
     """
 
     rows: tuple[Row, ...]
@@ -265,7 +266,7 @@ class Samples:
     contents: tuple[Mapping[str, Sequence[Mapping[str, str]]], ...] = ()
     texts: tuple[Mapping[str, str], ...] = ()
     asked: tuple[Asked, ...] = ()
-    without_listening: Mapping[str, Floats] = field(default_factory=dict)
+    without_listening: Mapping[str, MeanOfPlaces] = field(default_factory=dict)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -290,8 +291,13 @@ class Samples:
             contents=taken(self.contents),
             texts=taken(self.texts),
             asked=taken(self.asked),
-            without_listening={name: values[places] for name, values in self.without_listening.items()},
+            without_listening={name: _of_some(reached, places) for name, reached in self.without_listening.items()},
         )
+
+
+def _of_some(mean: MeanOfPlaces, places: NDArray[np.int64]) -> MeanOfPlaces:
+    """As it is of samples of which only those at some places are left."""
+    return lambda some: mean(places[some])
 
 
 def independent_samples(rows: Sequence[Row]) -> Samples:

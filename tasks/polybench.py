@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Sc
 from .metric_files import describe_metric
 from .profiles import Asked, Profile, Tally
 from .question_prompts import PROMPT_VERSION, direct_prompt
+from .question_scores import all_right, constant_answers, mean_of_parts, overlap_quartiles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ UNPARSED, REFUSED = -1, -2
 LEAST_OF_A_WORDING = 10
 """Questions of each wording, on average, from which on scores are told apart by wording."""
 
-_UNLIKE = "questions of a task, or of a group, that has fewer of them weigh more, so that each weighs the same"
+_UNLIKE = "Scores of single questions are weighted, so that tasks, or groups, count the same."
 
 _WITHOUT_LISTENING = Measure(
     name="without_listening",
@@ -51,19 +51,34 @@ _WITHOUT_LISTENING = Measure(
 
 
 def _measures() -> tuple[Measure, ...]:
-    """The metric's measures, with the columns that those of single tasks and of groups are means of."""
-    measures = []
-    for measure in _METRIC.measures:
-        task = measure.name.removeprefix("groups_right_")
-        within = ("task", float(TASKS.index(task))) if task in TASKS else None
-        if measure.name in TASKS:
-            measure = replace(measure, column="score_correct", within=within)
-        elif measure.name == "groups_right":
-            measure = replace(measure, column="score_group", outside=_UNLIKE)
-        elif within is not None:
-            measure = replace(measure, column="score_group_in_task", outside=_UNLIKE, within=within)
-        measures.append(measure)
-    return (*measures, _WITHOUT_LISTENING)
+    """The metric's measures, with the columns that those of single tasks and of groups are means of; and our own."""
+    changes: dict[str, dict[str, Any]] = {
+        "accuracy": {"outside": _UNLIKE},
+        "accuracy_micro": {"heading": "accuracy"},
+        "groups_right": {"column": "score_group", "outside": _UNLIKE},
+    }
+    for place, task in enumerate(TASKS):
+        within = ("task", float(place))
+        changes[task] = {"column": "score_correct", "within": within}
+        changes[f"chance_{task}"] = {"heading": f"{task} chance", "meaning": "accuracy of drawing an option"}
+        changes[f"groups_right_{task}"] = {
+            "column": "score_group_in_task",
+            "within": within,
+            "outside": _UNLIKE,
+            "null": f"groups_right_chance_{task}",
+        }
+    chances = [
+        Measure(
+            name=f"groups_right_chance_{task}",
+            heading=f"chance of groups right, {task}",
+            meaning=f"groups right by drawing an option each time, of {task}",
+            range=(0.0, 1.0),
+            shown=False,
+        )
+        for task in TASKS
+    ]
+    measures = [replace(measure, **changes.get(measure.name, {})) for measure in _METRIC.measures]
+    return (*measures, *chances, _WITHOUT_LISTENING)
 
 
 _PROFILE = Profile(
@@ -72,7 +87,20 @@ _PROFILE = Profile(
     shares=(("unparsed", "answers"), ("refused", "answers")),
     tallies=(
         Tally(
+            "By task",
+            "task",
+            ("accuracy", "chance", "best constant text", "macro F1", "all of a group right", "chance of that"),
+            {
+                task: tuple(
+                    prefix + task
+                    for prefix in ("", "chance_", "majority_", "macro_f1_", "groups_right_", "groups_right_chance_")
+                )
+                for task in TASKS
+            },
+        ),
+        Tally(
             "Answers about concurrency, whichever of the two Yes stands for",
+            "what is right",
             ("it says that something overlaps", "it says that nothing does", "it says neither"),
             {
                 "something overlaps": ("tp", "fn", "unparsed_overlap"),
@@ -98,9 +126,14 @@ def draw_tasks(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str,
         columns: the ends of the interval of each of `TASKS`.
         measures: of the metric.
     """
+    from matplotlib.patheffects import withStroke
+
+    outline = [withStroke(linewidth=1.5, foreground="white", alpha=0.8)]
     for place, name in enumerate(TASKS):
         value = measures.get(name)
-        axes.text(place, 0.03, name, rotation=90, ha="center", va="bottom", fontsize="small", zorder=4)
+        axes.text(
+            place, 0.03, name, rotation=90, ha="center", va="bottom", fontsize="small", zorder=4, path_effects=outline
+        )
         if value is None:
             continue
         low, high = columns[name]
@@ -121,10 +154,10 @@ def draw_tasks(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str,
 _BY_TASK = Drawing(
     name="tasks",
     title=(
-        "Accuracy by task with 95 % intervals. Dashed: chance. Dotted: the best constant answer. Diamonds: groups, "
+        "Accuracy by task with 95 % intervals. Dashed: chance. Dotted: the best constant text. Diamonds: groups, "
         "such as the twins of a scene, of which every question of the task is answered rightly."
     ),
-    alternative="Bars of the accuracy in each task with chance and the best constant answer, a panel a model.",
+    alternative="Bars of the accuracy in each task with chance and the best constant text, a panel a model.",
     columns=("task", "score_correct"),
     panel=draw_tasks,
     intervals=TASKS,
@@ -153,11 +186,14 @@ class Polybench:
         captions={CLIP: "the clip that is asked about"},
         heard_by="accuracy_micro",
         warning=(
-            "An accuracy alone says little: compare it with the best constant answer, with `blind`, which learns from "
-            "the words of questions alone, and with the same model `without-audio:`, which is given silence. An answer "
-            "that names no option is wrong. Groups right is the strict score: of twins, whose answers differ only "
-            "because labels changed places, all have to be right. On recordings of one's own, classification tests "
-            "which sounds occur more than when: `present`, which knows nothing of time, answers nearly all of it."
+            "An accuracy alone says little: compare it with the best constant answer, with the baseline blind, which "
+            "learns from the words of questions alone, and with the same model given silence (without-audio:). An "
+            "answer that names no option is wrong. Groups right is the strict score: of twins, whose answers differ "
+            "only because labels changed places, all have to be right; of recordings it depends on how many questions "
+            "were asked about each. On recordings, classification tests which sounds occur more than when: present, "
+            "which knows nothing of time, answers nearly all of it. The baseline statistics may be above chance "
+            "without telling sounds apart: the spectrum of a whole clip is broader the more kinds of sound there are, "
+            "and has more of what lasts longer."
         ),
         citation=_METRIC.citation,
         on_request=True,
@@ -211,21 +247,23 @@ class Polybench:
             polarity=[row["polarity"] for row in tested],
             return_scores=True,
         )
-        by_task = values["by_task"].values()
-        best = [max(part["chance"], part["majority"], part["best_position"]) for part in by_task]
+        by_task = values["by_task"]
+        best = [max(part["chance"], part["majority"], part["best_position"]) for part in by_task.values()]
         values[_WITHOUT_LISTENING.name] = float(np.mean(best))
+        values |= {f"groups_right_chance_{name}": part["groups_right_chance"] for name, part in by_task.items()}
         missed = [REFUSED if rule in REFUSALS else UNPARSED for rule in values["rules"]]
         taken = [no if choice is None else choice for choice, no in zip(values["choices"], missed, strict=True)]
         correct, task = np.array(values["scores_correct"], np.float64), _task_places(tested)
+        together = np.zeros(len(tested), np.int64)
         columns: dict[str, Floats] = {
-            "score": np.array(values["scores"], np.float64),
+            "score": mean_of_parts(correct, task),
             "score_correct": correct,
-            "score_group": _all_right(correct, _groups(tested), np.zeros(len(tested), np.int64)),
-            "score_group_in_task": _all_right(correct, _groups(tested), task),
+            "score_group": all_right(correct, _groups(tested), together),
+            "score_group_in_task": all_right(correct, _groups(tested), task),
             "task": task.astype(np.float64),
             "choice": np.array(taken, np.float64),
         }
-        measures = {measure.name: values[measure.name] for measure in self.info.measures}
+        measures = {measure.name: values.get(measure.name) for measure in self.info.measures}
         return Scores(measures, tuple(row["id"] for row in tested), columns)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
@@ -234,7 +272,7 @@ class Polybench:
         groups = {
             "task": tuple(row["task"] for row in tested),
             "polyphony": tuple(str(row["polyphony"]) for row in tested),
-            "overlap": _by_overlap([row["overlap"] for row in tested]),
+            "overlap": overlap_quartiles([row["overlap"] for row in tested]),
             "variant": tuple(f"{row['task']}, {row['variant']}" for row in tested),
             "source": tuple(row["source"] for row in tested),
             "wording": tuple(row["template"] for row in tested),
@@ -252,8 +290,9 @@ class Polybench:
             contents=tuple(_contents(row) for row in tested),
             asked=tuple(Asked(row["question"], tuple(row["options"]), row["answer"]) for row in tested),
             without_listening={
-                "chance": np.array([1 / len(row["options"]) for row in tested]),
-                "the best constant answer": _constant(tested),
+                "chance": lambda places: float(np.mean([1 / len(tested[k]["options"]) for k in places])),
+                # Of these alone: who always says 1 is right wherever one sound is heard.
+                "the best constant answer": lambda places: constant_answers([tested[k] for k in places]),
             },
         )
 
@@ -286,52 +325,6 @@ def _task_places(rows: Sequence[Row]) -> NDArray[np.int64]:
 def _groups(rows: Sequence[Row]) -> NDArray[np.int64]:
     """A number for each question, [n], equal for those of one group."""
     return np.unique([row["group"] for row in rows], return_inverse=True)[1].astype(np.int64)
-
-
-def _all_right(correct: Floats, groups: NDArray[np.int64], parts: NDArray[np.int64]) -> Floats:
-    """Whether all questions of a group in a part are right, [n], weighted so that its mean over the questions of a part
-    is the share of its groups."""
-    together = np.unique(np.stack([parts, groups]), axis=1, return_inverse=True)[1].reshape(-1)
-    sizes = np.bincount(together)
-    right = np.bincount(together, correct < 1) == 0
-    first = np.unique(together, return_index=True)[1]
-    counts, questions = np.bincount(parts[first]), np.bincount(parts)
-    scores: Floats = right[together] * questions[parts] / (counts[parts] * sizes[together])
-    return scores
-
-
-def _constant(rows: Sequence[Row]) -> Floats:
-    """Whether each question, [n], is answered rightly by always giving the text, or always taking the position, that is
-    right most often in its task: the better of the two."""
-    right = np.zeros(len(rows))
-    for task in dict.fromkeys(row["task"] for row in rows):
-        places = [place for place, row in enumerate(rows) if row["task"] == task]
-        texts = [rows[place]["answer"] for place in places]
-        positions = [rows[place]["options"].index(rows[place]["answer"]) for place in places]
-        best = max((Counter(values).most_common(1)[0] + (values,) for values in (texts, positions)), key=_count)
-        right[places] = [value == best[0] for value in best[2]]
-    return right
-
-
-def _count(entry: tuple[Any, int, Any]) -> int:
-    return entry[1]
-
-
-def _by_overlap(seconds: Sequence[float]) -> tuple[str, ...]:
-    """Names of quartiles of the overlap, by what they span; without overlap is a group of its own."""
-    values = np.array(seconds, np.float64)
-    positive = values[values > 0]
-    if not len(positive):
-        return ("0 s",) * len(values)
-    quartile = np.searchsorted(np.quantile(positive, [0.25, 0.5, 0.75]), values)
-    names = {}
-    for number in set(quartile[values > 0].tolist()):
-        part = values[(quartile == number) & (values > 0)]
-        low, high = f"{part.min():.2f}", f"{part.max():.2f}"
-        names[number] = f"{low} s" if low == high else f"{low} to {high} s"
-    return tuple(
-        "0 s" if value == 0 else names[number] for value, number in zip(values, quartile.tolist(), strict=True)
-    )
 
 
 def _contents(row: Row) -> dict[str, list[dict[str, str]]]:

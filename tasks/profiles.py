@@ -23,19 +23,21 @@ class Asked:
 
 @dataclass(frozen=True)
 class Tally:
-    """A table of counts: what was right in its rows, what was said in its columns.
+    """A table of measures, such as of counts: what was right in its rows, what was said in its columns.
 
     Attributes:
         title: what is counted.
+        of_rows: what the headings of rows are.
         columns: headings.
-        rows: by their headings, for each column the name of the measure that is its count.
-        right: for each row the place of the column in which answers are right.
+        rows: by their headings, for each column the name of a measure.
+        right: of rows of counts, which are told with their shares of the row, the place of the column that is right.
     """
 
     title: str
+    of_rows: str
     columns: tuple[str, ...]
     rows: Mapping[str, tuple[str, ...]]
-    right: Mapping[str, int]
+    right: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Profile:
         measure: name of the measure, a mean over all samples, that is told of groups of samples.
         groupings: those of `Samples.groups` that are drawn, in their order.
         shares: of measures that count, and of the measure that counts what they are shares of, the names.
-        tallies: tables of counts.
+        tallies: tables of measures.
         choices: name of the column of the samples that has the place of the option that was taken, from 0; empty where
             nothing is chosen.
         no_choice: what its negative numbers stand for, in words.

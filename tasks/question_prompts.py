@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from audio_compositionality.dataset_builder.questions.templates import is_lettered
 from audio_compositionality.support.errors import InputError
 
 PROMPT_VERSION = 1
@@ -14,7 +14,6 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What the options are called, in their order."""
 
 _LAST_LINE = "Answer with one letter only."
-_LETTERED = re.compile(r"[(\[]?[A-Z][.:)\]](\s|$)")
 
 
 def direct_prompt(question: str, options: Sequence[str]) -> str:
@@ -63,7 +62,7 @@ def _check(question: str, options: Sequence[str]) -> None:
         if not text.strip() or len(f"{text}x".splitlines()) > 1:
             raise InputError(f"a question and its options are one line of text each, not {text!r}")
     for option in options:
-        if _LETTERED.match(option.lstrip()):
+        if is_lettered(option):
             raise InputError(f"an option must not start with a letter as if it were lettered: {option!r}")
     if len(set(options)) < len(options):
         raise InputError(f"two options are equal: {list(options)}")

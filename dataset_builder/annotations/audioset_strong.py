@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from audio_compositionality.support.text import first_line, shown
+from audio_compositionality.support.text import shown
 
 from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, label_text
-from .tables import add_row, durations_of, has_header, read_lines, read_text
+from .tables import add_row, durations_of, has_header, parsed_json, read_lines, read_text
 
 CLIP_SECONDS = 10.0
 """Most segments; those at the end of a video are shorter."""
@@ -83,14 +82,18 @@ def _names_of(table: Path) -> dict[str, str]:
 
 
 def _ontology(path: Path) -> list[dict[str, Any]]:
-    try:
-        entries = json.loads(read_text(path))
-        if all({"id", "name", "child_ids"} <= set(entry) for entry in entries):
-            return list(entries)
-        reason = "an entry has no id, name or child_ids"
-    except (ValueError, TypeError) as error:
-        reason = first_line(error)
-    raise AnnotationError(f"{path.name} is no ontology as AudioSet has it: {reason}")
+    entries = parsed_json(read_text(path), path.name)
+    if isinstance(entries, list) and entries and all(map(_is_entry, entries)):
+        return entries
+    raise AnnotationError(
+        f"{path.name} is no ontology as AudioSet has it: a list of entries with the texts id and name, and child_ids"
+    )
+
+
+def _is_entry(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("child_ids"), list):
+        return False
+    return all(isinstance(text, str) for text in (entry.get("id"), entry.get("name"), *entry["child_ids"]))
 
 
 def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:

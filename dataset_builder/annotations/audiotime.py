@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from audio_compositionality.support.text import first_line
-
 from .base import (
     Annotation,
     AnnotationError,
@@ -18,8 +16,9 @@ from .base import (
     annotations_from,
     label_text,
     recording_name,
+    seconds_of,
 )
-from .tables import read_durations, read_text
+from .tables import parsed_json, read_durations, read_text
 
 CLIP_SECONDS = 10.0
 
@@ -37,7 +36,7 @@ class _Reader:
         if not path.is_file():
             raise AnnotationError(f"{str(path)!r} is no file; expected is the JSON of a part of AudioTime")
         text = read_text(path)
-        content = _json(text, path)
+        content = _clips(text, path)
         durations, problems, drafts = read_durations(options), Problems(), dict[str, Draft]()
         for clip, entry in content.items():
             name, where = recording_name(clip), f"{path.name}:{_line_of(clip, text)}"
@@ -60,11 +59,8 @@ class _Reader:
         )
 
 
-def _json(text: str, path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise AnnotationError(f"{path.name} is no JSON: {first_line(error)}") from error
+def _clips(text: str, path: Path) -> dict[str, Any]:
+    content = parsed_json(text, path.name)
     if not isinstance(content, dict) or not content:
         raise AnnotationError(f"{path.name} holds no clips; expected is clip -> event -> label -> intervals")
     return content
@@ -90,7 +86,8 @@ def _check_kind(intervals: Any, path: Path, where: str) -> None:
 def _event(label: str, interval: list[Any]) -> LabelledEvent:
     if not all(isinstance(time, int | float) and not isinstance(time, bool) for time in interval):
         raise AnnotationError(f"{label!r} is heard from {interval[0]!r} to {interval[1]!r}; expected are seconds")
-    return LabelledEvent(float(interval[0]), float(interval[1]), label_text(label))
+    onset, offset = interval
+    return LabelledEvent(seconds_of(str(onset), "the onset"), seconds_of(str(offset), "the offset"), label_text(label))
 
 
 READER = _Reader()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from audio_compositionality.support.text import plain, shown
+from audio_compositionality.support.text import plain, shortened, shown
 
 from ..data import DatasetError
 from ..recordings.sound_files import AUDIO_SUFFIXES
@@ -155,6 +155,10 @@ class Problems:
     def __init__(self) -> None:
         self._texts: list[str] = []
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._texts)
+
     def add(self, where: str, text: str) -> None:
         """Note what is wrong at a place, such as ``labels.tsv:12``."""
         self._texts.append(f"{plain(where)}: {plain(text)}")
@@ -214,12 +218,25 @@ def seconds_of(text: str, what: str) -> float:
     Raises:
         AnnotationError: it is no finite number.
     """
+    return _number(text, what, "seconds, such as 1.25")
+
+
+def share_of(text: str, what: str) -> float:
+    """A share as a table has it; whether it is from 0 to 1 is not asked.
+
+    Raises:
+        AnnotationError: it is no finite number.
+    """
+    return _number(text, what, "numbers from 0 to 1")
+
+
+def _number(text: str, what: str, expected: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise AnnotationError(f"{what} is {text.strip()!r}; expected are seconds, such as 1.25")
+        raise AnnotationError(f"{what} is {shortened(text.strip(), 40)!r}; expected are {expected}")
     return value
 
 
@@ -228,8 +245,8 @@ def annotations_from(
 ) -> tuple[Annotation, ...]:
     """Recordings that were read, once they are in order.
 
-    Labels may end `ROUNDING` s, or what they are exact to, after the recording; they are cut there. A recording in which
-    nothing is heard, and of which nobody knows how long it is, is left out.
+    Labels may end `ROUNDING` s, or what they are exact to, after the recording; they are cut there. A recording in
+    which nothing is heard, and of which nobody knows how long it is, is left out.
 
     Args:
         drafts: by the name that the files have for each.
@@ -273,7 +290,7 @@ def annotations_from(
         except AnnotationError as error:
             problems.add(draft.where, str(error))
     _check_labels(drafts, problems)
-    if not annotations:
+    if not annotations and not problems:
         problems.add(str(source), "has no label")
     problems.tell(source)
     return tuple(annotations)

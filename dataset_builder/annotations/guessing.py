@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from audio_compositionality.support.text import nearest
 
 from . import list_formats, load_reader
 from .base import AnnotationError, files_in
-from .tables import STRONG_COLUMNS, Line, read_lines, read_text
+from .tables import STRONG_COLUMNS, Line, parsed_json, read_lines, read_text
 
 _SUFFIXES = (".jams", ".json", ".tsv", ".csv", ".txt", ".ann", ".lab")
 _SEGMENTS = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
@@ -71,10 +70,7 @@ def _guess(file: Path, *, is_folder: bool) -> str | None:
 
 
 def _is_audiotime(file: Path) -> bool:
-    try:
-        content = json.loads(read_text(file))
-    except ValueError:
-        return False
+    content = parsed_json(read_text(file), file.name)
     entry = next(iter(content.values()), None) if isinstance(content, dict) else None
     return isinstance(entry, dict) and isinstance(entry.get("event"), dict)
 

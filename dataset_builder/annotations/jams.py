@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +18,10 @@ from .base import (
     files_in,
     label_text,
     recording_name,
+    seconds_of,
+    share_of,
 )
-from .tables import read_durations, read_text
+from .tables import parsed_json, read_durations, read_text
 
 NAMESPACES = ("scaper", "segment_open", "tag_open")
 """The first of them that a file has is read."""
@@ -51,16 +51,14 @@ class _Reader:
 
 
 def _draft(name: str, file: Path, duration: float | None, problems: Problems) -> Draft:
+    content = parsed_json(read_text(file), "the file")
     try:
-        content = json.loads(read_text(file))
         seconds = content.get("file_metadata", {}).get("duration")
         annotations = [entry for entry in content["annotations"] if entry["namespace"] in NAMESPACES]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, AnnotationError):
-            raise
+    except (KeyError, TypeError, AttributeError) as error:
         raise AnnotationError(f"is no JAMS: {first_line(error)}") from error
     if duration is None and isinstance(seconds, int | float):
-        duration = float(seconds)
+        duration = seconds_of(str(seconds), "the duration")
     for namespace in NAMESPACES:
         of_namespace = [entry for entry in annotations if entry["namespace"] == namespace]
         if of_namespace:
@@ -70,7 +68,7 @@ def _draft(name: str, file: Path, duration: float | None, problems: Problems) ->
     if len(of_namespace) > 1:
         raise AnnotationError(f"has {len(of_namespace)} annotations of the namespace {namespace!r}; keep one")
     draft = Draft(name, duration=duration, where=file.name)
-    for number, observation in enumerate(_observations(of_namespace[0]["data"]), 1):
+    for number, observation in enumerate(_observations(of_namespace[0].get("data")), 1):
         where = f"{file.name}: {namespace} {number}"
         try:
             event = _event(observation, f"{number}" if namespace == "scaper" else None)
@@ -82,13 +80,17 @@ def _draft(name: str, file: Path, duration: float | None, problems: Problems) ->
     return draft
 
 
-def _observations(data: Any) -> Iterator[dict[str, Any]]:
-    """Observations as a list, or as JAMS before 0.3 had them, as a list for each field."""
-    if isinstance(data, dict):
-        keys = list(data)
-        yield from (dict(zip(keys, values, strict=False)) for values in zip(*data.values(), strict=False))
-    else:
-        yield from data
+def _observations(data: Any) -> list[Any]:
+    """Observations as a list, or as JAMS before 0.3 had them, as a list for each field.
+
+    Raises:
+        AnnotationError: they are neither.
+    """
+    if isinstance(data, list):
+        return data
+    if isinstance(data, dict) and all(isinstance(values, list) for values in data.values()):
+        return [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=False)]
+    raise AnnotationError("has an annotation without a list of observations")
 
 
 def _event(observation: dict[str, Any], source: str | None) -> LabelledEvent | None:
@@ -97,11 +99,10 @@ def _event(observation: dict[str, Any], source: str | None) -> LabelledEvent | N
         if value["role"] == "background":
             return None
         value = value["label"]
-    onset, length = float(observation["time"]), float(observation["duration"])
+    onset, length = (seconds_of(str(observation[name]), f"the {name}") for name in ("time", "duration"))
     confidence = observation.get("confidence")
-    return LabelledEvent(
-        onset, onset + length, label_text(value), source, None if confidence is None else float(confidence)
-    )
+    sure = None if confidence is None else share_of(str(confidence), "the confidence")
+    return LabelledEvent(onset, onset + length, label_text(value), source, sure)
 
 
 READER = _Reader()

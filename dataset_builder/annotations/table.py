@@ -37,7 +37,7 @@ class _Reader:
             if table is not None and file.resolve() == table.resolve():
                 continue
             of_file = read_strong_table(file, durations, problems, columns)
-            for name in drafts.keys() & of_file.keys():
+            for name in sorted(drafts.keys() & of_file.keys()):
                 problems.add(of_file[name].where, f"{name!r} stands in {drafts[name].where} as well")
             drafts |= of_file
         return annotations_from(drafts, problems, path, resolution=options.resolution or 0.0, name=self.name)

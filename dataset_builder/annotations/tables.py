@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from audio_compositionality.support.text import first_line
 
@@ -21,6 +22,7 @@ from .base import (
     label_text,
     recording_name,
     seconds_of,
+    share_of,
 )
 
 _LARGEST_MIB = 256
@@ -59,6 +61,19 @@ def read_text(path: Path) -> str:
         return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise AnnotationError(f"{path.name} cannot be read as text: {first_line(error)}") from error
+
+
+def parsed_json(text: str, name: str) -> Any:
+    """What a text in JSON says.
+
+    Raises:
+        AnnotationError: it is none.
+    """
+    try:
+        return json.loads(text)
+    # Brackets of thousands of levels are a RecursionError.
+    except (ValueError, RecursionError) as error:
+        raise AnnotationError(f"{name} is no JSON: {first_line(error)}") from error
 
 
 def read_lines(path: Path) -> list[Line]:
@@ -122,7 +137,7 @@ def add_row(draft: Draft, row: Mapping[str, str], where: str, problems: Problems
             offset = seconds_of(row["offset"], "the offset")
         else:
             offset = onset + seconds_of(row["length"], "the length")
-        confidence = seconds_of(row["confidence"], "the confidence") if row.get("confidence") else None
+        confidence = share_of(row["confidence"], "the confidence") if row.get("confidence") else None
         label = label_text(row["label"])
         draft.events.append((LabelledEvent(onset, offset, label, row.get("source") or None, confidence), where))
         if row.get("duration"):
@@ -153,12 +168,12 @@ def read_durations(options: ReadOptions, *beside: Path) -> dict[str, float]:
 
 
 def durations_of(options: ReadOptions, *beside: Path) -> dict[str, float]:
-    """As `read_durations`; where there is no table, those of the sound.
+    """As `read_durations`; of a recording that is in no table, that of its sound.
 
     Raises:
         AnnotationError: see `read_durations`.
     """
-    return read_durations(options, *beside) or durations_table(options.sounds)
+    return {**durations_table(options.sounds), **read_durations(options, *beside)}
 
 
 def _durations(path: Path) -> dict[str, float]:

@@ -187,8 +187,8 @@ class AnnotatedQuestions(SharedRendering[AnnotatedSettings]):
         facts = facts_of(part.clips, task, variant, settings)
         clips = len({fact.key for fact in facts})
         # A time tells a reader nothing.
-        answers = Counter(fact.answer for fact in facts if not fact.width)
-        there = ", ".join(f"{answer} in {number}" for answer, number in answers.most_common(4))
+        answers = Counter(answer for answer, _ in {(fact.answer, fact.key) for fact in facts if not fact.width})
+        there = ", ".join(f"{answer} in {number}" for answer, number in _most_common(answers))
         return f"{name} needs {needs}; {clips} of {len(part.clips)} clips qualify{f' ({there})' if there else ''}"
 
     @cached_property
@@ -219,6 +219,11 @@ class AnnotatedQuestions(SharedRendering[AnnotatedSettings]):
         return self._numbers[row["recording"], row["start"]]
 
 
+def _most_common(answers: Counter[str]) -> list[tuple[str, int]]:
+    """The four answers that are right in most clips."""
+    return sorted(answers.items(), key=lambda item: (-item[1], item[0]))[:4]
+
+
 def settings_of_annotated(recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> AnnotatedSettings:
     """Settings of questions about annotated recordings.
 
@@ -247,8 +252,9 @@ def describe_annotated(settings: AnnotatedSettings) -> str:
     recordings = len({annotation.recording for annotation in clips})
     notes = "".join(f"\n\nThere are {note}." for note in rendering.notes())
     return f"""\
-Questions about {len(clips):,} clips of {recordings:,} recordings with strong labels ({settings.recordings.format}):
-{counts}, of the kinds {listed(list(settings.ask), 10)}. A clip is what the file has, mono, 16-bit, as long
+Multiple-choice questions about {len(clips):,} clips of {recordings:,} recordings with strong labels
+({settings.recordings.format}), after *PolyBench* ([arXiv 2603.05128](https://arxiv.org/abs/2603.05128)): {counts}, of
+the kinds {listed(list(settings.ask), 10)}. A clip is what the file has, mono, 16-bit, as long
 ({" to ".join(seconds)} s) and at the rate that it has. No recording is in two splits.
 
 Labels: {", ".join(labels)}.

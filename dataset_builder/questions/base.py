@@ -16,6 +16,9 @@ from ..data import DatasetError
 
 YES, NO = "Yes", "No"
 
+MOST_OPTIONS = 26
+"""Of a question: each has a letter."""
+
 
 class QuestionError(DatasetError):
     """Questions that cannot be asked, or that should not: which, and why."""
@@ -136,10 +139,15 @@ class QuestionSettings:
     related: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.duration_options < 2:
-            raise InputError(f"duration_options is {self.duration_options}; a question has 2 options or more")
-        if self.counts is not None and (len(set(self.counts)) < 2 or min(self.counts) < 1):
-            raise InputError(f"counts are {self.counts}; expected are two or more different ones, each 1 or more")
+        if not 2 <= self.duration_options <= MOST_OPTIONS:
+            raise InputError(
+                f"duration_options is {self.duration_options}; a question has 2 options or more, {MOST_OPTIONS} at most"
+            )
+        if self.counts is not None and (not 2 <= len(set(self.counts)) <= MOST_OPTIONS or min(self.counts) < 1):
+            raise InputError(
+                f"counts are {self.counts}; expected are two or more different ones, {MOST_OPTIONS} at most, each 1 or "
+                "more"
+            )
         if self.least_clips < 1:
             raise InputError(f"least_clips is {self.least_clips}; it must be 1 or more")
 

@@ -156,7 +156,7 @@ def balance_table(balances: Sequence[Balance]) -> Table:
                 Cell(balance.questions),
                 Cell(balance.chance),
                 Cell(balance.blind, note=balance.leak),
-                Cell(balance.limit),
+                Cell(None if balance.blind is None else balance.limit),
                 Cell(balance.present),
             )
         )

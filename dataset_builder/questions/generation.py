@@ -16,7 +16,7 @@ from ..annotations.intervals import readings
 from .balance import dealt, ordered_options
 from .base import Draft, Fact, Question, QuestionError, QuestionSettings, QuestionTask, agreed, kind_of
 from .tasks import question_tasks
-from .templates import spoken, templates
+from .templates import is_lettered, spoken, templates
 
 
 def ask(
@@ -68,6 +68,8 @@ def _check(annotations: Sequence[Annotation]) -> None:
     for annotation in annotations:
         for label in annotation.labels:
             first = spellings.setdefault((annotation.source_name, spoken(label)), label)
+            if is_lettered(spoken(label)):
+                raise QuestionError(f"the label {label!r} starts as if it were a lettered option; write it in words")
             if first != label:
                 raise QuestionError(f"the labels {first!r} and {label!r} read alike in a question; write one way")
 

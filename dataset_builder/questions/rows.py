@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..annotations.base import Annotation, AnnotationError, LabelledEvent
 from ..annotations.intervals import overlap_seconds, polyphony, readings
 from ..data import DatasetError, Row
-from .base import Question
+from .base import MOST_OPTIONS, Question
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -122,10 +122,13 @@ def check_question_row(row: Row) -> None:
     if (
         not isinstance(options, list)
         or not all(isinstance(option, str) and option for option in options)
-        or len(options) < 2
+        or not 2 <= len(options) <= MOST_OPTIONS
         or len(set(options)) < len(options)
     ):
-        raise DatasetError(f"row {row['id']}: options are {options!r}; they are two or more texts, all different")
+        raise DatasetError(
+            f"row {row['id']}: options are {options!r}; they are two or more texts, {MOST_OPTIONS} at most, "
+            "all different"
+        )
     if row["answer"] not in options:
         raise DatasetError(f"row {row['id']}: answer is {row['answer']!r}, which is none of the options {options!r}")
     if row["polarity"] not in POLARITIES:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-LETTERS = "ABCDEFGHIJ"
-"""By which options are called."""
-
-PromptStyle = Literal["direct", "reason"]
+_LETTERED = re.compile(r"[(\[]?[A-Z][.:)\]](\s|$)")
 
 
 @dataclass(frozen=True)
@@ -45,6 +43,11 @@ def spoken(label: str) -> str:
     return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in label.split())
 
 
+def is_lettered(option: str) -> bool:
+    """Whether a text starts as options do in a prompt, such as ``B. dog``: nobody could tell what letter it has."""
+    return _LETTERED.match(option.lstrip()) is not None
+
+
 @cache
 def _content() -> Mapping[str, Any]:
     content: Mapping[str, Any] = yaml.safe_load(files(__package__).joinpath("templates.yaml").read_text("utf-8"))
@@ -62,7 +65,7 @@ def all_templates() -> Mapping[tuple[str, str], tuple[Template, ...]]:
     """All wordings, by task and variant."""
     wordings: dict[tuple[str, str], tuple[Template, ...]] = {}
     for task, variants in _content().items():
-        for variant, entries in variants.items() if task != "prompts" else ():
+        for variant, entries in variants.items():
             by_polarity = entries if isinstance(entries, dict) else {"": entries}
             texts = [(text, polarity) for polarity, of_polarity in by_polarity.items() for text in of_polarity]
             wordings[task, variant] = tuple(
@@ -96,9 +99,3 @@ def template_of(name: str) -> Template:
     if name not in wordings:
         raise InputError(f"there is no wording {name!r}; {nearest(name, wordings)}")
     return wordings[name]
-
-
-def prompt(question: str, options: Sequence[str], style: PromptStyle = "direct") -> str:
-    """The text that a model is given: question, options with letters, and how to answer."""
-    lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
-    return "\n".join((question, *lines, str(_content()["prompts"][style])))

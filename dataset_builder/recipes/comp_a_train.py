@@ -20,7 +20,7 @@ from ..synthesis.natural_cards import describe_training, settings_of_recordings
 from ..synthesis.natural_items import EVENT_TEXTS
 from ..synthesis.natural_training import NaturalTraining, NaturalTrainingSettings
 from ..synthesis.rendering import SceneRendering
-from ..synthesis.rows import LABELS, random_generator
+from ..synthesis.rows import LABELS, LazyRows, random_generator
 from ..synthesis.scenes import Source
 from ..synthesis.timeline import SourceEvent, event_clips
 
@@ -113,10 +113,11 @@ class RenderedTraining(SceneRendering[TrainingSettings]):
         return tuple(scene for split, count in of_splits for scene in draw_scenes(self.settings, split, count))
 
     @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """Rows without their audio."""
+    def rows(self) -> Sequence[Row]:
+        """Rows without their audio, each made when it is first asked for: their texts take longer than their scenes."""
         speaker = Speaker(self.settings)
-        return tuple(_row(scene, speaker) for scene in self.scenes)
+        count = self.settings.train_rows + self.settings.validation_rows
+        return LazyRows(count, lambda index: _row(self.scenes[index], speaker))
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clip, int16 [samples]."""
@@ -140,14 +141,14 @@ def draw_scenes(settings: TrainingSettings, split: str, count: int) -> Iterator[
     for number in range(count):
         rng = random_generator(settings.seed, _SCENES, _SPLITS.index(split), number)
         shape = _draw_shape(settings, rng)
-        gap, mentioned = settings.draw_gap(rng), draw_mentioned(rng)
+        gap = settings.draw_gap(rng)
         spans = time_line(shape, (0, settings.num_samples), gap, partial(draw_shares, rng=rng))
         # What sounds with another begins a little after the start that it shares with it.
         starts = [speaker.draw_start(rng) if _is_overlay(shape) else 0 for _ in spans]
         lengths = [stop - start - late for (start, stop), late in zip(spans, starts, strict=True)]
-        draw = partial(_draw_sources, lengths, mentioned, novel, speaker, rng)
+        draw = partial(_draw_sources, lengths, novel, speaker, rng)
         serves = partial(_serves, shape=shape, drawn=drawn, split=split, settings=settings)
-        sources = draw_until(draw, serves, number, (f"{split}_rows", count), settings.num_classes)
+        mentioned, sources = draw_until(draw, serves, number, (f"{split}_rows", count), settings.num_classes)
         drawn.add((shape, sources))
         expression = replaced(shape, [speaker.leaf(source, mentioned) for source in sources])
         events = [
@@ -158,27 +159,28 @@ def draw_scenes(settings: TrainingSettings, split: str, count: int) -> Iterator[
 
 
 def _draw_sources(
-    lengths: Sequence[int],
-    mentioned: Sequence[str],
-    novel: frozenset[tuple[int, int]],
-    speaker: Speaker,
-    rng: np.random.Generator,
-) -> tuple[Source, ...]:
-    """A source for each of so many samples; none where all would be described by the same words."""
+    lengths: Sequence[int], novel: frozenset[tuple[int, int]], speaker: Speaker, rng: np.random.Generator
+) -> tuple[tuple[str, ...], tuple[Source, ...]]:
+    """Attributes to mention, and a source for each of so many samples; none where the same words would describe all.
+
+    What is mentioned is drawn anew with each: of a single event, one choice of it leaves too few sources.
+    """
+    mentioned = draw_mentioned(rng)
     timbres = _draw_timbres(len(lengths), speaker.settings.num_classes, novel, rng)
     words = [speaker.draw_words(mentioned, rng) for _ in lengths]
     if len(words) > 1 and all(one == words[0] for one in words):
-        return ()
-    return tuple(speaker.draw_source(*one, rng) for one in zip(timbres, words, lengths, strict=True))
+        return mentioned, ()
+    return mentioned, tuple(speaker.draw_source(*one, rng) for one in zip(timbres, words, lengths, strict=True))
 
 
 def _serves(
-    sources: tuple[Source, ...],
+    drawing: tuple[tuple[str, ...], tuple[Source, ...]],
     shape: Expression,
     drawn: Set[tuple[Expression, tuple[Source, ...]]],
     split: str,
     settings: TrainingSettings,
 ) -> bool:
+    _, sources = drawing
     return bool(sources) and (shape, sources) not in drawn and split_of(sources, settings.num_classes) == split
 
 

@@ -14,6 +14,7 @@ from ..questions.annotated import (
     settings_of_annotated,
 )
 from ..questions.rows import CLIP, check_question_row, question_features
+from ..synthesis.soundscape_twins import RenderedSoundscapes, SoundscapeSettings, describe_soundscapes
 from ..synthesis.twin_cards import CITATION, COLUMNS, describe_twins
 from ..synthesis.twin_scenes import TwinScenes, TwinSettings, describe_scenes
 from ..synthesis.twins import SPLITS
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from datasets import Features
 
     from ..recordings.annotated import AnnotatedRecordings
+    from ..recordings.protocol import Recordings
+
+Settings = TwinSettings | SoundscapeSettings | AnnotatedSettings
 
 
 class _Questions:
@@ -38,11 +42,17 @@ class _Questions:
         """Settings by the name of a preset."""
         return {"mini": TwinSettings(test_sets=12), "full": TwinSettings()}
 
+    def of_recordings(
+        self, settings: Settings, recordings: Recordings, requested: Mapping[str, Any]
+    ) -> SoundscapeSettings:
+        """Twins of isolated sounds; see `RecordedRecipe`."""
+        return SoundscapeSettings.of_recordings(settings, recordings, requested)
+
     def of_annotated(self, recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> AnnotatedSettings:
         """Questions about recordings with strong labels; see `AnnotatedRecipe`."""
         return settings_of_annotated(recordings, requested)
 
-    def features(self, settings: TwinSettings | AnnotatedSettings) -> Features:
+    def features(self, settings: Settings) -> Features:
         """See `rows.question_features`."""
         if isinstance(settings, AnnotatedSettings):
             return question_features(settings.recordings.sample_rate)
@@ -52,22 +62,27 @@ class _Questions:
         """The one clip, ``audio``."""
         return (CLIP,)
 
-    def render(self, settings: TwinSettings | AnnotatedSettings) -> TwinScenes | AnnotatedQuestions:
+    def render(self, settings: Settings) -> TwinScenes | RenderedSoundscapes | AnnotatedQuestions:
         """Draw the rows; nothing is written."""
         if isinstance(settings, AnnotatedSettings):
             return AnnotatedQuestions.of(settings)
+        if isinstance(settings, SoundscapeSettings):
+            return RenderedSoundscapes.of(settings)
         return TwinScenes.of(settings)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that is no question."""
         check_question_row(row)
 
-    def describe(self, settings: TwinSettings | AnnotatedSettings) -> str:
+    def describe(self, settings: Settings) -> str:
         """Markdown of the card."""
         if isinstance(settings, AnnotatedSettings):
             return "\n\n".join((describe_annotated(settings), COLUMNS, CITATION))
         sizes = (settings.train_sets, settings.test_sets)
-        return "\n\n".join((describe_twins(*sizes), describe_scenes(settings), COLUMNS, CITATION))
+        sound = (
+            describe_soundscapes(settings) if isinstance(settings, SoundscapeSettings) else describe_scenes(settings)
+        )
+        return "\n\n".join((describe_twins(*sizes), sound, COLUMNS, CITATION))
 
 
 RECIPE = _Questions()

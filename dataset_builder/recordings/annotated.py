@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -237,6 +238,11 @@ def _related(
     else:
         ontology = Path(options.names) if Path(options.names).suffix == ".json" else None
     if ontology is None:
+        if format == "audioset-strong":
+            warnings.warn(
+                f"there is no {ONTOLOGY}, so a label may stand in a question beside one that includes it (--names)",
+                stacklevel=3,
+            )
         return {}
     related = related_labels(ontology)
     labels = sorted({label for annotation in annotations for label in annotation.labels})

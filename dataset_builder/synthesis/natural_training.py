@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from audio_compositionality.support.errors import InputError
 
@@ -19,7 +19,7 @@ from ..language.truth import Event
 from ..language.variants import MOST_POSITIVES, negatives, true_parts, wholes
 from .natural_pool import Slice, is_novel
 from .natural_scenes import NaturalRendering, NaturalSettings, Placed, heard, place
-from .rows import random_generator
+from .rows import LazyRows, random_generator
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,7 +117,7 @@ class NaturalTraining(NaturalRendering[NaturalTrainingSettings]):
     @cached_property
     def rows(self) -> Sequence[Row]:
         """Rows without their audio, each made when it is first asked for: their texts take longer than their scenes."""
-        return _Rows(sum(self.counts.values()), lambda index: self._row(self.scene(index)))
+        return LazyRows(sum(self.counts.values()), lambda index: self._row(self.scene(index)))
 
     def _row(self, scene: NaturalScene) -> Row:
         settings, expression = self.settings, scene.placed.expression
@@ -149,29 +149,6 @@ class NaturalTraining(NaturalRendering[NaturalTrainingSettings]):
         """The clip, int16 [samples]."""
         scene = self.scene(index)
         return self.mixed([(scene.placed, scene.slices)])
-
-
-class _Rows(Sequence[Row]):
-    """Rows that are made one by one."""
-
-    def __init__(self, count: int, row: Callable[[int], Row]) -> None:
-        self._count, self._row = count, row
-        self._made: dict[int, Row] = {}
-
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
-        numbers = range(self._count)[index]
-        if isinstance(numbers, range):
-            return [self[number] for number in numbers]
-        if numbers not in self._made:
-            self._made[numbers] = self._row(numbers)
-        return self._made[numbers]
 
 
 def _meet(labels: Sequence[str]) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ..data import DatasetError
+from ..data import DatasetError, Row
 from .scenes import ATTRIBUTES, EMPTY, Codes, Source
 from .settings import SceneSettings
 
@@ -93,3 +93,26 @@ def check_sources(row_id: str, metadata: Any) -> None:
         missing = [label for label in LABELS if not isinstance(source.get(label), str)]
         if missing:
             raise DatasetError(f"row {row_id}: a source lacks {', '.join(missing)}; a source has {', '.join(LABELS)}")
+
+
+class LazyRows(Sequence[Row]):
+    """Rows that are made one by one, each when it is first asked for."""
+
+    def __init__(self, count: int, row: Callable[[int], Row]) -> None:
+        self._count, self._row = count, row
+        self._made: dict[int, Row] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        numbers = range(self._count)[index]
+        if isinstance(numbers, range):
+            return [self[number] for number in numbers]
+        if numbers not in self._made:
+            self._made[numbers] = self._row(numbers)
+        return self._made[numbers]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import islice
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..annotations.base import label_text
 from ..annotations.intervals import STEPS
 from ..data import DatasetError
 from ..questions.base import QuestionError
-from ..questions.templates import spoken
+from ..questions.templates import is_lettered, spoken
 from ..recordings.protocol import Recording, Recordings
 from .pool import UnlabelledError, has_class, why_no_classes
 from .soundscapes import SHORTEST_SOUND, Heard, Layer, activity_of, at_rate, layer_mask, measured
@@ -93,7 +94,6 @@ class SoundPool:
         self._label_behind = background
         self._recordings = recordings
         self._heard: dict[int, Heard] = {}
-        self._samples: OrderedDict[int, Samples] = OrderedDict()
 
     @cached_property
     def by_split(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
@@ -130,6 +130,10 @@ class SoundPool:
         spellings: dict[str, str] = {}
         for label in labels:
             first = spellings.setdefault(spoken(label_text(label)), label)
+            if is_lettered(spoken(label_text(label))):
+                raise DatasetError(
+                    f"{self.source}: the label {label!r} starts as if it were a lettered option; write it in words"
+                )
             if first != label:
                 raise DatasetError(
                     f"{self.source}: the labels {first!r} and {label!r} read alike in a question; write one way"
@@ -144,13 +148,8 @@ class SoundPool:
         Raises:
             DatasetError: says what there is and what is needed.
         """
-        for split in self.splits:
-            if self._label_behind and not self.background(split):
-                every = sorted({label for of_split in self._every.values() for label in of_split})
-                raise DatasetError(
-                    f"{self.source} has no recording of the background {self._label_behind!r} for {split}; it needs "
-                    f"one of its own for each split; {nearest(self._label_behind, every)}"
-                )
+        if self._label_behind:
+            self._check_background(self._label_behind)
         if all(len(of_split) >= count for of_split in self.by_split.values()):
             return
         labels = sorted({label for of_split in self.by_split.values() for label in of_split})
@@ -164,6 +163,17 @@ class SoundPool:
             f"enough, or {2 * count} labels with one; --set train_sets=0 needs none for train"
         )
 
+    def _check_background(self, label: str) -> None:
+        every = sorted({label for of_split in self._every.values() for label in of_split})
+        if label not in every:
+            raise DatasetError(f"{self.source} has no label {label!r} for the background; {nearest(label, every)}")
+        for split in self.splits:
+            if not self.background(split):
+                raise DatasetError(
+                    f"{self.source} has no recording of the background {label!r} for {split}; two files of different "
+                    "groups are one for each split, and --set train_sets=0 needs none for train"
+                )
+
     def background(self, split: str) -> tuple[int, ...]:
         """Numbers of the recordings that are heard behind the clips of a split."""
         return self._every[split].get(self._label_behind, ())
@@ -172,14 +182,15 @@ class SoundPool:
         """The id of a recording."""
         return self._recordings.entries[number].id
 
-    def of_label(self, split: str, label: str) -> tuple[int, ...]:
-        """Numbers of the recordings of a label of which enough is heard.
+    def draw(self, split: str, label: str, count: int, rng: np.random.Generator) -> list[int]:
+        """Numbers of at most so many recordings of a label of which enough is heard; the rest is not read.
 
         Raises:
             QuestionError: there is none.
         """
         least = round(SHORTEST_SOUND * STEPS)
-        numbers = tuple(number for number in self.by_split[split][label] if len(self.heard(number).powers) >= least)
+        order: list[int] = rng.permutation(self.by_split[split][label]).tolist()
+        numbers = list(islice((number for number in order if len(self.heard(number).powers) >= least), count))
         if not numbers:
             raise QuestionError(
                 f"no recording of {label!r} for {split} has {SHORTEST_SOUND:g} s from where it is first heard to where "
@@ -211,16 +222,19 @@ class SoundPool:
 
     def samples(self, number: int) -> Samples:
         """A recording at the rate of clips."""
-        if number not in self._samples:
-            waveform, rate = self._recordings.waveform(number)
-            samples = at_rate(waveform, rate, self.sample_rate)
-            if not np.any(samples):
-                raise DatasetError(f"{self.source}: recording {self.name(number)!r} is silent; leave it out")
-            self._samples[number] = samples
-            if len(self._samples) > _KEPT:
-                self._samples.popitem(last=False)
-        self._samples.move_to_end(number)
-        return self._samples[number]
+        return self._kept(number)
+
+    @cached_property
+    def _kept(self) -> Callable[[int], Samples]:
+        """What gives a recording's samples; clips are mixed on several threads, most of one group after the other."""
+        return lru_cache(maxsize=_KEPT)(self._read)
+
+    def _read(self, number: int) -> Samples:
+        waveform, rate = self._recordings.waveform(number)
+        samples = at_rate(waveform, rate, self.sample_rate)
+        if not np.any(samples):
+            raise DatasetError(f"{self.source}: recording {self.name(number)!r} is silent; leave it out")
+        return samples
 
 
 def _number(labels: Sequence[str]) -> str:

@@ -48,6 +48,9 @@ _SOUNDS = 74
 _DRAWS = 8
 """Files and parts of them that are drawn for a group, until what is heard bears out its answers."""
 
+_MOST_VARIANTS = 4
+"""Tracks of a clip that can be of one label."""
+
 _SPARE, _LEAST_SPARE = 10, 60
 """Groups of a task that may fail: so many times those that do not, and so many more."""
 
@@ -64,7 +67,7 @@ class SoundscapeSettings:
         sample_rate: Hz of the clips.
         silence: decibels below the loudest 10 ms of a sound; what is softer is cut off, and not heard.
         background: label of what is heard behind all clips, and not asked about; empty for none.
-        snr: decibels by which the background is softer than the loudest sound of a clip.
+        background_snr: decibels by which the background is softer than the loudest sound of a clip.
         domain: what the recordings are, in a word.
 
     Raises:
@@ -78,7 +81,7 @@ class SoundscapeSettings:
     sample_rate: int = 32_000
     silence: float = -35.0
     background: str = ""
-    snr: float = 20.0
+    background_snr: float = 20.0
     domain: str = ""
 
     def __post_init__(self) -> None:
@@ -87,7 +90,7 @@ class SoundscapeSettings:
         self._check("test_sets", self.test_sets, 1, 2_000)
         self._check("sample_rate", self.sample_rate, 8_000, 192_000)
         self._check("silence", self.silence, -80, -10)
-        self._check("snr", self.snr, 0, 60)
+        self._check("background_snr", self.background_snr, 0, 60)
         if self.sample_rate % STEPS:
             raise InputError(f"sample_rate is {self.sample_rate:,}; it must be a multiple of {STEPS}, as 44,100 is")
 
@@ -267,13 +270,12 @@ class RenderedSoundscapes(SharedRendering[SoundscapeSettings]):
         if not numbers:
             return []
         number = numbers[int(rng.integers(len(numbers)))]
-        return [
-            Layer(number, 0, SECONDS * STEPS, -self.settings.snr, int(rng.integers(self.pool.heard(number).period)))
-        ]
+        skipped = int(rng.integers(self.pool.heard(number).period))
+        return [Layer(number, 0, SECONDS * STEPS, -self.settings.background_snr, skipped)]
 
     def _annotation(self, clip: TwinClip, group: TwinGroup, by_label: Mapping[str, Sequence[Layer]]) -> Annotation:
         settings = self.settings
-        snr = settings.snr if settings.background else None
+        snr = settings.background_snr if settings.background else None
         events = [
             LabelledEvent(start / STEPS, stop / STEPS, label)
             for label, layers in by_label.items()
@@ -301,14 +303,14 @@ class _Casting:
         for clip in group.clips:
             for track in clip.tracks:
                 spans[track.label] += [stop - start for start, stop in track.spans]
-        self._numbers = {label: rng.permutation(pool.of_label(group.split, label)).tolist() for label in sorted(spans)}
+        self._numbers = {label: pool.draw(group.split, label, _MOST_VARIANTS, rng) for label in sorted(spans)}
         # Of a sound that is longer than all that is heard of it, any part; and another one where a label has no further
         # file for a further track.
         self._parts: dict[tuple[str, int], list[int]] = {}
         for label, numbers in self._numbers.items():
             for number in numbers:
                 first = _beginning(pool.heard(number), max(spans[label]), pool.silence, rng)
-                rest = [_beginning(pool.heard(number), 0, pool.silence, rng) for _ in range(3)]
+                rest = [_beginning(pool.heard(number), 0, pool.silence, rng) for _ in range(_MOST_VARIANTS - 1)]
                 self._parts[label, number] = [first, *rest]
 
     def layers(self, clip: TwinClip) -> dict[str, list[Layer]]:
@@ -318,7 +320,7 @@ class _Casting:
         for track in clip.tracks:
             numbers = self._numbers[track.label]
             sound = track.label, numbers[track.variant % len(numbers)]
-            skipped = self._parts[sound][heard_before[sound] % 4]
+            skipped = self._parts[sound][heard_before[sound]]
             heard_before[sound] += 1
             by_label[track.label] += [Layer(sound[1], *span, track.level, skipped) for span in track.spans]
         return dict(by_label)
@@ -335,3 +337,26 @@ def _beginning(heard: Heard, needed: int, silence: float, rng: np.random.Generat
     powers = heard.powers[: len(heard.powers) - needed] if needed else heard.powers[: heard.period]
     places = np.flatnonzero(powers >= heard.powers.max() * 10 ** (silence / 10))
     return int(places[int(share * len(places))])
+
+
+def describe_soundscapes(settings: SoundscapeSettings) -> str:
+    """Markdown of how clips of isolated sounds are made."""
+    behind = (
+        f" Behind all, {settings.background_snr:g} dB softer than the loudest, is {label_text(settings.background)!r}; "
+        "what is softer than that counts as silent."
+        if settings.background
+        else ""
+    )
+    return f"""\
+The sounds are recordings ({settings.domain_name}), each of one label. What is {-settings.silence:g} dB softer than the
+loudest 10 ms of a recording is silence: it is cut off at both ends, and the rest is repeated until its place in a clip
+is filled, with fades of 10 ms. In its place each has one root mean square, but for `level_difference`, and so has each
+clip.{behind} `events` are measured: a silence within a recording of more than 0.2 s makes two events of it, and nothing
+is asked that would have another answer then. Two labels of which one has all words of the other never meet. A clip
+lasts {SECONDS} s, mono, {settings.sample_rate} Hz, 16-bit.
+
+In `counting`, labels of fewer than four files sound the same each time, and a clip is less varied the fewer kinds of
+sound it has: who hears that alone was right in .40 where each label has one file, in .29 where it has ten and more.
+
+No file, and no group of recordings, is in both splits: of the files of a label two fifths are for test, and labels of a
+single file are for training and for test in turn (seed {settings.seed})."""

@@ -55,8 +55,9 @@ unpublished; tasks and rules are its own made exact, clips and wordings are ours
 
 The clips are twins. A group has two to four, with one question and one list of options, and the answer is another in
 each: the sounds are at the same places, and only which label is where differs (of detection, in which of four places
-two sounds overlap). So text alone is at chance, and so is all about the sound that does not tell labels apart; who is
-right in all clips of a group has heard it.
+two sounds overlap). So text alone is at chance, and so is what is measured of the sound without telling labels apart;
+who is right in all clips of a group has heard it. What tells them apart a little says a little: the spectrum of the
+whole clip is broader the more kinds of sound there are, and has more of what lasts longer.
 
 A group of
 

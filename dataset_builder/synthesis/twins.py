@@ -271,20 +271,22 @@ def _concurrency(labels: Sequence[str], number: int, rng: np.random.Generator) -
     of_pair, alone = (start + length + gap, start) if alone_first else (start, start + pair + gap)
     one = of_pair + (other - overlap) * int(other_first)
     two = of_pair + (length - overlap) * int(not other_first)
+    exchanged = [(labels[0], labels[2]), (labels[2], labels[0])]
+    if rng.random() < 0.5:
+        exchanged.reverse()
     clips = [
         [
             (first, 0, ((one, one + length),)),
             (labels[1], 1, ((two, two + other),)),
             (third, 0, ((alone, alone + length),)),
         ]
-        for first, third in ((labels[0], labels[2]), (labels[2], labels[0]))
+        for first, third in exchanged
     ]
     # Each polarity about one of the two: so in either state, Yes is right as often as No.
     polarities = (OVERLAP, ALONE) if rng.random() < 0.5 else (ALONE, OVERLAP)
     asked = []
-    for anchor, polarity, states in zip(
-        (labels[0], labels[2]), polarities, ((OVERLAP, ALONE), (ALONE, OVERLAP)), strict=True
-    ):
+    for anchor, polarity in zip((labels[0], labels[2]), polarities, strict=True):
+        states = [OVERLAP if anchor == first else ALONE for first, _ in exchanged]
         asked.append((anchor, [YES if state == polarity else NO for state in states], polarity))
     return _Scene(clips, asked)
 

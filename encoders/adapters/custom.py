@@ -1,7 +1,8 @@
 """Models of users: a class in a Python file, or one that an installed package offers.
 
 A class needs `sample_rate` and `embed(waveforms, sample_rate)`, no more, and `embed_text(texts)` where it embeds texts
-too; `CustomEncoder` does the rest. Loading one runs its code, as importing any Python module does.
+too; `CustomEncoder` does the rest. One that only answers needs `answer(clips, prompts)` instead (`custom_answers`).
+Loading one runs its code, as importing any Python module does.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import EntryPoint
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,11 +24,9 @@ from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line, nearest
 
-from ..base import FloatArray, ModelError, StagedEncoder, WaveformEncoder, check_embeddings, check_sample_rate
+from ..base import FloatArray, ModelError, WaveformEncoder, check_embeddings, check_sample_rate
 from ..inference import inference
-from ..loading.user_classes import describe_installed, split_file_spec
-from ..options import DEFAULT_OPTIONS, EncoderOptions
-from ..protocols import AudioLanguageModel, Model, ModelCard
+from ..protocols import ModelCard
 from ..texts import check_text_embeddings, check_texts
 
 if TYPE_CHECKING:
@@ -87,29 +86,9 @@ class CustomEncoder(WaveformEncoder):
         if not callable(embedder.embed):
             raise ModelError(f"'{name}': embed is no method; it must be embed(waveforms, sample_rate)")
         self.device = device_of(embedder)
-        self.card = self._read_card(source)
-
-    def _read_card(self, source: str) -> ModelCard:
-        embedder = self._embedder
-        try:
-            rate = check_sample_rate(embedder.sample_rate)
-        except (TypeError, ValueError):
-            raise ModelError(
-                f"'{self._name}': sample_rate is {embedder.sample_rate!r}, but must be a positive whole number of Hz"
-            ) from None
-        stated_dim = getattr(embedder, "output_dim", None)
-        sha256 = weights_digest(embedder)
-        return ModelCard(
-            id=str(getattr(embedder, "id", type(embedder).__name__)),
-            revision=str(getattr(embedder, "revision", source_revision(source, sha256))),
-            sample_rate=rate,
-            output_dim=self._measure_dim(rate) if stated_dim is None else int(stated_dim),
-            weights_sha256=sha256,
-            parameters=count_parameters(embedder),
-            paradigm=getattr(embedder, "paradigm", None),
-            licence=getattr(embedder, "licence", None),
-            trained_on=getattr(embedder, "trained_on", None),
-        )
+        card, stated_dim = stated_card(embedder, name, source), getattr(embedder, "output_dim", None)
+        output_dim = self._measure_dim(card.sample_rate) if stated_dim is None else int(stated_dim)
+        self.card = replace(card, output_dim=output_dim)
 
     def _measure_dim(self, rate: int) -> int:
         noise = np.random.default_rng(0).normal(0, 0.1, (1, rate)).astype(np.float32)
@@ -145,57 +124,31 @@ class CustomTextEncoder(CustomEncoder):
         return check_text_embeddings(embeddings, self, listed)
 
 
-def load_from_file(spec: str, device: torch.device | None, options: EncoderOptions) -> Model:
-    """The model that the class of ``path/to/file.py:ClassName`` makes; it is called without arguments.
-
-    A `StagedEncoder` or an `AudioLanguageModel` is used as it is, any other object through `CustomEncoder`.
-
-    Raises:
-        ModelError: if there is no such file or class, the class needs arguments or is no model, or on options.
-        ModelCodeError: if the file, or the class, raises an error.
-    """
-    path, attribute = split_file_spec(spec)
-    _refuse_options(spec, options)
-    made = call_without_arguments(load_attribute(path, attribute), spec)
-    return _as_model(made, spec, source_digest(path), device)
-
-
-def load_installed(point: EntryPoint, device: torch.device | None, options: EncoderOptions) -> Model:
-    """The model that an entry point makes; see `load_from_file`.
+def stated_card(made: Any, name: str, source: str) -> ModelCard:
+    """What a user's object says of itself, and what its weights are; without the length of its embeddings. `name` is
+    what messages call it, `source` the revision where it has none.
 
     Raises:
-        ModelError: if it cannot be imported, needs arguments or is no model, or on options.
+        ModelError: its sample rate is none.
     """
-    _refuse_options(point.name, options)
     try:
-        factory = point.load()
-    except (ImportError, AttributeError) as error:
+        rate = check_sample_rate(made.sample_rate)
+    except (TypeError, ValueError):
         raise ModelError(
-            f"model '{point.name}' of {describe_installed(point)} is '{point.value}', which cannot be imported: {error}"
-        ) from error
-    version = point.dist.version if point.dist is not None else "unknown"
-    return _as_model(call_without_arguments(factory, point.name), point.name, version, device)
-
-
-def _as_model(made: Any, name: str, source: str, device: torch.device | None) -> Model:
-    if device is not None and callable(getattr(made, "to", None)):
-        with user_code(name):
-            made.to(device)
-    if isinstance(made, StagedEncoder):
-        if not hasattr(made, "card"):
-            raise ModelError(f"'{name}' has no card; a StagedEncoder sets its ModelCard itself")
-        return made
-    if isinstance(made, AudioLanguageModel):
-        return made
-    kind = CustomTextEncoder if callable(getattr(made, "embed_text", None)) else CustomEncoder
-    return kind(made, name=name, source=source)
-
-
-def _refuse_options(name: str, options: EncoderOptions) -> None:
-    if options != DEFAULT_OPTIONS:
-        raise ModelError(
-            f"'{name}' embeds by its own code: it takes no layer, pooling, precision or compilation; set them there"
-        )
+            f"'{name}': sample_rate is {made.sample_rate!r}, but must be a positive whole number of Hz"
+        ) from None
+    sha256 = weights_digest(made)
+    return ModelCard(
+        id=str(getattr(made, "id", type(made).__name__)),
+        revision=str(getattr(made, "revision", source_revision(source, sha256))),
+        sample_rate=rate,
+        output_dim=None,
+        weights_sha256=sha256,
+        parameters=count_parameters(made),
+        paradigm=getattr(made, "paradigm", None),
+        licence=getattr(made, "licence", None),
+        trained_on=getattr(made, "trained_on", None),
+    )
 
 
 @contextmanager
@@ -219,12 +172,12 @@ def user_code(name: str) -> Iterator[None]:
 
 
 def _user_frames(error: BaseException) -> Iterator[traceback.FrameSummary]:
-    """Where an error came from, innermost first, without the files of installed packages and of this one."""
+    """Where an error came from, innermost first, without the files of installed packages and of this folder."""
     if isinstance(error, SyntaxError) and error.filename is not None:
         yield traceback.FrameSummary(error.filename, error.lineno, "")
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         parts = Path(frame.filename).parts
-        is_file = not frame.filename.startswith("<") and frame.filename != __file__
+        is_file = not frame.filename.startswith("<") and Path(frame.filename).parent != Path(__file__).parent
         if is_file and not {"site-packages", "dist-packages", "importlib"} & set(parts):
             yield frame
 

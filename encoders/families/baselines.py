@@ -9,6 +9,7 @@ loudness alone, would reach.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,6 +32,9 @@ MELS = 128
 
 WINDOW, HOP = 1024, 512
 """Samples of a frame (32 ms), and from one frame to the next, of the statistics over time."""
+
+_OPTION = re.compile(r"^([A-Z])\. ", re.MULTILINE)
+"""The letter of an option in a prompt."""
 
 FLOOR = 1e-10
 """Smallest power: -100 dB of a power of 1. Logarithms of less, so of silence, are taken of it."""
@@ -64,12 +68,22 @@ class RandomVector(WaveformEncoder):
     card = card_of("random", BASELINE_DIM)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
-        samples = np.clip(np.rint(features * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
-        return np.stack([seeded_normals(clip.tobytes(), BASELINE_DIM) for clip in samples])
+        return np.stack([seeded_normals(clip.tobytes(), BASELINE_DIM) for clip in _rounded(features)])
 
     def embed_text(self, texts: Sequence[str]) -> FloatArray:
         """Embed texts; see `AudioTextEncoder.embed_text`."""
         return np.stack([seeded_normals(text.encode(), BASELINE_DIM, b"text") for text in check_texts(texts)])
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """One of the letters before the options of each prompt, seeded by the prompt and the clip; see
+        `AudioLanguageModel.answer`. To a prompt without such options the answer is empty."""
+        return [self._letter(clip, prompt) for clip, prompt in zip(clips, prompts, strict=True)]
+
+    def _letter(self, clip: Any, prompt: str) -> str:
+        letters = _OPTION.findall(prompt)
+        samples = _rounded(np.asarray(clip.waveform, np.float32)).tobytes()
+        digest = hashlib.blake2b(samples + prompt.encode(), digest_size=16, person=b"answer").digest()
+        return letters[int.from_bytes(digest, "little") % len(letters)] if letters else ""
 
 
 class LogMelStatistics(WaveformEncoder):
@@ -148,6 +162,11 @@ class LevelStatistics(WaveformEncoder):
         change = np.abs(np.diff(levels)).mean() if len(levels) > 1 else 0.0
         of_frames = (levels.mean(), levels.std(), *np.percentile(levels, self.percentiles), change)
         return np.array([*of_clip, *of_frames])
+
+
+def _rounded(samples: FloatArray) -> NDArray[np.int16]:
+    """Samples rounded to 16 bits."""
+    return np.clip(np.rint(samples * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
 
 
 def seeded_normals(content: bytes, count: int, kind: bytes = b"") -> FloatArray:
@@ -276,6 +295,7 @@ def listing_of(
     is_reference: bool = False,
     is_linear: bool = False,
     embeds_text: bool = False,
+    answers: bool = False,
     is_level: bool = False,
 ) -> ModelListing:
     """The listing of a baseline, by its card."""
@@ -294,6 +314,7 @@ def listing_of(
         is_reference=is_reference,
         is_linear=is_linear,
         embeds_text=embeds_text,
+        answers=answers,
         is_level=is_level,
     )
 
@@ -306,8 +327,10 @@ MODELS = (
     ),
     listing_of(
         RandomVector,
-        "768 normal variates seeded by the content of the clip or of the text; knows nothing",
+        "768 normal variates seeded by the content of the clip or of the text; of questions an option drawn likewise; "
+        "knows nothing",
         embeds_text=True,
+        answers=True,
     ),
     listing_of(
         LogMelStatistics,

@@ -75,7 +75,8 @@ def _noise_of(clip: FloatArray) -> FloatArray:
     samples = np.clip(np.rint(clip * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
     seed = int.from_bytes(hashlib.blake2b(samples.tobytes(), digest_size=16).digest(), "little")
     noise: FloatArray = np.random.Generator(np.random.Philox(seed)).standard_normal(len(clip), np.float32)
-    return np.clip(np.float32(NOISE_LEVEL) * noise, -1, 1)
+    limited: FloatArray = np.clip(np.float32(NOISE_LEVEL) * noise, -1, 1)
+    return limited
 
 
 def _sorted_words(texts: list[str]) -> list[str]:

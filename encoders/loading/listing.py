@@ -40,7 +40,8 @@ class ModelListing:
         is_linear: whether embeddings are linear in the waveform, which fixes some scores by construction.
         is_level: whether it hears nothing but how loud a clip is, and how that changes.
         embeds_text: whether it also embeds texts, into the same space.
-        answers: whether it answers questions about clips, and embeds nothing.
+        embeds_sound: whether it embeds sound.
+        answers: whether it answers questions about sound.
         trained_on: data that it was trained on, as its authors state them; None where they are not on record here.
     """
 
@@ -59,11 +60,18 @@ class ModelListing:
     embeds_text: bool = False
     answers: bool = False
     trained_on: str | None = None
+    embeds_sound: bool = True
 
     @property
-    def embeds(self) -> str:
-        """What it embeds, for lists."""
-        return "answers" if self.answers else "sound, text" if self.embeds_text else "sound"
+    def gives(self) -> str:
+        """What it gives, for lists: embeddings of sound, of text, answers."""
+        abilities = {"sound": self.embeds_sound, "text": self.embeds_text, "answers": self.answers}
+        return ", ".join(name for name, is_able in abilities.items() if is_able)
+
+    def can_be(self, protocol: type) -> bool:
+        """Whether it has all that one of the protocols of models asks for."""
+        abilities = {"embed": self.embeds_sound, "embed_text": self.embeds_text, "answer": self.answers}
+        return all(is_able for name, is_able in abilities.items() if hasattr(protocol, name))
 
     @property
     def weights(self) -> str:

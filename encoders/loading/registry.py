@@ -330,7 +330,7 @@ def _load_foreign(name: str, device: str | torch.device | None, options: Encoder
     point = None if is_file_spec(name) else installed_classes().get(name)
     if point is None and not is_file_spec(name):
         return None
-    from ..adapters.custom import load_from_file, load_installed
+    from ..adapters.custom_loading import load_from_file, load_installed
 
     return (
         load_from_file(name, named_device, options) if point is None else load_installed(point, named_device, options)

@@ -150,6 +150,18 @@ class Comparison:
         views = [self.views[measure.name] for measure in self.info.recommended if measure.name in self.views]
         return tuple(views or self.views.values())
 
+    def interval(self, place: int, measure: Measure) -> Interval | None:
+        """95 % interval of a measure of a result, by its place; None where it is no mean over samples that all results
+        have, or over some of them, or where these are too few."""
+        view, result = self.views.get(measure.name), self.results[place]
+        if view is not None:
+            return view.intervals[place]
+        column = result.column(measure)
+        if measure.within is None or column is None:
+            return None
+        places = measure.places(result.samples.columns)
+        return mean_intervals(column[places, None], self.clusters[places])[0] if len(places) else None
+
     @property
     def told_apart(self) -> tuple[View, ...]:
         """The views that are told of groups of samples, and against their diversity."""

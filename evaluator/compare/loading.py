@@ -69,9 +69,15 @@ class ComparedResult:
         return None if measure.column is None else self.samples.columns.get(measure.column)
 
     def value(self, measure: Measure) -> float | bool | None:
-        """A measure: the mean over these samples where it is one, else what the result states for all of its own."""
+        """A measure: the mean over these samples, or those among them that it is of, where it is one, else what the
+        result states for all of its own."""
         column = self.column(measure)
-        return self.result.measures.get(measure.name) if column is None else float(column.mean())
+        places = np.zeros(0, np.int64) if column is None else measure.places(self.samples.columns)
+        return float(column[places].mean()) if column is not None and len(places) else self.stated(measure)
+
+    def stated(self, measure: Measure) -> float | bool | None:
+        """A measure as the result states it, for all of its own samples."""
+        return self.result.measures.get(measure.name)
 
 
 def load_results(paths: Sequence[str | Path]) -> list[ComparedResult]:

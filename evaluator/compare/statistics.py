@@ -206,6 +206,9 @@ def paired_t_test(difference: ArrayLike, clusters: ArrayLike) -> tuple[float, fl
     mean, number = float(values.mean()), int(index.max()) + 1
     sums = _cluster_sums(values - mean, index)
     error = math.sqrt(number / (number - 1) * float((sums**2).sum())) / len(values)
+    if max(error, abs(mean)) <= ROUNDING:
+        # In each cluster the differences cancel out, but for rounding.
+        return 0.0, 1.0
     if error <= ROUNDING * abs(mean) * 1e-3:
         return math.copysign(math.inf, mean), 0.0
     t = mean / error

@@ -99,7 +99,11 @@ def trusted_measures(
         for comparison in comparisons
         for sentence in nulls_legend(comparison.info.recommended, comparison.info, shown_too=True)
     ]
-    return columns, by_label, ("Behind a score: its 95 % interval, BCa bootstrap over samples.", *dict.fromkeys(nulls))
+    return (
+        columns,
+        by_label,
+        ("Behind a score: its 95 % interval, BCa bootstrap over independent samples.", *dict.fromkeys(nulls)),
+    )
 
 
 def verdict_tables(comparisons: Sequence[Comparison], judged: Sequence[ModelVerdict]) -> list[Table]:
@@ -141,8 +145,7 @@ def _is_stated(comparison: Comparison, measure: Measure) -> bool:
 
 
 def _cell(comparison: Comparison, place: int, result: ComparedResult, measure: Measure) -> Cell:
-    view = comparison.views.get(measure.name)
-    interval = result.result.intervals.get(measure.name) if view is None else view.intervals[place]
+    interval = comparison.interval(place, measure)
     null = null_note(measure, result.result.measures, comparison.info, shown_too=True)
     fixed = fixed_by_construction(result, measure)
     return measure_cell(

@@ -52,7 +52,7 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
         rows.append(Row((Cell(result.model.id, note=training_note(result, info)), *cells)))
     legend = [measure_legend(measures)]
     if any(result.intervals.get(measure.name) for result in results for measure in measures):
-        legend.append("Below a number: its 95 % interval, BCa bootstrap over samples.")
+        legend.append("Below a number: its 95 % interval, BCa bootstrap over independent samples.")
     legend += nulls_legend(measures, info)
     legend += [
         f"{shortened(result.model.id, LONGEST_NAME)}: {remark}."
@@ -198,8 +198,7 @@ def _has_groups(comparison: Comparison, measure: Measure) -> bool:
 
 def _score_cells(comparison: Comparison, place: int, result: ComparedResult, measure: Measure) -> Iterator[Cell]:
     view = comparison.views.get(measure.name)
-    # What is no mean over all samples is, as its value, of the result's own.
-    interval = result.result.intervals.get(measure.name) if view is None else view.intervals[place]
+    interval = comparison.interval(place, measure)
     null = null_note(measure, result.result.measures, comparison.info)
     fixed = fixed_by_construction(result, measure)
     notes = filter(None, (interval_text(interval, measure.digits), null, fixed))
@@ -224,7 +223,7 @@ def _score_legend(comparison: Comparison, measures: Sequence[Measure]) -> Iterat
         if next(iter(comparison.views.values())).intervals[0] is None:
             yield too_few(comparison)
     if any(len(result.ids) < result.result.n for result in comparison.results):
-        yield "What has no interval, or is of some of the samples only, is of all samples of its own result."
+        yield "What has no interval is of all samples of its own result."
     if comparison.missing is not None:
         yield f"Samples are taken as independent, and nothing is told of diversity: {comparison.missing}."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in comparison.notes)

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.lines import fit_line
-from audio_compositionality.evaluator.compare.loading import ComparedResult
-from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, Interval, mean_intervals
+from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, Interval
 from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Drawing
 
@@ -238,7 +237,7 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
         for axes, label, name in zip(panels, drawn, short_labels(drawn), strict=True):
             result = comparison.results[places[label]]
             fitted = {name: np.asarray(result.result.training[name], np.float64) for name in drawing.training}
-            beside = {**fitted, **_ends(comparison, result, drawing.intervals)}
+            beside = {**fitted, **_ends(comparison, places[label], drawing.intervals)}
             drawing.panel(axes, {**result.samples.columns, **beside}, result.result.measures)
             _title(axes, f"{title_lines(name, grid.panel_width)}\n{_score(comparison, places[label])}")
         handles, words = panels[0].get_legend_handles_labels()
@@ -250,18 +249,10 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
     return figure
 
 
-def _ends(comparison: Comparison, result: ComparedResult, names: Sequence[str]) -> dict[str, Floats]:
+def _ends(comparison: Comparison, place: int, names: Sequence[str]) -> dict[str, Floats]:
     """Both ends of the 95 % interval of some measures of a result, [2] each; NaN where there is none."""
-    ends = {}
-    for name in names:
-        measure = comparison.info.measure(name)
-        column = result.column(measure)
-        places = measure.places(result.samples.columns) if column is not None else np.zeros(0, np.int64)
-        interval = None
-        if column is not None and len(places):
-            interval = mean_intervals(column[places, None], comparison.clusters[places])[0]
-        ends[name] = np.array(interval or (np.nan, np.nan))
-    return ends
+    intervals = {name: comparison.interval(place, comparison.info.measure(name)) for name in names}
+    return {name: np.array(interval or (np.nan, np.nan)) for name, interval in intervals.items()}
 
 
 def _panel_notes(comparison: Comparison, places: Sequence[str] | dict[str, int], drawn: Sequence[str]) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from audio_compositionality.evaluator.compare.baselines import baseline_listing, descriptions_in, fixed_by_construction
+from audio_compositionality.encoders.loading.listing import named_models
+from audio_compositionality.evaluator.compare.baselines import descriptions_in, fixed_by_construction
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
 from audio_compositionality.evaluator.compare.kinds import ModelKind
 from audio_compositionality.evaluator.compare.tables import interval_text, view_title
@@ -25,7 +26,7 @@ LONGEST_NAME = 26
 EDGE = 2.0
 """Percent of the width that stay free on either side."""
 
-SHAPES = ("square", "diamond", "cross", "plus", "ring")
+SHAPES = ("square", "diamond", "cross", "plus", "ring", "down", "right", "left", "glass")
 """Of the marks of baselines; the legend names each."""
 
 
@@ -112,12 +113,12 @@ class Named:
 
 
 def named_baselines(comparisons: Sequence[Comparison]) -> tuple[Named, ...]:
-    """All baselines, those that describe a sound first."""
+    """All baselines and the controls that have a name of their own, those that describe a sound first."""
     entries: dict[str, tuple[str, str]] = {}
     for comparison in comparisons:
         for place, result in enumerate(comparison.results):
-            if result.kind is ModelKind.BASELINE:
-                listing = baseline_listing(result)
+            listing = named_models().get(result.result.model.id)
+            if result.kind is ModelKind.BASELINE or (result.kind is ModelKind.CONTROL and listing is not None):
                 entries[result.label] = (_kind(comparison, place), "" if listing is None else listing.description)
     order = sorted(entries, key=lambda label: (entries[label][0] != "description", label))
     return tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from audio_compositionality.evaluator.compare.tables import interval_text, null_
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import number_text
 from audio_compositionality.tasks.base import Measure, TaskInfo
-from audio_compositionality.tasks.profiles import Tally
+from audio_compositionality.tasks.profiles import Profile, Tally
 
 MOST_PROFILED = 16
 """Models that are told of by themselves, the highest first; tables have all."""
@@ -81,20 +81,37 @@ class Part:
 
 
 @dataclass(frozen=True)
+class ProfileNumber:
+    """A number of a model.
+
+    Attributes:
+        name: of the measure.
+        text: its value, with its interval or as a share.
+        beside: what it has to be above, in words; empty of a share.
+        meaning: of the measure.
+    """
+
+    name: str
+    text: str
+    beside: str
+    meaning: str
+
+
+@dataclass(frozen=True)
 class ModelProfile:
     """A model by itself.
 
     Attributes:
         label: of the model.
         kind: of it, in words; empty of one that is neither a baseline nor a control.
-        numbers: its scores to trust and its shares, each by its name.
+        numbers: its scores to trust and its shares.
         parts: its score by groups.
-        tallies: tables of counts.
+        tallies: its tables.
     """
 
     label: str
     kind: str
-    numbers: dict[str, str]
+    numbers: tuple[ProfileNumber, ...]
     parts: tuple[Part, ...]
     tallies: tuple[Table, ...]
 
@@ -109,30 +126,28 @@ def model_profiles(comparison: Comparison) -> Iterator[ModelProfile]:
         yield ModelProfile(
             label=result.label,
             kind="" if result.kind.value == "model" else result.kind.value,
-            numbers=dict(_numbers(comparison, place, result)),
+            numbers=tuple(_numbers(comparison, place, result)),
             parts=() if view is None else tuple(_parts(comparison, view, place, profile.groupings)),
-            tallies=tuple(_tally_table(tally, result) for tally in profile.tallies if _is_counted(tally, result)),
+            tallies=tuple(_tally_table(tally, comparison, place) for tally in _stated(profile, result)),
         )
 
 
-def _numbers(comparison: Comparison, place: int, result: ComparedResult) -> Iterator[tuple[str, str]]:
+def _numbers(comparison: Comparison, place: int, result: ComparedResult) -> Iterator[ProfileNumber]:
     info = comparison.info
     for measure in info.recommended:
         value = result.value(measure)
         if value is None:
             continue
-        view = comparison.views.get(measure.name)
-        interval = interval_text(None if view is None else view.intervals[place], measure.digits)
-        nulls = "".join(f", {name} {text}" for name, text in _nulls(measure, result, info))
-        yield measure.heading, f"{number_text(value, measure.digits, minus='−')} {interval}".strip() + nulls
+        interval = interval_text(comparison.interval(place, measure), measure.digits)
+        text = f"{number_text(value, measure.digits, minus='−')} {interval}".strip()
+        beside = ", ".join(f"{name} {null}" for name, null in _nulls(measure, result, info))
+        yield ProfileNumber(measure.heading, text, beside, measure.meaning)
     assert info.profile is not None
     for name, whole in info.profile.shares:
         part, every = result.value(info.measure(name)), result.value(info.measure(whole))
         if part is not None and every:
-            yield (
-                info.measure(name).heading,
-                f"{part:,.0f} of {every:,.0f} {info.measure(whole).heading} ({part / every:.1%})",
-            )
+            text = f"{part:,.0f} of {every:,.0f} {info.measure(whole).heading} ({part / every:.1%})"
+            yield ProfileNumber(info.measure(name).heading, text, "", info.measure(name).meaning)
 
 
 def _nulls(measure: Measure, result: ComparedResult, info: TaskInfo) -> Iterator[tuple[str, str]]:
@@ -170,7 +185,7 @@ def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDA
     assert comparison.samples is not None
     values = view.values[members, place]
     mean, interval = float(values.mean()), _interval(values, view.clusters[members], view.measure)
-    beside = {words: float(shares[members].mean()) for words, shares in comparison.samples.without_listening.items()}
+    beside = {words: reached(members) for words, reached in comparison.samples.without_listening.items()}
     low, high = interval or (mean, mean)
     digits = view.measure.digits
     first, last = view.measure.range
@@ -201,19 +216,50 @@ def _interval(values: NDArray[np.float64], clusters: NDArray[np.int64], measure:
     return (low, low + wide) if values[0] == low else (high - wide, high)
 
 
-def _is_counted(tally: Tally, result: ComparedResult) -> bool:
-    names = [name for row in tally.rows.values() for name in row]
-    return all(result.result.measures.get(name) is not None for name in names)
+def _stated(profile: Profile, result: ComparedResult) -> Iterator[Tally]:
+    """The tables of which the result states something, without the rows of which it states nothing."""
+    stated = result.result.measures
+    for tally in profile.tallies:
+        rows = {
+            heading: names
+            for heading, names in tally.rows.items()
+            if any(stated.get(name) is not None for name in names)
+        }
+        if rows:
+            yield replace(tally, rows=rows)
 
 
-def _tally_table(tally: Tally, result: ComparedResult) -> Table:
-    columns = (Column("what is right", numeric=False), *(Column(heading, digits=None) for heading in tally.columns))
+def _tally_table(tally: Tally, comparison: Comparison, place: int) -> Table:
+    info, result = comparison.info, comparison.results[place]
+    first = [info.measure(name) for name in next(iter(tally.rows.values()))]
+    headings = zip(tally.columns, first, strict=True)
+    columns = (
+        Column(tally.of_rows, numeric=False),
+        *(Column(heading, digits=measure.digits or None) for heading, measure in headings),
+    )
     rows = []
     for heading, names in tally.rows.items():
-        counts = [float(result.result.measures[name] or 0) for name in names]
-        cells = []
-        for place, count in enumerate(counts):
-            share = f"{count / sum(counts):.0%}" if sum(counts) else ""
-            cells.append(Cell(count, note=f"{share}, right" if place == tally.right[heading] and share else share))
-        rows.append(Row((Cell(heading), *cells)))
+        measures = [info.measure(name) for name in names]
+        values = [result.value(measure) for measure in measures]
+        notes = [interval_text(_tally_interval(comparison, place, measure), 2) for measure in measures]
+        if heading in tally.right:
+            notes = [_share(values, k, tally.right[heading]) for k in range(len(values))]
+        rows.append(Row((Cell(heading), *(Cell(value, note=note) for value, note in zip(values, notes, strict=True)))))
     return Table(tally.title, columns, tuple(rows))
+
+
+def _tally_interval(comparison: Comparison, place: int, measure: Measure) -> Interval | None:
+    """The 95 % interval of a mean over some of the samples, as that of a bar of these; of other measures none."""
+    result = comparison.results[place]
+    column = result.column(measure)
+    if column is None or measure.within is None:
+        return None
+    members = measure.places(result.samples.columns)
+    return _interval(column[members], comparison.clusters[members], measure) if len(members) else None
+
+
+def _share(counts: Sequence[float | None], place: int, right: int) -> str:
+    """What share of its row a count is, and whether it counts what is right."""
+    numbers = [count or 0.0 for count in counts]
+    share = f"{numbers[place] / sum(numbers):.0%}" if sum(numbers) else ""
+    return f"{share}, right" if share and place == right else share

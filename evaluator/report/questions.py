@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
-
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+from audio_compositionality.tasks.question_prompts import LETTERS
 
 
 @dataclass(frozen=True)
@@ -33,12 +32,12 @@ class HeardQuestion:
     Attributes:
         question: what is asked.
         options: in the order in which they were shown.
-        others: labels of the models that took none, by why, in words.
+        without_choice: labels of the models that took none, by why, in words.
     """
 
     question: str
     options: tuple[HeardOption, ...]
-    others: dict[str, tuple[str, ...]]
+    without_choice: dict[str, tuple[str, ...]]
 
 
 def heard_question(comparison: Comparison, index: int) -> HeardQuestion | None:
@@ -57,5 +56,5 @@ def heard_question(comparison: Comparison, index: int) -> HeardQuestion | None:
         for place, text in enumerate(asked.options)
     )
     no_choice = {} if profile is None else profile.no_choice
-    others = {words: tuple(takers[number]) for number, words in no_choice.items() if number in takers}
-    return HeardQuestion(asked.question, options, others)
+    without_choice = {words: tuple(takers[number]) for number, words in no_choice.items() if number in takers}
+    return HeardQuestion(asked.question, options, without_choice)

@@ -34,7 +34,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
-from audio_compositionality.tasks.registry import default_tasks, list_tasks, load_tasks
+from audio_compositionality.tasks.registry import default_tasks, load_tasks
 
 from .answers import left_unlearnt
 from .embed import models_by_pass, precision_deviation
@@ -187,9 +187,7 @@ def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:
     """
     possible = default_tasks(data.recipes)
     if not possible:
-        on_request = [task.info.name for task in list_tasks() if task.info.recipe in data.recipes]
-        hint = f"{', '.join(on_request)}, which are scored on request only: name tasks or their benchmark"
-        raise InputError(f"the data {data.source!r} have {hint if on_request else 'no task'}")
+        raise InputError(f"the data {data.source!r} have no task")
     warn_of_left_out(models, possible, data.source)
     return [task for task in possible if any(can_do(task, model) for model in models)]
 

@@ -235,13 +235,14 @@ def test_what_has_no_labels_says_where_they_come_from(sounds, run, tmp_path, cap
     (sounds / "metadata.csv").write_text("\n".join(["file_name,animal", *lines]) + "\n")
     words = ("build", "--recordings", sounds, "--transforms", "gain", "--out", tmp_path / "built")
     assert run(*words) == 0
-    without_classes, without_captions, without_prompts = capsys.readouterr().err.splitlines()
+    without_classes, without_captions, without_questions, without_prompts = capsys.readouterr().err.splitlines()
     assert without_classes == (
         "note: a_coat_instances, a_coat_recordings, binding, comp_a_attribute and comp_a_order are left "
         f"out: {sounds} has no labels; scenes are mixed of classes: names or whole numbers; --label names a column of "
         "metadata.csv, which has animal"
     )
     assert without_captions.startswith("note: audio_text_retrieval is left out: ")
+    assert without_questions.startswith(f"note: polybench is left out: {sounds} has no labels; questions are asked of ")
     assert "has no labels; prompts are made of classes: " in without_prompts
     assert without_prompts.endswith("; --label names a column of metadata.csv, which has animal")
 

@@ -14,9 +14,12 @@ import numpy as np
 import pytest
 import torch
 
+from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
-from audio_compositionality.encoders.loading.registry import load_encoder
+from audio_compositionality.encoders.check import all_passed, check_model
+from audio_compositionality.encoders.loading.registry import load_encoder, load_model
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+from audio_compositionality.tasks.answerers.detector import DetectorAnswerer
 
 FOLDER = Path(__file__).parents[2] / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
@@ -31,6 +34,9 @@ CLASSES = {
 
 OF_TEXT = "words_and_bands.py"
 """The example of `embed_text`, which needs no package; `tests/encoders/adapters/test_custom_texts.py` runs it."""
+
+OF_SOUNDS = "own_detector.py"
+"""The example of a detector that answers, which needs no package either."""
 
 MAX_LINES = 60
 
@@ -63,8 +69,9 @@ def embedder(file: str, number: int) -> Any:
 
 def test_each_file_is_known_here_and_in_the_readme() -> None:
     readme = (FOLDER / "README.md").read_text("utf-8")
-    assert [path.name for path in FILES] == sorted((*CLASSES, OF_TEXT))
-    assert f"[`{OF_TEXT}`]({OF_TEXT})" in readme
+    assert [path.name for path in FILES] == sorted((*CLASSES, OF_TEXT, OF_SOUNDS))
+    for name in (OF_TEXT, OF_SOUNDS):
+        assert f"[`{name}`]({name})" in readme
     for file, (trained, untrained, _) in CLASSES.items():
         assert f"[`{file}`]({file}) | `{trained}`" in readme
         assert untrained == f"Untrained{trained}"
@@ -76,7 +83,7 @@ def test_an_example_is_short_and_imports_only_what_is_always_there(path: Path) -
     assert len(text.splitlines()) <= MAX_LINES
     module = ast.parse(text)
     docstring = ast.get_docstring(module) or ""
-    if path.name != OF_TEXT:
+    if path.name in CLASSES:
         assert "pip install --no-deps" in docstring
         assert "Apache-2.0" in docstring or "CC BY" in docstring
     imported = set()
@@ -85,7 +92,24 @@ def test_an_example_is_short_and_imports_only_what_is_always_there(path: Path) -
             imported |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             imported.add((node.module or "").partition(".")[0])
+    if path.name == OF_SOUNDS:
+        imported.remove("audio_compositionality")
     assert imported <= {"hashlib", "importlib", "pathlib", "librosa", "numpy", "torch", "zlib"}
+
+
+def test_the_detector_hears_each_sound_in_its_band_and_answers() -> None:
+    model = load_model(f"{FOLDER / OF_SOUNDS}:OwnDetector", device="cpu")
+    assert isinstance(model, DetectorAnswerer)
+    assert all_passed(check_model(model))
+    assert len((FOLDER / OF_SOUNDS).read_text("utf-8").splitlines()) <= 30
+    time = np.arange(4 * 16_000) / 16_000
+    low, high = np.sin(2 * np.pi * 100 * time), np.sin(2 * np.pi * 5000 * time)
+    low[time > 2.5] = high[time < 1.5] = high[time > 3] = 0
+    (heard,) = model.events([Clip("clip", (0.1 * (low + high)).astype(np.float32), 16_000)])
+    spans = {event.label: (event.onset, event.offset) for event in heard.events}
+    assert set(spans) == {"plucked bass", "bell"}
+    np.testing.assert_allclose(spans["plucked bass"], (0, 2.5), atol=0.08)
+    np.testing.assert_allclose(spans["bell"], (1.5, 3), atol=0.08)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -269,12 +269,21 @@ class TestTable:
         soon(page, lambda: column(page, "dim") == sorted(column(page, "dim"), key=int, reverse=True))
         page.get_by_label("smallest first").check()
         soon(page, lambda: column(page, "dim") == sorted(column(page, "dim"), key=int))
+
         # And by the menu of a heading, numbers as numbers.
+        def is_sorted() -> bool:
+            return [float(text) for text in column(page, "A-COAT")] == scores
+
         heading = page.locator("#table th[title='A-COAT']").first
-        heading.hover()
-        heading.locator("button").click()
-        page.get_by_role("menuitem", name="Sort descending").click()
-        soon(page, lambda: [float(text) for text in column(page, "A-COAT")] == scores)
+        for _ in range(10):
+            heading.hover()
+            heading.locator("button").click()
+            page.get_by_role("menuitem", name="Sort descending").click()
+            page.wait_for_timeout(500)
+            if is_sorted():
+                break
+            # What the checkbox changed was just being shown, which ends a sort of the page's own.
+        assert is_sorted()
 
     def test_filtering(self, open_page: Callable[..., Any]) -> None:
         page = open_page()

@@ -72,6 +72,11 @@ class TestDesed:
         one, two = read_annotations(path, "desed", ReadOptions(durations={"Y1.wav": 10, "Y2": 10}))
         assert (one.events, events_of(two)) == ((), [(0.0, 1.0, "Dog")])
 
+    def test_what_no_table_has_is_told_by_the_sound(self, tmp_path):
+        path = write(tmp_path, "a.tsv", rows(STRONG, ("Y1.wav", 0, 1, "Dog"), ("Y2.wav", 0, 1, "Dog")))
+        options = ReadOptions(durations={"Y1": 10}, sounds={"Y1": 10.001, "Y2": 9.5})
+        assert [annotation.duration for annotation in read_annotations(path, "desed", options)] == [10.0, 9.5]
+
     def test_labels_may_end_a_little_after_the_clip(self, desed):
         one, _two = read_annotations(desed(("Y1.wav", 9, 10.08, "Dog"), ("Y2.wav", 0, 1, "Cat")), "desed")
         assert events_of(one) == [(9.0, 10.0, "Dog")]
@@ -235,7 +240,12 @@ class TestAudioTime:
         with pytest.raises(AnnotationError) as raised:
             read_annotations(path, "audiotime")
         assert [line.split(":")[1] for line in str(raised.value).splitlines()[1:]] == ["2", "12", "22"]
-        for text, message in (("[1]", "holds no clips"), ("{", "is no JSON")):
+        for text, message in (
+            ("[1]", "holds no clips"),
+            ("{", "is no JSON"),
+            ("[" * 100_000, "is no JSON"),
+            (f'{{"a": {{"event": {{"dog": [[0, 1{"0" * 400}]]}}}}}}', "the offset is '1000"),
+        ):
             with pytest.raises(AnnotationError, match=message):
                 read_annotations(write(tmp_path, "bad.json", text), "audiotime")
 
@@ -276,6 +286,9 @@ class TestAudioSet:
         path = write(tmp_path, "strong.tsv", rows(*self.LINES))
         (annotation,) = read_annotations(path, "audioset-strong", ReadOptions(names=ontology))
         assert annotation.labels == ("Male speech", "Wind")
+        for entry in (5, {}, {"id": 1, "name": "a", "child_ids": []}, {"id": "1", "name": "a", "child_ids": [["1"]]}):
+            with pytest.raises(AnnotationError, match="is no ontology"):
+                related_labels(write(tmp_path, "bad.json", json.dumps([entry])))
         with pytest.raises(AnnotationError, match="is no ontology"):
             related_labels(write(tmp_path, "bad.json", '[{"id": 1}]'))
 
@@ -312,7 +325,23 @@ class TestJams:
         ("text", "message"),
         [
             ("{}", "a.jams: is no JAMS"),
-            ("[", "a.jams: is no JAMS"),
+            ("[", "a.jams: the file is no JSON"),
+            ("[" * 100_000, "^a.jams: the file is no JSON"),
+            *(
+                (jams([{"namespace": "tag_open", **data}]), "has an annotation without a list of observations")
+                for data in ({}, {"data": None}, {"data": {"time": 5}})
+            ),
+            (jams([{"namespace": "tag_open", "data": [5]}]), "tag_open 1: is no observation"),
+            (
+                jams([{"namespace": "tag_open", "data": [observation("x", 1, "dog")]}]),
+                "the time is 'x'; expected are",
+            ),
+            (jams([{"namespace": "tag_open", "data": [observation(0, 10**400, "dog")]}]), "the duration is '1000"),
+            (
+                jams([{"namespace": "tag_open", "data": [observation(0, 1, "dog") | {"confidence": "high"}]}]),
+                "the confidence is 'high'; expected are numbers from 0 to 1",
+            ),
+            (jams([{"namespace": "tag_open", "data": []}], 10**400), "the duration is '1000"),
             (jams([{"namespace": "beat", "data": []}]), "has no annotation of the namespaces scaper, segment_open"),
             (
                 jams([{"namespace": "tag_open", "data": []}] * 2),

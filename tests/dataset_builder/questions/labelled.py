@@ -58,7 +58,8 @@ def sound(path, seconds, rate=8_000, seed=None, channels=1):
     """Noise, another one in each file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng([ord(letter) for letter in path.stem] if seed is None else seed)
-    soundfile.write(path, rng.normal(0, 0.1, (round(seconds * rate), channels)), rate, subtype="PCM_16")
+    subtype = "VORBIS" if path.suffix == ".ogg" else "PCM_16"
+    soundfile.write(path, rng.normal(0, 0.1, (round(seconds * rate), channels)), rate, subtype=subtype)
     return path
 
 

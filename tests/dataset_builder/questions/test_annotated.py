@@ -1,5 +1,6 @@
 """Questions about recordings of a user's own with strong labels, from files in their formats to rows with sound."""
 
+import json
 from collections import Counter
 
 import numpy as np
@@ -254,12 +255,20 @@ class TestRefused:
         with pytest.raises(AnnotationError, match=r"durations of 1 recordings are missing \(Y01\)"):
             open_annotated(labels, audio)
 
+    def test_what_cannot_be_asked_counts_clips(self, tmp_path):
+        # Two sounds overlap the dog in one clip: it is one clip of which each of them is the answer.
+        events = [(f"Y{clip}.wav", 1, 5, label) for clip in range(1, 4) for label in ("Dog", "Cat", "Speech")]
+        labels, audio = write_domestic(tmp_path, events)
+        rendering = questions_of(open_annotated(labels, audio, "desed"), ask=("classification",))
+        with pytest.raises(QuestionError, match=r"3 of 3 clips qualify \(Cat in 3, Dog in 3, Speech in 3\)"):
+            _ = rendering.rows
+
     def test_nothing_to_ask(self, tmp_path):
         labels, audio = write_domestic(tmp_path, [row for row in DOMESTIC_ROWS if row[0] in {"Y01.wav", "Y03.wav"}])
         with pytest.raises(QuestionError, match="nothing can be asked of the 2 clips of the split test") as raised:
             _ = questions_of(open_annotated(labels, audio), least_clips=10, ask=("counting", "detection")).rows
         text = str(raised.value)
-        assert "counting/kinds needs two counts that 10 clips have each; 2 of 2 clips qualify (2 in 1, 1 in 1)" in text
+        assert "counting/kinds needs two counts that 10 clips have each; 2 of 2 clips qualify (1 in 1, 2 in 1)" in text
         assert "detection/first needs four clips" in text
         rendering = questions_of(open_annotated(labels, audio), ask=("counting", "detection"))
         (note,) = rendering.notes()
@@ -305,17 +314,49 @@ def test_related_labels_do_not_meet(tmp_path):
         {"id": "/m/2", "name": "Speech", "child_ids": []},
     ]
     ontology = tmp_path / "tree.json"
-    ontology.write_text(str(entries).replace("'", '"'))
+    ontology.write_text(json.dumps(entries))
     recordings = open_annotated(labels, audio, options=ReadOptions(names=ontology))
     assert {label for label, related in recordings.related.items() if related} == {"Dog", "Speech"}
     rows = questions_of(recordings, ask=("counting", "concurrency")).rows
     assert not {"Y01", "Y02", "Y05"} & {row["recording"] for row in rows}
     other = open_annotated(labels, audio)
     assert other.fingerprint != recordings.fingerprint
-    ontology.write_text(str([replace_name(entry) for entry in entries]).replace("'", '"'))
+    ontology.write_text(json.dumps([{**entry, "name": f"no {entry['name']}"} for entry in entries]))
     with pytest.raises(AnnotationError, match=r"tree.json has none of the labels, which are Alarm bell ringing, Cat"):
         open_annotated(labels, audio, options=ReadOptions(names=ontology))
 
 
-def replace_name(entry):
-    return {**entry, "name": f"no {entry['name']}"}
+class TestOtherFormats:
+    """What nothing else states is taken from the sound."""
+
+    def test_a_file_a_recording(self, tmp_path):
+        (tmp_path / "labels").mkdir()
+        (tmp_path / "labels" / "walk.txt").write_text("0.5\t1.5\tdog\n2\t3\tcat\n")
+        sound(tmp_path / "audio" / "walk.ogg", 4.25)
+        recordings = open_annotated(tmp_path / "labels", tmp_path / "audio")
+        assert (recordings.format, recordings.annotations[0].duration) == ("text", 4.25)
+        samples, rate = recordings.waveform(0)
+        assert len(samples) == 4.25 * rate
+
+    def test_audioset(self, tmp_path):
+        labels = tmp_path / "strong.tsv"
+        labels.write_text("abc_0\t0\t2\t/m/1\nabc_30000\t1\t3\t/m/1\n")
+        (tmp_path / "class_labels.tsv").write_text("/m/1\tDog\n")
+        sound(tmp_path / "audio" / "Yabc_0.wav", 10.0)
+        # The last segment of a video is shorter.
+        sound(tmp_path / "audio" / "Yabc_30000.wav", 6.5)
+        with pytest.warns(UserWarning, match=r"there is no ontology.json"):
+            recordings = open_annotated(labels, tmp_path / "audio")
+        assert recordings.format == "audioset-strong"
+        assert [(a.recording, a.duration, a.split_group) for a in recordings.annotations] == [
+            ("abc_0", 10.0, "abc"),
+            ("abc_30000", 6.5, "abc"),
+        ]
+
+    def test_jams(self, tmp_path):
+        data = [{"time": 1, "duration": 2, "value": "dog", "confidence": 1}]
+        content = {"file_metadata": {}, "annotations": [{"namespace": "tag_open", "data": data}]}
+        (tmp_path / "walk.jams").write_text(json.dumps(content))
+        sound(tmp_path / "audio" / "walk.wav", 4.0)
+        (annotation,) = open_annotated(tmp_path / "walk.jams", tmp_path / "audio").annotations
+        assert annotation.duration == 4.0

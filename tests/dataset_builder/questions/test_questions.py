@@ -19,11 +19,9 @@ from audio_compositionality.dataset_builder.questions.generation import ask, fac
 from audio_compositionality.dataset_builder.questions.splits import split_by_recording
 from audio_compositionality.dataset_builder.questions.tasks import question_tasks
 from audio_compositionality.dataset_builder.questions.templates import (
-    prompt,
     spoken,
     template_of,
     templates,
-    templates_digest,
 )
 from audio_compositionality.support.errors import InputError
 
@@ -322,10 +320,16 @@ class TestQuestions:
             ask([scene, scene])
         with pytest.raises(QuestionError, match="the labels 'Aa' and 'aa' read alike"):
             ask([clip((0, 1, "Aa")), clip((0, 1, "aa"), name="s")])
+        with pytest.raises(QuestionError, match=r"the label .B\. dog. starts as if it were a lettered option"):
+            ask([clip((0, 1, "B. dog"))])
         with pytest.raises(InputError, match="counts are"):
             QuestionSettings(counts=(1,))
         with pytest.raises(InputError, match="duration_options is 1"):
             QuestionSettings(duration_options=1)
+        with pytest.raises(InputError, match=r"duration_options is 27; .* 26 at most"):
+            QuestionSettings(duration_options=27)
+        with pytest.raises(InputError, match="26 at most"):
+            QuestionSettings(counts=tuple(range(1, 28)))
         with pytest.raises(InputError, match="least_clips is 0"):
             QuestionSettings(least_clips=0)
         assert ask([]) == ()
@@ -367,11 +371,6 @@ class TestWordings:
         assert spoken("Alarm bell ringing") == "alarm bell ringing"
         assert spoken("TV set") == "TV set"
         assert template_of("concurrency-anchor-11").question("Dog") == "Is the dog always heard alone?"
-
-    def test_prompts(self):
-        assert prompt("Which?", ("dog", "cat")) == "Which?\nA. dog\nB. cat\nAnswer with one letter only."
-        assert prompt("Which?", ("dog",), "reason").endswith("Explain, then <answer>letter</answer>.")
-        assert len(templates_digest()) == 64
 
     def test_unknown(self):
         with pytest.raises(InputError, match="there are no questions 'counting/kind'"):

@@ -50,6 +50,7 @@ def test_polyphony_and_overlap_are_those_of_the_clip(rows):
     [
         ("options", ["1"], "two or more texts"),
         ("options", ["1", "1"], "all different"),
+        ("options", [str(number) for number in range(27)], "26 at most"),
         ("options", "1 2", "two or more texts"),
         ("answer", "7 000", "none of the options"),
         ("answer", None, "it is a text"),

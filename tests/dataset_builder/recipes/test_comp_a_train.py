@@ -45,6 +45,14 @@ def test_the_presets_have_the_sizes_that_are_documented():
     assert len({row["id"] for row in rows()}) == 1_000
 
 
+def test_there_are_sources_enough_for_the_full_preset():
+    rendering = RECIPE.render(RECIPE.presets["full"])
+    scenes = rendering.scenes
+    assert len(scenes) == len(rendering.rows) == 21_000
+    heard = {(scene.expression, tuple(event.source for event in scene.events)) for scene in scenes}
+    assert len(heard) == 21_000
+
+
 def test_a_shorter_list_is_the_beginning_of_the_longer_one():
     few = RECIPE.render(TrainingSettings(train_rows=20, validation_rows=5)).rows
     assert few[:20] == rows()[:20]

@@ -75,8 +75,8 @@ def test_lists_say_which_embed_text() -> None:
     assert {name for name, listing in listings.items() if listing.embeds_text} == {
         *["random", "bag-of-words", "tiny-clap", "laion-clap", "ms-clap-2022", "ms-clap-2023"]
     }
-    assert listings["laion-clap"].embeds == "sound, text"
-    assert listings["downsample"].embeds == "sound"
+    assert listings["laion-clap"].gives == "sound, text"
+    assert listings["downsample"].gives == "sound"
     for name, listing in listings.items():
         if listing.source is None and listing.make is not None:
             assert hasattr(load_model(name), "embed_text") == listing.embeds_text

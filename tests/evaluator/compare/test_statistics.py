@@ -354,3 +354,10 @@ def test_group_means(scores):
     assert [group.interval is None for group in first] == [True, True, False]
     assert last[2].mean == pytest.approx(scores[:25, 3].mean())
     assert last[2].interval == mean_intervals(scores[:25], np.arange(25))[3]
+
+
+def test_differences_that_cancel_out_in_every_cluster_are_none():
+    # Of yes to all questions and no to all, of twins with one answer of each: 0.1 + 0.2 - 0.3 is not 0 in floats.
+    differences = np.tile([0.1 + 0.2, -0.3, 1.0, -1.0], 12)
+    assert paired_t_test(differences, np.repeat(np.arange(12), 4)) == (0.0, 1.0)
+    assert paired_t_test(differences + 0.5, np.repeat(np.arange(12), 4))[1] < 1e-9

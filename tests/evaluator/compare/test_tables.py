@@ -15,9 +15,9 @@ import pytest
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.diversity import diversity
 from audio_compositionality.evaluator.compare.formats import TIDY_COLUMNS, write_comparisons, write_table
+from audio_compositionality.evaluator.compare.group_tables import comparison_tables
 from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import (
-    comparison_tables,
     interval_text,
     null_note,
     nulls_legend,

@@ -1,0 +1,84 @@
+"""Classes of users that answer, and say what they are as those that embed do: see `custom`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..base import ModelError, resample
+from ..inference import inference
+from ..loading.controls import ChangedClip
+from .custom import device_of, stated_card, user_code
+
+
+class CustomAnswerer:
+    """An object with `sample_rate` and `answer(clips, prompts)`, run as a model that answers.
+
+    Its clips are brought to its rate. Its card is made of what it says of itself; see `custom.Embedder`.
+    """
+
+    def __init__(self, made: Any, *, name: str, source: str) -> None:
+        """Read what the object says of itself.
+
+        Args:
+            made: the object.
+            name: what messages call it.
+            source: the revision where it has none: what code it is.
+
+        Raises:
+            ModelError: it lacks `sample_rate`.
+        """
+        if not hasattr(made, "sample_rate"):
+            raise ModelError(f"'{name}' has no sample_rate; a model that answers needs sample_rate and answer")
+        self._made, self._name = made, name
+        self.device = device_of(made)
+        self.card = stated_card(made, name, source)
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """As the object's, about clips at its rate; see `AudioLanguageModel.answer`.
+
+        Raises:
+            ModelCodeError: its code raises an error.
+        """
+        with inference(self.device), user_code(self._name):
+            answers: list[str] = self._made.answer([self._brought(clip) for clip in clips], prompts)
+            return answers
+
+    def _brought(self, clip: Any) -> ChangedClip:
+        rate = self.card.sample_rate
+        return ChangedClip(resample(clip.waveform[None], clip.sample_rate, rate)[0], rate)
+
+
+class CustomLearner(CustomAnswerer):
+    """One that learns before."""
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """As the object's, from clips at its rate; see `Learner.learn`."""
+        with user_code(self._name):
+            self._made.learn(rows, map(self._brought, clips))
+
+
+class CustomLabelReader(CustomAnswerer):
+    """One that is told labels."""
+
+    def answer_from_labels(self, rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str]:
+        """As the object's; see `LabelReader.answer_from_labels`."""
+        with user_code(self._name):
+            answers: list[str] = self._made.answer_from_labels(rows, prompts)
+            return answers
+
+
+class _CustomLearningLabelReader(CustomLearner, CustomLabelReader):
+    """One that is told labels and learns before."""
+
+
+def custom_answerer(made: Any, *, name: str, source: str) -> CustomAnswerer:
+    """An object that answers as a model, which can do what the object can; see `CustomAnswerer`."""
+    learns, reads = (callable(getattr(made, method, None)) for method in ("learn", "answer_from_labels"))
+    kinds = {
+        (False, False): CustomAnswerer,
+        (True, False): CustomLearner,
+        (False, True): CustomLabelReader,
+        (True, True): _CustomLearningLabelReader,
+    }
+    return kinds[learns, reads](made, name=name, source=source)

@@ -1,0 +1,77 @@
+"""What answerers have in common: their cards, and a prompt as they read it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from audio_compositionality.dataset_builder.questions.reading import Wording, read_wording
+from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.tasks.question_prompts import LETTERS, read_prompt
+
+SAMPLE_RATE = 32_000
+"""Hz, to which those that hear bring a clip; it is the rate of the project's own scenes."""
+
+UNPARSED = "unparsed"
+"""What is answered to a question that cannot be read: a text that names no option."""
+
+
+def card_of(name: str, paradigm: str, revision: str = "v1", *, kind: str = "baseline") -> ModelCard:
+    """The card of an answerer; the paradigm begins with the word by which comparisons know its kind.
+
+    A ``baseline`` is what a score must be above; a ``control`` shows what can be reached by who is told more, or was
+    made for these very data, and is no bar.
+    """
+    return ModelCard(name, revision, SAMPLE_RATE, None, paradigm=f"{kind} ({paradigm})", licence="Apache-2.0")
+
+
+@dataclass(frozen=True)
+class Prompted:
+    """A prompt as it is read.
+
+    Attributes:
+        options: in the order in which they stand.
+        wording: of the question, and what it asks; None where it cannot be read.
+    """
+
+    options: tuple[str, ...]
+    wording: Wording | None
+
+    @property
+    def kind(self) -> str:
+        """Task and variant; empty where the question cannot be read."""
+        return "" if self.wording is None else f"{self.wording.asked.task}/{self.wording.asked.variant}"
+
+
+def asked_in(question: str, options: Sequence[str]) -> Prompted:
+    """A question with its options, as it is read."""
+    return Prompted(tuple(options), read_wording(question, options))
+
+
+@lru_cache(maxsize=4096)
+def prompted(prompt: str) -> Prompted:
+    """A prompt as it is read.
+
+    Raises:
+        InputError: it is no question with lettered options.
+    """
+    return asked_in(*read_prompt(prompt))
+
+
+def letters(prompts: Sequence[str], place_of: Callable[[Prompted, str], int | None]) -> list[str]:
+    """The letter of the option that is taken in each prompt; `UNPARSED` where none is.
+
+    Args:
+        prompts: to answer.
+        place_of: the place of an option, counted from 0, or None; of a prompt as it is read, and as it was.
+    """
+    places = [place_of(prompted(prompt), prompt) for prompt in prompts]
+    return [UNPARSED if place is None else LETTERS[place] for place in places]
+
+
+def drawn(count: int, *words: str) -> int:
+    """A number below `count`, the same for the same words, and any for others."""
+    digest = hashlib.blake2b("\0".join(words).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") % count

@@ -1,0 +1,79 @@
+"""Answerers that are told the labels of a clip and hear nothing: what the labels allow.
+
+`oracle` knows them with their times, and answers by the symbolic rules that a detector's events are answered by: what
+it misses, no detector can get. `present` knows which labels there are and not when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from audio_compositionality.dataset_builder.questions.base import YES
+from audio_compositionality.dataset_builder.questions.rows import annotation_of
+from audio_compositionality.dataset_builder.questions.templates import spoken
+from audio_compositionality.encoders.base import ModelError
+
+from .base import Prompted, card_of, drawn, letters
+from .symbolic import place_of_answer
+
+
+class _LabelReader:
+    """An answerer that is told labels."""
+
+    card = card_of("label-reader", "told labels", kind="control")
+    device = "cpu"
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """It hears nothing.
+
+        Raises:
+            ModelError: always.
+        """
+        raise ModelError(f"'{self.card.id}' hears nothing: it answers from the labels of rows (answer_from_labels)")
+
+    def answer_from_labels(self, rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str]:
+        """See `LabelReader.answer_from_labels`; of a row, what is heard when is read, and not its answer."""
+        row_of = iter(rows)
+        return letters(prompts, lambda asked, prompt: self._place(asked, prompt, dict(next(row_of))))
+
+    def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
+        raise NotImplementedError
+
+
+class Oracle(_LabelReader):
+    """Knows what is heard when; answers by the symbolic rules."""
+
+    card = card_of("oracle", "told the labels with their times", kind="control")
+
+    def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
+        return place_of_answer(asked, annotation_of(row))
+
+
+class Present(_LabelReader):
+    """Knows what is heard, and not when: draws from the options that this leaves.
+
+    A number of kinds is known. What is not heard neither overlaps nor lasts. The only kind that is heard overlaps
+    nothing.
+    """
+
+    card = card_of("present", "told the labels without their times", kind="control")
+
+    def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
+        if asked.wording is None:
+            return None
+        heard = {spoken(event["label"]) for event in row["events"]}
+        possible = self._possible(asked, heard) or list(asked.options)
+        return asked.options.index(possible[drawn(len(possible), prompt, row["id"])])
+
+    @staticmethod
+    def _possible(asked: Prompted, heard: set[str]) -> list[str]:
+        assert asked.wording is not None
+        what = asked.wording.asked
+        if asked.kind == "counting/kinds":
+            return [option for option in asked.options if option == str(len(heard))]
+        if what.task in {"duration", "classification"}:
+            return [option for option in asked.options if option in heard]
+        if what.task == "concurrency" and len(heard) < 2:
+            return [option for option in asked.options if (option == YES) == (what.polarity == "alone")]
+        return []

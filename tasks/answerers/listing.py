@@ -1,0 +1,81 @@
+"""The answerers by their names, as `load_model` and the command `models` have them.
+
+The package's own entry point of the group ``audio_compositionality.models`` leads here: so the room of encoders knows
+them, which imports nothing of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from audio_compositionality.encoders.loading.listing import ModelListing
+from audio_compositionality.encoders.protocols import Model
+
+from .base import SAMPLE_RATE
+
+
+def _listing(
+    name: str, place: str, description: str, *, kind: str = "baseline", is_reference: bool = False
+) -> ModelListing:
+    """A listing of the class that stands at ``module:Class`` of this folder; of a control, see `card_of`."""
+    return ModelListing(
+        name,
+        None,
+        SAMPLE_RATE,
+        f"none ({kind})",
+        "Apache-2.0",
+        description,
+        make=_maker(place),
+        is_reference=is_reference,
+        embeds_sound=False,
+        answers=True,
+    )
+
+
+def _maker(place: str) -> Callable[[], Model]:
+    module, _, attribute = place.partition(":")
+
+    def make() -> Model:
+        model: Model = getattr(import_module(f"{__package__}.{module}"), attribute)()
+        return model
+
+    return make
+
+
+MODELS = (
+    _listing("first", "text_only:First", "questions: the first option, whatever is asked"),
+    _listing("longest", "text_only:Longest", "questions: the option with most characters"),
+    _listing(
+        "majority",
+        "text_only:Majority",
+        "questions: the text that was right most often among those to learn from with the same options",
+    ),
+    _listing(
+        "blind",
+        "text_only:Blind",
+        "questions: learns from their words alone which option is right",
+        is_reference=True,
+    ),
+    _listing(
+        "statistics",
+        "sound_statistics:Statistics",
+        "questions: learns from nine statistics of the whole sound which option is right; hears no labels",
+        is_reference=True,
+    ),
+    _listing(
+        "present", "label_readers:Present", "questions: is told which sounds are heard, and not when", kind="control"
+    ),
+    _listing(
+        "oracle",
+        "label_readers:Oracle",
+        "questions: is told what is heard when; right wherever labels are",
+        kind="control",
+    ),
+    _listing(
+        "cascade",
+        "cascade:Cascade",
+        "questions: a small detector of sounds, trained on the split train of the same data, then rules",
+        kind="control",
+    ),
+)

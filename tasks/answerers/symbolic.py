@@ -1,0 +1,140 @@
+"""From what is heard when to an answer, by the rules by which questions are made.
+
+It takes the activities of intervals (`annotations.intervals`): the rules of the questions, but for what they leave
+open. A question is only asked where its answer is beyond doubt in the labels; a detector hears what lies between, and
+is given the nearest option. So the answer to a question is right wherever the events are, and never missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from audio_compositionality.dataset_builder.annotations.base import Annotation
+from audio_compositionality.dataset_builder.annotations.intervals import (
+    STEPS,
+    Activity,
+    Rules,
+    activities,
+    intersection,
+    longest,
+    together,
+    total,
+    widened,
+)
+from audio_compositionality.dataset_builder.questions.base import YES
+from audio_compositionality.dataset_builder.questions.reading import Asked
+from audio_compositionality.dataset_builder.questions.templates import spoken
+
+from .base import Prompted
+
+RULES_VERSION = 1
+"""It rises with any change that changes an answer."""
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def place_of_answer(asked: Prompted, annotation: Annotation) -> int | None:
+    """The place of the option that is right of what is heard, or the nearest; None where the question cannot be read.
+
+    Args:
+        asked: the question and its options.
+        annotation: what is heard; labels are compared as they are spoken.
+    """
+    if asked.wording is None:
+        return None
+    rules = Rules.of(annotation)
+    heard = {spoken(label): activity for label, activity in activities(annotation).items() if activity}
+    what, options = asked.wording.asked, asked.options
+    answer = _ANSWERS.get(asked.kind)
+    return None if answer is None else answer(what, options, heard, rules)
+
+
+Heard = Mapping[str, Activity]
+
+
+def _plainly(heard: Heard, rules: Rules) -> dict[str, Activity]:
+    """What is heard for long enough to be asked about."""
+    return {label: activity for label, activity in heard.items() if total(activity) >= rules.min_event}
+
+
+def _least(rules: Rules) -> float:
+    """Steps from which two sounds are taken to overlap: halfway from never, which is apart, to what is an overlap."""
+    return rules.min_overlap / 2
+
+
+def _count(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+    return _nearest(options, len(_plainly(heard, rules)))
+
+
+def _longest(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+    totals = [total(heard.get(option, ())) for option in options]
+    return totals.index(max(totals))
+
+
+def _state_of_anchor(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+    anchor = heard.get(asked.anchor, ())
+    rest = [activity for label, activity in _plainly(heard, rules).items() if label != asked.anchor]
+    overlaps = any(longest(intersection(anchor, activity)) >= _least(rules) for activity in rest)
+    return _yes_or_no(asked, options, overlaps)
+
+
+def _state_of_clip(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+    pairs = combinations(_plainly(heard, rules).values(), 2)
+    return _yes_or_no(asked, options, any(longest(intersection(*pair)) >= _least(rules) for pair in pairs))
+
+
+def _yes_or_no(asked: Asked, options: Sequence[str], overlaps: bool) -> int:
+    says_yes = overlaps == (asked.polarity == "overlap")
+    return next(place for place, option in enumerate(options) if (option == YES) == says_yes)
+
+
+def _partner(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+    """The option that is longest with the anchor; where none is, the one that comes nearest to it, then one that is
+    heard at all."""
+    anchor = heard.get(asked.anchor, ())
+
+    def nearness(option: str) -> tuple[int, int, int]:
+        activity = heard.get(option, ())
+        near = intersection(widened(anchor, STEPS), widened(activity, STEPS))
+        return longest(intersection(anchor, activity)), total(near), total(activity)
+
+    return max(range(len(options)), key=lambda place: nearness(options[place]))
+
+
+def _first_window(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int | None:
+    """The window in which the first overlap begins, or the one whose middle is nearest to that."""
+    windows = [[float(number) * STEPS for number in _NUMBER.findall(option)] for option in options]
+    if any(len(window) != 2 for window in windows):
+        return None
+    regions = [region for region in together(heard.values()) if region[1] - region[0] >= _least(rules)]
+    if not regions:
+        # Two sounds that come near are the best that there is.
+        regions = list(together([widened(activity, STEPS // 2) for activity in heard.values()])) or [(0, 0)]
+    onset = regions[0][0]
+    return min(range(len(windows)), key=lambda place: abs(onset - sum(windows[place]) / 2))
+
+
+def _count_regions(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+    regions = [region for region in together(heard.values()) if region[1] - region[0] >= _least(rules)]
+    return _nearest(options, len(regions))
+
+
+def _nearest(options: Sequence[str], count: int) -> int:
+    """The option whose number is nearest to a count."""
+    numbers = [float(match[0]) if (match := _NUMBER.search(option)) else float("inf") for option in options]
+    return min(range(len(options)), key=lambda place: (abs(numbers[place] - count), numbers[place]))
+
+
+_ANSWERS = {
+    "counting/kinds": _count,
+    # Labels of rows do not tell sources of one kind apart.
+    "counting/sources": _count,
+    "duration/total": _longest,
+    "concurrency/anchor": _state_of_anchor,
+    "concurrency/clip": _state_of_clip,
+    "classification/overlap": _partner,
+    "detection/first": _first_window,
+    "detection/regions": _count_regions,
+}

@@ -1,0 +1,154 @@
+"""Answerers that hear nothing: what words alone give away.
+
+`majority` and `blind` learn from the questions of the split ``train`` and their answers. Where the questions are
+balanced, all of them are at chance.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from audio_compositionality.dataset_builder.questions.base import Question
+from audio_compositionality.dataset_builder.questions.controls import FAMILIES, Features, option_features
+
+from .base import Prompted, asked_in, card_of, drawn, letters
+
+if TYPE_CHECKING:
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+
+class First:
+    """Takes the first option."""
+
+    card = card_of("first", "takes the first option")
+    device = "cpu"
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """See `AudioLanguageModel.answer`."""
+        return letters(prompts, lambda asked, prompt: 0)
+
+
+class Longest:
+    """Takes the option with most characters; of several the first."""
+
+    card = card_of("longest", "takes the longest option")
+    device = "cpu"
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """See `AudioLanguageModel.answer`."""
+        return letters(prompts, lambda asked, prompt: max(range(len(asked.options)), key=_length(asked.options)))
+
+
+def _length(options: Sequence[str]) -> Any:
+    return lambda place: len(options[place])
+
+
+class Majority:
+    """Gives the text that was right most often among questions of the same kind with the same options.
+
+    Where no question had these options, the text that was right most often of all times that it stood among the options
+    of the kind; where none of them ever did, the place that was right most often.
+    """
+
+    card = card_of("majority", "the text that was right most often among questions to learn from")
+    device = "cpu"
+
+    def __init__(self) -> None:
+        """It has yet to learn."""
+        self._sets: dict[tuple[str, frozenset[str]], Counter[str]] = {}
+        self._right: dict[str, Counter[str]] = {}
+        self._there: dict[str, Counter[str]] = {}
+        self._places: dict[tuple[str, int], Counter[int]] = {}
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """See `Learner.learn`; no clip is asked for."""
+        self._sets, self._right = defaultdict(Counter), defaultdict(Counter)
+        self._there, self._places = defaultdict(Counter), defaultdict(Counter)
+        for row in rows:
+            asked, answer = asked_in(row["question"], row["options"]), row["answer"]
+            self._sets[asked.kind, frozenset(asked.options)][answer] += 1
+            self._right[asked.kind][answer] += 1
+            self._there[asked.kind].update(asked.options)
+            self._places[asked.kind, len(asked.options)][asked.options.index(answer)] += 1
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """See `AudioLanguageModel.answer`."""
+        return letters(prompts, self._place)
+
+    def _place(self, asked: Prompted, prompt: str) -> int:
+        options = asked.options
+        there = self._there.get(asked.kind, Counter())
+        same = self._sets.get((asked.kind, frozenset(options)))
+        if same:
+            best = max(options, key=lambda option: (same[option], option))
+        elif any(there[option] for option in options):
+            right = self._right[asked.kind]
+            best = max(options, key=lambda option: (right[option] / max(there[option], 1), option))
+        else:
+            places = self._places.get((asked.kind, len(options)), Counter())
+            return max(range(len(options)), key=lambda place: (places[place], -place))
+        return options.index(best)
+
+
+class Blind:
+    """Logistic regression over what the text of a question says of each of its options.
+
+    The features are those of the control that questions have to pass (`questions.controls.option_features`), a model
+    a kind of question; it takes the option that is most likely right, and draws from those that are as likely.
+    """
+
+    card = card_of("blind", "logistic regression over the text of questions")
+    device = "cpu"
+
+    def __init__(self) -> None:
+        """It has yet to learn."""
+        self._models: dict[str, tuple[DictVectorizer, LogisticRegression]] = {}
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """See `Learner.learn`; no clip is asked for."""
+        from sklearn.feature_extraction import DictVectorizer
+        from sklearn.linear_model import LogisticRegression
+
+        features: dict[str, list[Features]] = defaultdict(list)
+        right: dict[str, list[bool]] = defaultdict(list)
+        for row in rows:
+            asked = asked_in(row["question"], row["options"])
+            features[asked.kind] += text_features(asked)
+            right[asked.kind] += [option == row["answer"] for option in asked.options]
+        self._models = {}
+        for kind in features:
+            vectorizer = DictVectorizer()
+            model = LogisticRegression(max_iter=200).fit(vectorizer.fit_transform(features[kind]), right[kind])
+            self._models[kind] = vectorizer, model
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """See `AudioLanguageModel.answer`."""
+        return letters(prompts, self._place)
+
+    def _place(self, asked: Prompted, prompt: str) -> int:
+        if asked.kind not in self._models:
+            return drawn(len(asked.options), prompt)
+        vectorizer, model = self._models[asked.kind]
+        return most_likely(model.decision_function(vectorizer.transform(text_features(asked))), prompt)
+
+
+def text_features(asked: Prompted, families: Iterable[str] = FAMILIES) -> list[Features]:
+    """For each option what the text of the question says of it, by families; less of one that cannot be read."""
+    template, anchor, polarity = "", "", ""
+    if asked.wording is not None:
+        template = asked.wording.template.name
+        _, _, anchor, polarity = asked.wording.asked
+    question = Question("", "", "", "", asked.options, "", anchor, template, "", "", polarity)
+    return option_features(question, families)
+
+
+def most_likely(scores: Any, prompt: str) -> int:
+    """The place of the highest score; one drawn for the prompt where several differ by less than a fit tells apart."""
+    rounded = np.round(np.asarray(scores, np.float64), 3)
+    best = np.flatnonzero(rounded == rounded.max())
+    return int(best[drawn(len(best), prompt)])

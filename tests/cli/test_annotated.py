@@ -1,0 +1,220 @@
+"""Recordings with strong labels, by all commands that take them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from audio_compositionality.cli.main import argument_parser, load_command
+from audio_compositionality.dataset_builder.annotations import list_formats
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.questions.tasks import question_tasks
+from audio_compositionality.dataset_builder.recordings.annotated import open_annotated
+from audio_compositionality.dataset_builder.recordings.annotated_data import annotated_data
+from audio_compositionality.evaluator.results.result import load_result
+
+from ..dataset_builder.questions.labelled import (
+    DOMESTIC_QUESTIONS,
+    DOMESTIC_ROWS,
+    STREET_ROWS,
+    write_domestic,
+    write_soft,
+    write_streets,
+)
+
+FEW = ("--set", "least_clips=1", "--set", "train=0")
+
+
+@pytest.fixture
+def domestic(tmp_path):
+    return write_domestic(tmp_path / "in")
+
+
+def error_of(run, capsys, *words):
+    capsys.readouterr()
+    assert run(*words) == 2
+    *_, line = capsys.readouterr().err.strip().splitlines()
+    return line
+
+
+def test_build_writes_what_is_rendered_and_prints_the_balance(domestic, run, tmp_path, capsys):
+    labels, audio = domestic
+    words = ("--recipe", "polybench", "--labels", labels, "--audio", audio, "--format", "desed")
+    assert run("build", *words, *FEW, "--out", tmp_path / "built") == 0
+    printed = capsys.readouterr().out
+    assert "Balance of the questions" in printed
+    assert all(f"desed (test) {kind}" in printed for kind in DOMESTIC_QUESTIONS)
+    built = open_data(tmp_path / "built").configuration("polybench")
+    rendered = annotated_data(open_annotated(labels, audio), changes={"least_clips": 1, "train": 0.0})
+    assert built.fingerprint == rendered.configuration("polybench").fingerprint
+    assert list(built.rows) == list(rendered.configuration("polybench").rows)
+
+
+def test_build_says_what_cannot_be_asked(domestic, run, tmp_path, capsys):
+    labels, audio = domestic
+    assert run("build", "--labels", labels, "--audio", audio, "--set", "train=0", "--out", tmp_path / "built") == 0
+    assert "note: no questions in the split test: counting/kinds needs two counts that 10" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("write", "details", "questions"),
+    [
+        (write_domestic, ("--format", "table", "--columns"), 2),
+        (write_domestic, ("--ask", "duration"), 2),
+        (write_streets, ("--ask", "concurrency"), 2),
+        (write_streets, ("--ask", "concurrency", "--window", "50", "--resolution", "0.5"), 0),
+        (write_soft, ("--ask", "concurrency", "--seed", "3"), 2),
+    ],
+)
+def test_what_readers_need_can_be_said(run, tmp_path, write, details, questions, capsys):
+    labels, audio = write(tmp_path / "in")
+    if "--columns" in details:
+        text = labels.read_text().replace("event_label", "class").replace("onset", "from")
+        labels.write_text(text)
+        columns = "recording=filename,onset=from,offset=offset,label=class"
+        durations = tmp_path / "in" / "validation_durations.tsv"
+        details = (*details, columns, "--durations", durations, "--ask", "duration")
+    words = ("build", "--labels", labels, "--audio", audio, *details, *FEW, "--out", tmp_path / "built")
+    if questions:
+        assert run(*words) == 0
+        assert len(open_data(tmp_path / "built").configuration("polybench").rows) == questions
+    else:
+        # In one window of the whole recording nobody is alone.
+        assert "concurrency/anchor needs a label that plainly overlaps" in error_of(run, capsys, *words)
+
+
+def test_several_files_of_labels(run, tmp_path, domestic):
+    labels, audio = domestic
+    header, *lines = labels.read_text().splitlines(keepends=True)
+    parts = [labels.with_name(f"{name}.tsv") for name in ("one", "two")]
+    for part, of_part in zip(parts, (lines[:8], lines[8:]), strict=True):
+        part.write_text(header + "".join(of_part))
+    words = ("--audio", audio, "--format", "desed", "--durations", labels.with_name("validation_durations.tsv"), *FEW)
+    assert run("build", "--labels", labels, *words, "--out", tmp_path / "whole") == 0
+    assert run("build", "--labels", *parts, *words, "--out", tmp_path / "parts") == 0
+    whole, of_parts = (open_data(tmp_path / name).configuration("polybench") for name in ("whole", "parts"))
+    assert whole.fingerprint == of_parts.fingerprint
+
+
+def test_embed_and_the_tasks_take_them(domestic, run, tmp_path, capsys):
+    labels, audio = domestic
+    words = ("--labels", labels, "--audio", audio, *FEW)
+    assert run("embed", "level-statistics", *words, "--out", tmp_path / "embedded") == 0
+    assert list((tmp_path / "embedded").rglob("*.safetensors"))
+    message = error_of(run, capsys, "evaluate", "level-statistics", *words, "--tasks", "polybench")
+    assert "is no AudioLanguageModel, which the task polybench needs" in message
+    message = error_of(run, capsys, "evaluate", "level-statistics", *words, "--tasks", "invariance")
+    assert "the task 'invariance' cannot be scored on recordings with labels that have times" in message
+
+
+def test_who_is_told_the_labels_answers_all_that_is_asked(domestic, run, tmp_path):
+    labels, audio = domestic
+    words = ("--labels", labels, "--audio", audio, *FEW, "--tasks", "polybench", "--out", tmp_path / "results")
+    assert run("evaluate", "oracle", *words) == 0
+    (path,) = (tmp_path / "results").rglob("polybench.json")
+    result, _ = load_result(path)
+    assert result.measures["accuracy"] == 1.0
+    assert result.dataset == f"recordings of {audio} with desed labels"
+
+
+def line(*fields):
+    return ("Y01.wav", *fields)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (line(5, 5, "Dog"), "validation.tsv:2: 'Dog' is heard from 5.0 to 5.0 s; expected is 0 ≤ onset < offset"),
+        (line(1, 11, "Dog"), "validation.tsv:2: 'Dog' is heard until 11 s, after the end of the recording at 10 s"),
+        (line("nan", 1, "Dog"), "validation.tsv:2: the onset is 'nan'; expected are seconds"),
+    ],
+)
+def test_wrong_labels_are_told_with_file_and_line(run, tmp_path, capsys, row, message):
+    labels, audio = write_domestic(tmp_path, [row, *DOMESTIC_ROWS])
+    assert message in error_of(run, capsys, "build", "--labels", labels, "--audio", audio, "--format", "desed")
+
+
+def test_missing_sound_is_told(domestic, run, capsys):
+    labels, audio = domestic
+    (audio / "validation" / "Y05.wav").unlink()
+    message = error_of(run, capsys, "build", "--labels", labels, "--audio", audio)
+    assert "has no sound of 1 of 9 recordings: Y05" in message
+
+
+def test_lengths_of_audiotime_are_refused_by_name(run, tmp_path, domestic, capsys):
+    path = tmp_path / "duration_captions.json"
+    path.write_text(json.dumps({"syn_1": {"event": {"dog": [1.5, 2.0]}, "caption": ""}}))
+    message = error_of(run, capsys, "build", "--labels", path, "--audio", domestic[1])
+    assert "the part 'duration' of AudioTime says how long each sound lasts" in message
+
+
+def test_a_format_that_cannot_be_told(run, tmp_path, domestic, capsys):
+    labels = tmp_path / "streets.tsv"
+    labels.write_text("filename\tonset\toffset\tevent_label\n" + "\t".join(map(str, STREET_ROWS[0])) + "\n")
+    capsys.readouterr()
+    assert run("build", "--labels", labels, "--audio", domestic[1]) == 2
+    printed = capsys.readouterr().err
+    assert "streets.tsv does not say which format it is in; name one with --format" in printed
+    assert all(f"  {name}: " in printed for name in list_formats())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--format", "dessed"), "there is no format of labels 'dessed'; did you mean 'desed'"),
+        (("--ask", "detectoin"), "there is no task 'detectoin'; did you mean 'detection'"),
+        (("--ask", "detection/last"), "the task 'detection' has no variant 'last'"),
+        (("--ask", "counting", "--set", "ask=duration"), "--ask and --set ask=... are both given"),
+        (("--set", "classes=6"), "no setting 'classes'"),
+        (("--set", "train=2"), "train is 2, a share of the recordings"),
+        (("--columns", "onset"), "--columns has 'onset'; it takes FIELD=HEADING"),
+        (("--columns", "onset=a,onset=b"), "--columns has 'onset' twice"),
+        (("--columns", "onset=a", "--format", "desed"), "the columns of desed are known"),
+        (("--columns", "onset=a"), "there is none for recording, label, offset (or length)"),
+        (("--format", "table"), "the columns of the table have to be named"),
+        (("--durations", "none.tsv"), "--durations is 'none.tsv', and there is no such file"),
+        (("--names", "none.json"), "--names is 'none.json', and there is no such file"),
+        (("--resolution", "-1"), "--resolution is -1 s"),
+        (("--resolution", "nan"), "--resolution is nan s"),
+        (("--window", "0"), "windows last 0 s"),
+        (("--label", "class"), "--label is about --recordings or --dataset, not about --labels"),
+        (("--protocol", "paper"), "--protocol is of presets"),
+        (("--bank", "a.syx"), "--bank is about the voices of scenes"),
+        (("--recipe", "a_coat"), "the recipe 'a_coat' cannot be made of recordings with labels"),
+    ],
+)
+def test_wrong_arguments_are_told_in_one_line(domestic, run, capsys, words, message):
+    labels, audio = domestic
+    assert message in error_of(run, capsys, "build", "--labels", labels, "--audio", audio, *words)
+
+
+def test_labels_and_sound_belong_together(domestic, run, capsys):
+    labels, audio = domestic
+    assert "give the folder with the sound too" in error_of(run, capsys, "build", "--labels", labels)
+    assert "name them with --labels" in error_of(run, capsys, "build", "--audio", audio)
+    message = error_of(run, capsys, "build", "--labels", labels, "--audio", audio / "none")
+    assert "there is no such folder" in message
+    message = error_of(run, capsys, "build", "--labels", labels.with_name("none.tsv"), "--audio", audio)
+    assert "is neither a file nor a folder" in message
+
+
+@pytest.mark.parametrize("command", ["build", "evaluate", "run", "embed"])
+def test_help_teaches(command):
+    parser = argument_parser({command: load_command(command)})
+    (subparser,) = parser._subparsers._group_actions[0].choices.values()
+    text = " ".join(subparser.format_help().replace("-\n", "-").split())
+    for word in ("--labels", "--audio", "--format", "development.csv", "onset=start", "detection/regions"):
+        assert word in text, word
+    # The lists are written out, so that help needs no import.
+    stated = text.partition("--format NAME ")[2]
+    assert all(name in stated.replace("- ", "-") for name in list_formats())
+    assert all(name in text for name in question_tasks())
+
+
+def test_sound_is_that_of_the_files(run, tmp_path):
+    labels, audio = write_soft(tmp_path / "in")
+    words = ("--labels", labels, "--audio", audio, "--ask", "concurrency", *FEW)
+    assert run("build", *words, "--out", tmp_path / "built", "--audio-format", "wav") == 0
+    for clip in open_data(tmp_path / "built").configuration("polybench").clips():
+        assert (len(clip.waveform), clip.sample_rate) == (12 * 8_000, 8_000)
+        assert np.any(clip.waveform)

@@ -1,0 +1,75 @@
+"""Classes of users that answer: with what they say of themselves alone they are models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.data import Clip
+from audio_compositionality.encoders.adapters.custom import ModelCodeError
+from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, LabelReader, Learner
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Function of a file's text: writes it, and returns what load_model takes."""
+
+    def write(text: str) -> str:
+        (tmp_path / "mine.py").write_text(text)
+        return f"{tmp_path / 'mine.py'}:Answers"
+
+    return write
+
+
+ANSWERS = """
+class Answers:
+    sample_rate, licence = 8_000, "MIT"
+
+    def answer(self, clips, prompts):
+        return [f"{len(clip.waveform)} {clip.sample_rate}" for clip in clips]
+"""
+LEARNS = "    def learn(self, rows, clips):\n        self.learnt = [len(clip.waveform) for clip in clips]\n"
+TOLD = "    def answer_from_labels(self, rows, prompts):\n        return list(rows)\n"
+
+
+def test_a_class_that_answers_needs_no_card(write: Write) -> None:
+    clip = Clip("a", np.zeros(32_000, np.float32), 16_000)
+    model = load_model(write(ANSWERS))
+    assert isinstance(model, AudioLanguageModel)
+    assert not isinstance(model, AudioEncoder)
+    assert model.answer([clip], ["?"]) == ["16000 8000"]
+    assert (model.card.id, model.card.sample_rate, model.card.output_dim) == ("Answers", 8_000, None)
+    assert model.card.licence == "MIT"
+    assert model.card.revision != load_model(write(ANSWERS + "# other")).card.revision
+    with pytest.raises(ModelError, match="has no sample_rate; a model that answers needs sample_rate and answer"):
+        load_model(write(ANSWERS.replace("sample_rate, licence = 8_000, ", "licence = ")))
+    with pytest.raises(ModelError, match=r"sample_rate is 8000\.5, but must be a positive whole number"):
+        load_model(write(ANSWERS.replace("8_000, ", "8_000.5, ")))
+
+
+@pytest.mark.parametrize("learns", [False, True])
+@pytest.mark.parametrize("told", [False, True])
+def test_a_class_that_answers_can_do_as_a_model_what_it_can(write: Write, learns: bool, told: bool) -> None:
+    model = load_model(write(ANSWERS + LEARNS * learns + TOLD * told))
+    assert isinstance(model, Learner) == learns
+    assert isinstance(model, LabelReader) == told
+    if isinstance(model, Learner):
+        model.learn([{}], iter([Clip("a", np.zeros(32_000, np.float32), 16_000)]))
+    if isinstance(model, LabelReader):
+        assert model.answer_from_labels([{"a": 1}], ["?"]) == [{"a": 1}]
+
+
+def test_an_error_of_a_class_that_answers_names_its_line(write: Write) -> None:
+    model = load_model(write(ANSWERS.replace("return [", "return 1 / 0, [")))
+    with pytest.raises(ModelCodeError, match=r"ZeroDivisionError in mine\.py, line 6"):
+        model.answer([], [])
+    model = load_model(write(ANSWERS.replace("self, clips, prompts", "self, clips")))
+    with pytest.raises(ModelCodeError, match="TypeError in a line unknown"):
+        model.answer([], [])

@@ -1,0 +1,200 @@
+"""Questions on the page: each model by itself, who took which option, and what a score has to be above."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.data import Clip, check_range
+from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.evaluator.compare import comparison as comparison_module
+from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.compare.group_tables import comparison_tables
+from audio_compositionality.evaluator.compare.verdicts import Answer, verdicts
+from audio_compositionality.evaluator.report.page import write_report
+from audio_compositionality.evaluator.report.profiles import model_profiles
+from audio_compositionality.evaluator.report.questions import heard_question
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.tasks.registry import load_task
+
+from ...tasks.questions import LABELS, always_yes, first, knowing, refusing, twin_rows
+
+RATE = 8_000
+
+
+class Questions:
+    """Questions made by hand, with a tone for each label."""
+
+    recipe, source, fingerprint, recipes = "polybench", "mini", "b" * 64, ("polybench",)
+
+    def __init__(self, sets: int) -> None:
+        self.rows = [*twin_rows(1, "train"), *twin_rows(sets)]
+        self.clip_ids = [f"{row['id']}/audio" for row in self.rows]
+
+    def configuration(self, recipe):
+        return self
+
+    def clips(self, wanted=None, *, keep_invalid=False):
+        for number in check_range(wanted, len(self.clip_ids)):
+            waveform = np.zeros(2 * RATE, np.float32)
+            for event in self.rows[number]["events"]:
+                start, stop = (round(RATE * event[end] / 5) for end in ("onset", "offset"))
+                pitch = 200 * (1 + LABELS.index(event["label"]))
+                waveform[start:stop] += 0.2 * np.sin(2 * np.pi * pitch * np.arange(stop - start) / RATE)
+            yield Clip(self.clip_ids[number], waveform, RATE)
+
+
+class Says:
+    """Whoever answers in a known way; it knows the row by its clip's name."""
+
+    device = "cpu"
+
+    def __init__(self, name, who, data, paradigm="instruction tuning"):
+        self.card = ModelCard(name, "1", RATE, None, paradigm=paradigm)
+        self._who, self._rows = who, {f"{row['id']}/audio": row for row in data.rows}
+
+    def answer(self, clips, prompts):
+        return [self._who(self._rows[clip.id]) for clip in clips]
+
+
+def knows_all_but_detection(row):
+    return "D" if row["task"] == "detection" else knowing(row)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return Questions(12)
+
+
+@pytest.fixture(scope="module")
+def results(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    models = [
+        Says("org/listener", knows_all_but_detection, data),
+        Says("without-audio:org/listener", first, data, "control (silence for every clip)"),
+        Says("org/yes", always_yes, data),
+        Says("polite", refusing, data, "none"),
+    ]
+    evaluate_models(models, data, [load_task("polybench")], RunOptions(out=folder, progress=False))
+    return folder
+
+
+@pytest.fixture
+def compared(results, data, monkeypatch):
+    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+    (comparison,) = compare_results([results], data="mini")
+    return comparison
+
+
+def test_a_model_is_judged_beside_itself_without_sound(compared):
+    by_label = {verdict.label: verdict for verdict in verdicts(compared)}
+    assert set(by_label) == {"org/listener", "org/yes"}
+    twin, _, floor = by_label["org/listener"].questions
+    assert (twin.words, twin.answer) == ("the same model without sound", Answer.YES)
+    assert (floor.words, floor.answer) == ("the best that needs no listening", Answer.YES)
+    twin, _, floor = by_label["org/yes"].questions
+    assert twin.sentence == "The results of the same model without sound are missing: it may score as high."
+    assert floor.answer is not Answer.YES
+
+
+def test_each_model_by_itself(compared):
+    profiles = {profile.label: profile for profile in model_profiles(compared)}
+    assert list(profiles) == list(compared.labels)
+    model = profiles["org/listener"]
+    by_task, by_polyphony, by_overlap = model.parts
+    assert [bar.name for bar in by_task.bars] == [
+        "counting", "duration", "concurrency", "classification", "detection",
+    ]  # fmt: skip
+    assert [bar.x for bar in by_task.bars] == [100, 100, 100, 100, 25]
+    assert [bar.is_above for bar in by_task.bars] == [True] * 4 + [False]
+    assert [round(beside.x, 1) for bar in by_task.bars for beside in bar.beside[:1]] == [25, 33.3, 50, 25, 25]
+    # All of 12 groups right: Wilson's lower end, 1 - z² / (12 + z²).
+    assert by_task.bars[0].text == "1.000 [0.76, 1.00]"
+    assert [bar.name for bar in by_polyphony.bars] == ["2", "3", "4"]
+    assert [bar.name for bar in by_overlap.bars] == sorted(bar.name for bar in by_overlap.bars)
+    numbers = {number.name: number.text for number in model.numbers}
+    assert numbers["unparsed"] == "0 of 228 answers (0.0%)"
+    assert numbers["groups right"].startswith("0.800 [")
+    refuser = {number.name: number.text for number in profiles["polite"].numbers}
+    assert refuser["refused"] == refuser["unparsed"] == "228 of 228 answers (100.0%)"
+
+
+def test_tables_of_tasks_and_states(compared):
+    profiles = {profile.label: profile for profile in model_profiles(compared)}
+
+    def cells(label, table):
+        return [[cell.value for cell in row.cells] for row in profiles[label].tallies[table].rows]
+
+    assert cells("org/yes", 1) == [["something overlaps", 12, 12, 0], ["nothing overlaps", 12, 12, 0]]
+    assert cells("polite", 1) == [["something overlaps", 0, 0, 24], ["nothing overlaps", 0, 0, 24]]
+    assert profiles["polite"].tallies[1].rows[0].cells[3].notes == ("100%",)
+    counting, *_, detection = cells("org/listener", 0)
+    assert counting[:3] == ["counting", 1, 0.25]
+    assert detection[0] == "detection"
+    assert detection[1] == pytest.approx(0.25)
+    assert detection[5:] == pytest.approx([0, 1 / 256])
+    # Intervals are those of the bars.
+    assert profiles["org/listener"].tallies[0].rows[0].cells[1].notes == ("[0.76, 1.00]",)
+
+
+def test_who_took_which_option(compared):
+    place = compared.ids.index("test-0-t-1")
+    asked = heard_question(compared, place)
+    assert [option.is_right for option in asked.options] == [False, True, False, False]
+    assert set(asked.options[0].models) == {"org/yes", "without-audio:org/listener"}
+    assert [asked.options[place].models for place in (1, 2)] == [(), ()]
+    assert asked.options[3].models == ("org/listener",)
+    assert asked.without_choice == {"refuses to answer": ("polite",)}
+
+
+def test_groups_of_questions_are_told_by_plain_shares(compared):
+    tables = {table.caption: table for table in comparison_tables(compared)}
+    (by_task,) = (table for caption, table in tables.items() if caption.endswith("by task"))
+    shares = {row.cells[0].value: [cell.value for cell in row.cells[1:]] for row in by_task.rows}
+    headings = [column.heading for column in by_task.columns[1:]]
+    assert headings[0] == "classification (n = 48)"
+    assert dict(zip(headings, shares["org/listener"], strict=True))["detection (n = 48)"] == 0.25
+    scores = next(iter(tables.values()))
+    counting = [column.heading for column in scores.columns].index("counting")
+    row = next(row for row in scores.rows if row.cells[0].value == "org/listener")
+    assert row.cells[counting].value == 1
+    assert "[1.000, 1.000]" in row.cells[counting].notes
+
+
+def test_the_page(results, data, monkeypatch, tmp_path):
+    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+    page = write_report([results], tmp_path / "page.html", data="mini", progress=False).read_text()
+    heard = re.findall(r'<h4 id="polybench-1-[a-z]+-\d">.*?</article>', page, re.DOTALL)
+    assert len(heard) == 10
+    headings = [re.sub(r"<.*?>", "", re.search(r"<h4.*?>(.*?)</h4>", sample, re.DOTALL)[1]) for sample in heard]
+    assert [heading.partition(":")[0] for heading in headings] == [
+        f"{task}, {place}"
+        for task in ("Counting", "Duration", "Concurrency", "Classification", "Detection")
+        for place in ("highest", "lowest")
+    ]
+    rows = {row["id"]: row for row in data.rows}
+    for sample in heard:
+        row = rows[re.search(r'class="id">([^<]+)<', sample)[1]]
+        assert row["question"] in sample
+        options = re.findall(r'class="option">([A-D])\. <bdi>(.*?)</bdi>', sample)
+        assert options == list(zip("ABCD", row["options"], strict=False))
+        assert len(re.findall(r'<li class="right">', sample)) == 1
+        assert re.search(r'<li class="right"><span class="option">[A-D]\. <bdi>(.*?)<', sample)[1] == row["answer"]
+        assert "refuses to answer" in sample
+        assert sample.count("<audio") == 1
+    assert page.count('<details class="profile"') == 4
+    assert re.findall(r'<details class="profile" open>\s*<summary><bdi>(.*?)<', page) == ["org/listener"]
+    assert '<a href="#models">Each model</a>' in page
+    assert "the same model without sound" in page
+    assert "untrained twin" not in page.partition('<h2 id="methods">')[0].partition("<main")[2]
+
+
+def test_without_the_data_the_page_still_tells_of_each_model(results, tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison_module, "preset_names", tuple)
+    page = write_report([results], tmp_path / "page.html", progress=False).read_text()
+    assert page.count('<details class="profile"') == 4
+    assert "Nothing is told of groups of questions" in page
+    assert "228 of 228 answers" in page

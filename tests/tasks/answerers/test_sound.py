@@ -1,0 +1,322 @@
+"""Answerers that hear: statistics against librosa, a detector by hand and its faults, the cascade on sines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import librosa
+import numpy as np
+import pytest
+import torch
+
+from audio_compositionality.encoders.adapters.custom import ModelCodeError
+from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.check import all_passed, check_model
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.protocols import AudioLanguageModel, Learner
+from audio_compositionality.tasks.answerers import cascade
+from audio_compositionality.tasks.answerers.base import UNPARSED
+from audio_compositionality.tasks.answerers.detector import DetectorAnswerer, runs, smoothed
+from audio_compositionality.tasks.answerers.sound_statistics import NAMES, clip_statistics
+from audio_compositionality.tasks.question_prompts import direct_prompt
+
+from .asked import Clip, right
+
+RATE = 32_000
+LONGEST, WHEN = "Which of these is heard longest in total?", "When do two kinds of sound first overlap?"
+
+
+def noise(seconds=2.0, seed=0, level=0.1):
+    return np.random.default_rng(seed).normal(0, level, round(seconds * RATE)).astype(np.float32)
+
+
+class TestStatistics:
+    def test_those_of_a_sine(self):
+        sine = 0.5 * np.sin(2 * np.pi * 1000 * np.arange(2 * RATE) / RATE)
+        of = dict(zip(NAMES, clip_statistics(sine.astype(np.float32)), strict=True))
+        assert of["level"] == pytest.approx(10 * np.log10(0.125), abs=0.01)
+        assert of["crest"] == pytest.approx(10 * np.log10(2), abs=0.01)
+        assert of["centroid"] == pytest.approx(1, abs=0.01)
+        assert of["rolloff"] == pytest.approx(1, abs=0.05)
+        assert of["crossings"] == pytest.approx(2000 / RATE, abs=1e-4)
+        assert of["deviation"] < 0.01
+        assert of["change"] < 0.01
+
+    def test_those_of_a_coloured_noise_are_librosas(self):
+        clip = np.convolve(noise(), [1, 0.9, 0.5, 0.2])[: 2 * RATE].astype(np.float32)
+        of = dict(zip(NAMES, clip_statistics(clip), strict=True))
+        power = np.abs(librosa.stft(clip, n_fft=1024, hop_length=1024, center=False)) ** 2
+        mean = power.mean(axis=1, keepdims=True)
+        centroid = librosa.feature.spectral_centroid(S=mean, sr=RATE).item() / 1000
+        assert of["centroid"] == pytest.approx(centroid, rel=0.01)
+        bandwidth = librosa.feature.spectral_bandwidth(S=mean, sr=RATE).item() / 1000
+        assert of["bandwidth"] == pytest.approx(bandwidth, rel=0.01)
+        rolloff = librosa.feature.spectral_rolloff(S=mean, sr=RATE).item() / 1000
+        assert of["rolloff"] == pytest.approx(rolloff, rel=0.02)
+        flatness = librosa.feature.spectral_flatness(S=mean, power=1).item()
+        assert of["flatness"] == pytest.approx(10 * np.log10(flatness), abs=0.2)
+        crossings = librosa.zero_crossings(clip).mean()
+        assert of["crossings"] == pytest.approx(crossings, abs=1e-3)
+
+    def test_short_and_silent_clips_have_some(self):
+        for clip in (np.zeros(1), np.zeros(RATE), noise(0.001)):
+            assert np.isfinite(clip_statistics(clip.astype(np.float32))).all()
+
+    @pytest.mark.parametrize("is_told", [True, False])
+    def test_it_learns_what_loudness_tells_and_nothing_else(self, is_told):
+        """Where the answer is a matter of loudness, it knows it; where of labels that the sound does not have, not."""
+        rng = np.random.default_rng(1)
+        rows, clips = [], []
+        for number in range(400):
+            options = rng.permutation(["dog", "rain", "bell"]).tolist()
+            answer = str(rng.choice(options))
+            level = 0.02 * 4 ** ["dog", "rain", "bell"].index(answer) if is_told else 0.02 * 4 ** rng.integers(3)
+            rows.append({"question": LONGEST, "options": options, "answer": answer})
+            clips.append(Clip(noise(0.1, number, float(level))))
+        model = load_model("statistics")
+        model.learn(rows[:200], clips[:200])
+        prompts = [direct_prompt(LONGEST, row["options"]) for row in rows[200:]]
+        share = right(rows[200:], model.answer(clips[200:], prompts)).mean()
+        assert share > 0.95 if is_told else share < 1 / 3 + 3 * np.sqrt(2 / 9 / 200)
+
+    def test_a_clip_that_cannot_be_used_is_not_learnt_from(self):
+        model = load_model("statistics")
+        rows = [{"question": LONGEST, "options": ["dog", "rain"], "answer": "dog"}] * 2
+        model.learn(rows, [Clip(noise(0.1)), Clip(np.full(3200, np.nan))])
+        assert model.answer([Clip(noise(0.1))], [direct_prompt(LONGEST, ["rain", "dog"])]) == ["B"]
+
+    def test_an_option_is_drawn_of_what_is_not_learnt(self):
+        model = load_model("statistics")
+        prompts = [direct_prompt(WHEN, [f"{k}.0 to {k}.5 s", "99.0 to 99.5 s"]) for k in range(90)]
+        answers = model.answer([Clip(noise(0.1))] * 90, prompts)
+        assert set(answers) == {"A", "B"}
+        assert 25 < answers.count("A") < 65
+        assert answers == model.answer([Clip(noise(0.2))] * 90, prompts)
+
+
+class Loudness(DetectorAnswerer):
+    """A dog is where samples are above 0, a TV where they are below -0.5 or above 0.5."""
+
+    labels, frame_rate, sample_rate = ("Dog", "TV"), 100, 8000
+
+    def detect(self, waveforms, rate):
+        assert rate == 8000
+        frames = waveforms[:, : waveforms.shape[1] // 80 * 80].reshape(len(waveforms), -1, 80)
+        return np.stack([frames[..., 40] > 0, np.abs(frames[..., 40]) > 0.5], axis=-1).astype(float)
+
+
+def steps(*levels, rate=8000):
+    """Half a second at each level."""
+    return Clip(np.repeat(np.array(levels, np.float32), rate // 2), rate)
+
+
+class TestDetector:
+    def test_what_is_heard_when(self):
+        (heard,) = Loudness().events([steps(0, 0.2, 0.2, 0.8, -0.8, 0)])
+        events = [(event.label, event.onset, event.offset) for event in heard.events]
+        assert events == [("Dog", 0.5, 2.0), ("TV", 1.5, 2.5)]
+        assert heard.duration == 3.0
+
+    def test_answers_by_the_rules_of_questions(self):
+        clips = [steps(0, 0.2, 0.2, 0.8, -0.8, 0), steps(-0.8, -0.8, 0, 0.2, 0, 0), steps(0)]
+        prompts = [
+            direct_prompt(WHEN, ["0.0 to 0.5 s", "1.4 to 1.9 s"]),
+            direct_prompt(LONGEST, ["dog", "TV"]),
+            direct_prompt("Is it?", ["dog", "TV"]),
+        ]
+        assert Loudness().answer(clips, prompts) == ["B", "B", UNPARSED]
+        assert [Loudness().answer([c], [p])[0] for c, p in zip(clips, prompts, strict=True)] == ["B", "B", UNPARSED]
+
+    def test_clips_are_brought_to_its_rate(self):
+        (heard,) = Loudness().events([steps(0, 0.2, 0.2, 0, rate=32_000)])
+        (event,) = heard.events
+        assert event.onset == pytest.approx(0.5, abs=0.06)
+        assert event.offset == pytest.approx(1.5, abs=0.06)
+
+    def test_blips_are_smoothed_away(self):
+        clip = steps(0, 0.2, 0.2, 0)
+        clip.waveform[1000:1400] = 0.2
+        clip.waveform[6000:6400] = 0
+        (heard,) = Loudness().events([clip])
+        assert [(e.onset, e.offset) for e in heard.events] == [(0.5, 1.5)]
+        rough = Loudness()
+        rough.median_seconds = 0
+        assert len(rough.events([clip])[0].events) == 3
+
+    def test_median_is_numpys(self):
+        values = np.random.default_rng(0).random((50, 3))
+        padded = np.pad(values, ((2, 2), (0, 0)), mode="edge")
+        expected = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5, axis=0), axis=-1)
+        np.testing.assert_array_equal(smoothed(values, 5), expected)
+        np.testing.assert_array_equal(smoothed(values, 4), expected)
+        np.testing.assert_array_equal(smoothed(values, 1), values)
+
+    def test_runs(self):
+        assert runs(np.array([1, 1, 0, 1], bool)) == [(0, 2), (3, 4)]
+        assert runs(np.zeros(3, bool)) == runs(np.zeros(0, bool)) == []
+
+    def test_its_card_says_what_code_it_is(self):
+        card = Loudness().card
+        assert (card.id, card.sample_rate, card.output_dim, card.weights_sha256) == ("Loudness", 8000, None, None)
+        assert card.revision.startswith("source-")
+
+        class Weighted(Loudness):
+            id, licence, paradigm = "weighted", "MIT", "by hand"
+
+            def __init__(self, value):
+                self.network = torch.nn.Linear(2, 1)
+                torch.nn.init.constant_(self.network.weight, value)
+                torch.nn.init.constant_(self.network.bias, value)
+
+        one, other = Weighted(1.0).card, Weighted(2.0).card
+        assert (one.id, one.licence, one.paradigm, one.parameters) == ("weighted", "MIT", "by hand", 3)
+        assert one.revision != other.revision
+        assert one == Weighted(1.0).card
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            (np.zeros((1, 100, 3)), r"shape \(1, 100, 3\) of 1 clips; it must return \[1, frames, 2\]"),
+            (np.zeros((100, 2)), r"shape \(100, 2\)"),
+            (np.full((1, 100, 2), 1.5), "not between 0 and 1"),
+            (np.full((1, 100, 2), np.nan), "not between 0 and 1"),
+            (np.zeros((1, 50, 2)), "50 frames of 1.00 s; at a frame_rate of 100 these are about 100"),
+            ([[0.1]], "must return a NumPy array or a torch tensor"),
+        ],
+    )
+    def test_what_is_no_detection_is_refused(self, given, words):
+        class Wrong(Loudness):
+            def detect(self, waveforms, rate):
+                return given
+
+        with pytest.raises(ModelError, match=words):
+            Wrong().events([steps(0, 0)])
+
+    @pytest.mark.parametrize(
+        ("attribute", "value", "words"),
+        [
+            ("labels", None, "labels is None, but must list what can be heard"),
+            ("labels", "dog", "labels is 'dog', but must list"),
+            ("labels", (), "but must list"),
+            ("frame_rate", None, "frame_rate is None, but must be a number of at least 0.001"),
+            ("frame_rate", 0, "frame_rate is 0, but"),
+            ("threshold", 50, "threshold is 50, but must be a number of between 0 and 1"),
+            ("median_seconds", "0.3", "median_seconds is '0.3', but must be a number of at least 0"),
+            ("sample_rate", "fast", "sample_rate is 'fast', but must be a positive whole number"),
+        ],
+    )
+    def test_what_it_says_of_itself_is_checked_before_any_clip(self, attribute, value, words):
+        wrong = type("Wrong", (Loudness,), {attribute: value})
+        with pytest.raises(ModelError, match=f"'Wrong': .*{words}|'Wrong': {words}"):
+            wrong().card  # noqa: B018
+
+    def test_an_error_in_it_is_told_with_its_line(self, tmp_path):
+        path = Path(tmp_path, "mine.py")
+        path.write_text(
+            "from audio_compositionality.tasks.answerers.detector import DetectorAnswerer\n"
+            "class Mine(DetectorAnswerer):\n"
+            "    labels, frame_rate = ('dog',), 10\n"
+            "    def detect(self, waveforms, rate):\n"
+            "        return 1 / 0\n"
+        )
+        model = load_model(f"{path}:Mine", device="cpu")
+        assert isinstance(model, AudioLanguageModel)
+        assert not isinstance(model, Learner)
+        with pytest.raises(ModelCodeError, match=r"'Mine': ZeroDivisionError in mine.py, line 5"):
+            model.answer([steps(0)], [direct_prompt(LONGEST, ["dog", "TV"])])
+        revision = model.card.revision
+        path.write_text(path.read_text().replace("1 / 0", "2 / 0"))
+        assert load_model(f"{path}:Mine", device="cpu").card.revision != revision
+
+    def test_it_passes_the_checks_of_models(self):
+        assert all_passed(check_model(Loudness()))
+
+
+TONES = {"low": 300.0, "High Tone": 1500.0, "noise": None}
+
+
+def scene(number):
+    """A row and the clip of 3 s: each of the tones once, anywhere, under faint noise."""
+    rng = np.random.default_rng([7, number])
+    clip, events = rng.normal(0, 0.003, 3 * RATE), []
+    for label, hertz in TONES.items():
+        onset = float(rng.uniform(0, 2))
+        offset = min(3.0, onset + float(rng.uniform(0.4, 1.5)))
+        span = slice(round(onset * RATE), round(offset * RATE))
+        length = span.stop - span.start
+        tone = rng.normal(0, 1, length) if hertz is None else np.sin(2 * np.pi * hertz * np.arange(length) / RATE)
+        clip[span] += 0.1 * tone
+        events.append({"onset": onset, "offset": offset, "label": label})
+    row = {"question": LONGEST, "options": ["low", "high tone", "noise"], "events": events}
+    longest = max(events, key=lambda event: event["offset"] - event["onset"])
+    return {**row, "answer": longest["label"].lower()}, Clip(clip)
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return [scene(number) for number in range(60)]
+
+
+class TestCascade:
+    @pytest.fixture(autouse=True)
+    def quick(self, monkeypatch):
+        monkeypatch.setattr(cascade, "STEPS", 10)
+
+    def taught(self, scenes):
+        model = load_model("cascade")
+        model.learn([row for row, _ in scenes], (clip for _, clip in scenes))
+        return model
+
+    def test_learns_when_tones_are_heard_and_answers(self, scenes, monkeypatch):
+        monkeypatch.setattr(cascade, "STEPS", 150)
+        model = self.taught(scenes[:40])
+        assert model.labels == ("high tone", "low", "noise")
+        hits = []
+        for row, clip in scenes[40:]:
+            (heard,) = model.events([clip])
+            for event in row["events"]:
+                same = [e for e in heard.events if e.label == event["label"].lower()]
+                hits.append(any(abs(e.onset - event["onset"]) + abs(e.offset - event["offset"]) < 0.15 for e in same))
+        assert np.mean(hits) > 0.95
+        rows, clips = zip(*scenes[40:], strict=True)
+        prompts = [direct_prompt(row["question"], row["options"]) for row in rows]
+        answers = model.answer(clips, prompts)
+        assert right(rows, answers).mean() >= 0.9
+        assert [model.answer([c], [p])[0] for c, p in zip(clips[:5], prompts, strict=False)] == answers[:5]
+
+    def test_is_the_same_again_whatever_the_state_and_the_threads(self, scenes):
+        threads, state = torch.get_num_threads(), torch.random.get_rng_state()
+        values = []
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            torch.manual_seed(count)
+            model = self.taught([*scenes[:8], *scenes[:3]])
+            assert torch.get_num_threads() == count
+            values.append(model.detect(scenes[9][1].waveform[None], RATE))
+        torch.set_num_threads(threads)
+        torch.random.set_rng_state(state)
+        np.testing.assert_array_equal(*values)
+
+    def test_a_clip_of_several_rows_is_learnt_from_once_and_one_without_sound_never(self, scenes):
+        broken = (scenes[0][0], Clip(np.full(RATE, np.nan)))
+        twice = self.taught([*scenes[:3], scenes[1], broken])
+        once = self.taught(scenes[:3])
+        clip = scenes[9][1].waveform[None]
+        np.testing.assert_array_equal(twice.detect(clip, RATE), once.detect(clip, RATE))
+
+    def test_wants_labels_with_times_and_to_have_learnt(self, scenes):
+        with pytest.raises(ModelError, match="'cascade' has learnt nothing yet"):
+            load_model("cascade").events([scenes[0][1]])
+        with pytest.raises(ModelError, match="no row of the split 'train' has any"):
+            self.taught([({**scenes[0][0], "events": []}, scenes[0][1])])
+
+    def test_its_card_does_not_change_by_learning(self, scenes):
+        assert self.taught(scenes[:2]).card == load_model("cascade").card
+
+    def test_frames_of_a_click_are_where_it_is(self):
+        clip = np.zeros(RATE, np.float32)
+        clip[10_000] = 1
+        levels = cascade.log_mel(clip)
+        assert levels.shape == (50, cascade.MELS)
+        assert levels.sum(axis=1).argmax() == 10_000 // cascade.HOP
+        assert cascade.log_mel(np.zeros(1, np.float32)).shape == (1, cascade.MELS)

@@ -1,0 +1,303 @@
+"""PolyBench: what is asked, how each way to answer shows in the numbers, and what cannot be scored."""
+
+from __future__ import annotations
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from audio_compositionality.encoders.protocols import AudioLanguageModel
+from audio_compositionality.evaluator.compare.statistics import mean_intervals
+from audio_compositionality.tasks.base import Inputs, Outputs, TaskError
+from audio_compositionality.tasks.polybench import TASK, TASKS
+from audio_compositionality.tasks.question_scores import all_right, constant_answers, mean_of_parts, overlap_quartiles
+from audio_compositionality.tasks.registry import load_benchmark, load_task
+
+from .questions import (
+    Row,
+    always_yes,
+    answered,
+    first,
+    knowing,
+    mumbling,
+    question_row,
+    refusing,
+    scored,
+    twin_rows,
+)
+
+
+def drawing(seed: int):
+    """Who draws an option, and sometimes says nothing of use."""
+    rng = np.random.default_rng(seed)
+    return lambda row: "Hm." if rng.random() < 0.1 else "ABCD"[rng.integers(len(row["options"]))]
+
+
+def test_it_is_a_benchmark_of_audio_language_models_on_request():
+    assert load_benchmark("polybench") == [load_task("polybench")]
+    assert TASK.info.model is AudioLanguageModel
+    assert TASK.info.on_request
+    assert TASKS == ("counting", "duration", "concurrency", "classification", "detection")
+    assert "2603.05128" in TASK.info.citation
+
+
+def test_only_questions_to_test_by_are_asked():
+    (row,) = [row for row in twin_rows() if row["id"] == "test-0-l-1"]
+    assert TASK.inputs(row) == Inputs(
+        clips=("audio",),
+        prompts=("Which is heard longest?\nA. organ\nB. reed\nC. brass\nAnswer with one letter only.",),
+    )
+    assert TASK.inputs(row | {"split": "train"}) == Inputs()
+
+
+def test_questions_to_learn_from_change_nothing():
+    rows = twin_rows(2)
+    with_more = [*twin_rows(1, "train"), *rows]
+    assert scored(with_more, first).measures == scored(rows, first).measures
+    assert scored(with_more, first).ids == TASK.samples(with_more).ids == tuple(row["id"] for row in rows)
+
+
+CHANCES = {"counting": 1 / 4, "duration": 1 / 3, "concurrency": 1 / 2, "classification": 1 / 4, "detection": 1 / 4}
+
+
+class TestHowAnAnswererShows:
+    def test_always_the_first(self):
+        values = scored(twin_rows(2), first).measures
+        assert {name: values[name] for name in CHANCES} == pytest.approx(CHANCES)
+        assert values["accuracy"] == pytest.approx(values["chance"]) == pytest.approx((3 / 4 + 1 / 3 + 1 / 2) / 5)
+        assert values["without_listening"] == pytest.approx(values["chance"])
+        assert (values["groups_right"], values["unparsed"]) == (0, 0)
+
+    def test_always_yes(self):
+        values = scored(twin_rows(2), always_yes).measures
+        assert [values[name] for name in ("tp", "fp", "tn", "fn")] == [2, 2, 2, 2]
+        assert (values["concurrency"], values["balanced_accuracy"], values["yes_rate"]) == (0.5, 0.5, 1)
+
+    def test_always_that_something_overlaps_whichever_of_the_two_that_is(self):
+        values = scored(twin_rows(2), lambda row: "No" if row["polarity"] == "alone" else "Yes").measures
+        assert [values[name] for name in ("tp", "fp", "tn", "fn")] == [4, 4, 0, 0]
+        assert (values["sensitivity"], values["specificity"], values["yes_rate"]) == (1, 0, 0.5)
+
+    def test_always_refusing(self):
+        scores = scored(twin_rows(2), refusing)
+        values = scores.measures
+        assert (values["accuracy"], values["refused"], values["unparsed"], values["n"]) == (0, 38, 38, 38)
+        assert (values["unparsed_overlap"], values["unparsed_alone"], values["accuracy_parsed"]) == (4, 4, None)
+        assert scores.columns["choice"].tolist() == [-2] * 38
+
+    def test_never_naming_an_option(self):
+        scores = scored(twin_rows(2), mumbling)
+        assert (scores.measures["refused"], scores.measures["unparsed"]) == (0, 38)
+        assert scores.columns["choice"].tolist() == [-1] * 38
+
+    def test_always_right(self):
+        rows = twin_rows(2)
+        scores = scored(rows, knowing)
+        names = ("accuracy", "accuracy_micro", "groups_right", *TASKS, *(f"groups_right_{task}" for task in TASKS))
+        assert [scores.measures[name] for name in names] == [1] * len(names)
+        assert scores.columns["choice"].tolist() == [row["options"].index(row["answer"]) for row in rows]
+        for name in ("score", "score_group", "score_group_in_task"):
+            assert scores.columns[name].tolist() == [1] * 38
+
+    def test_one_wrong_twin_makes_its_group_wrong(self):
+        values = scored(twin_rows(2), lambda row: "A" if row["id"] == "test-1-n-3" else knowing(row)).measures
+        assert values["counting"] == 7 / 8
+        assert values["accuracy"] == pytest.approx((4 + 7 / 8) / 5)
+        assert (values["groups_right"], values["groups_right_counting"]) == (9 / 10, 1 / 2)
+        assert (values["groups"], values["groups_right_duration"]) == (10, 1)
+        assert values["groups_right_chance"] == pytest.approx((3 / 256 + 1 / 27 + 1 / 16) / 5)
+        assert values["groups_right_chance_concurrency"] == pytest.approx(1 / 16)
+
+
+def test_answers_belong_to_their_questions():
+    rows = twin_rows(2)
+    answers = answered(rows, drawing(0))
+    settings = TASK.settings(rows, {})
+    plain = TASK.score(rows, Outputs(answers=answers), settings, "cpu", False)
+    order = np.random.default_rng(1).permutation(len(rows))
+    moved = [rows[place] for place in order]
+    turned = TASK.score(moved, Outputs(answers=[answers[place] for place in order]), settings, "cpu", False)
+    assert turned.ids == tuple(row["id"] for row in moved)
+    for name, column in plain.columns.items():
+        np.testing.assert_allclose(turned.columns[name], column[order], atol=1e-12)
+    assert turned.measures == pytest.approx(plain.measures)
+    right = answered(rows, knowing)
+    right[0], right[1] = right[1], right[0]
+    assert TASK.score(rows, Outputs(answers=right), settings, "cpu", False).measures["counting"] == 6 / 8
+
+
+def uneven_rows() -> list[Row]:
+    """Questions about recordings: groups of several sizes, over several tasks."""
+    rows = twin_rows(7)
+    rng = np.random.default_rng(3)
+    kept = [row for row in rows if rng.random() < {"counting": 0.9, "duration": 0.4}.get(row["task"], 0.7)]
+    return [row | {"group": f"recording {rng.integers(9)}"} for row in kept]
+
+
+@pytest.mark.parametrize("rows", [twin_rows(3), uneven_rows()], ids=["twins", "recordings"])
+@pytest.mark.parametrize("who", [first, drawing(1), knowing, refusing])
+def test_measures_are_the_means_of_their_columns(rows, who):
+    scores = scored(rows, who)
+    assert all(np.isfinite(column).all() and len(column) == len(rows) for column in scores.columns.values())
+    for measure in TASK.info.with_intervals:
+        column, places = scores.columns[measure.column], measure.places(scores.columns)
+        assert scores.measures[measure.name] == pytest.approx(column[places].mean(), abs=1e-12), measure.name
+
+
+def test_a_recording_is_right_where_all_its_questions_are():
+    rows = [row | {"group": "one" if row["id"].startswith("test-0") else row["id"]} for row in twin_rows(2)]
+    values = scored(rows, lambda row: "B" if row["id"] == "test-0-n-0" else knowing(row)).measures
+    assert values["groups_right"] == 19 / 20
+    assert (values["groups_right_counting"], values["groups_right_duration"]) == (4 / 5, 1)
+
+
+def test_tasks_that_are_not_asked_have_no_numbers():
+    rows = [row for row in twin_rows(2) if row["task"] in ("counting", "duration")]
+    values = scored(rows, knowing).measures
+    assert set(values) == {measure.name for measure in TASK.info.measures}
+    assert (values["accuracy"], values["counting"], values["concurrency"], values["tp"]) == (1, 1, None, None)
+    assert values["groups_right_chance_detection"] is None
+
+
+def test_questions_of_one_group_are_drawn_together():
+    rows = twin_rows(12)
+    samples = TASK.samples(rows)
+    assert len(set(samples.clusters.tolist())) == 60
+    scores = scored(rows, lambda row: knowing(row) if row["group"].startswith(("test-0", "test-1")) else refusing(row))
+    column = scores.columns["score_correct"][:, None]
+    together, alone = (mean_intervals(column, c)[0] for c in (samples.clusters, np.arange(len(rows))))
+    assert together[1] - together[0] > 1.3 * (alone[1] - alone[0])
+    score = scored(rows, knowing).columns["score"][:, None]
+    assert mean_intervals(score, samples.clusters) == [(1, 1)]
+
+
+def test_the_interval_of_the_mean_over_tasks_is_that_of_each_task_alone():
+    """The variance of a mean of five independent shares is the sum of theirs by 25."""
+    rows = twin_rows(40)
+    scores, samples = scored(rows, drawing(5)), TASK.samples(rows)
+    variance = 0.0
+    for task in range(5):
+        places = np.flatnonzero(scores.columns["task"] == task)
+        values, groups = scores.columns["score_correct"][places], samples.clusters[places]
+        means = np.array([values[groups == group].mean() for group in np.unique(groups)])
+        variance += means.var(ddof=1) / len(means) / 25
+    ((low, high),) = mean_intervals(scores.columns["score"][:, None], samples.clusters)
+    assert (high - low) / (2 * 1.96) == pytest.approx(math.sqrt(variance), rel=0.05)
+
+
+class TestWhatIsKnownOfQuestions:
+    def test_groupings(self):
+        samples = TASK.samples(twin_rows(3))
+        assert set(samples.groups) == {"task", "polyphony", "overlap", "wording"}
+        assert samples.groups["task"][:5] == ("counting", "counting", "counting", "counting", "duration")
+        assert set(samples.groups["polyphony"]) == {"2", "3", "4"}
+        several = [
+            row | {"variant": str(number % 2), "source": str(number % 3)} for number, row in enumerate(twin_rows())
+        ]
+        assert {"variant", "source"} <= set(TASK.samples(several).groups)
+        assert TASK.samples(several).groups["variant"][:2] == ("counting, 0", "counting, 1")
+
+    def test_too_many_wordings_are_not_told_apart(self):
+        rows = [row | {"template": row["id"]} for row in twin_rows(3)]
+        assert "wording" not in TASK.samples(rows).groups
+
+    def test_the_question_and_what_sounds_when(self):
+        samples = TASK.samples(twin_rows())
+        assert samples.asked[4].question == "Which is heard longest?"
+        assert (samples.asked[4].options, samples.asked[4].answer) == (("organ", "reed", "brass"), "organ")
+        assert samples.contents[0]["audio"][0] == {"sound": "organ", "from (s)": "1.00", "to (s)": "4.00"}
+
+    def test_what_is_reached_without_listening(self):
+        rows = twin_rows(2)
+        samples = TASK.samples(rows)
+        chance, constant = samples.without_listening["chance"], samples.without_listening["the best constant answer"]
+        assert chance(np.arange(38)) == pytest.approx((2 + 2 + 4 + 2 + 2) / 38)
+        assert constant(np.arange(38)) >= chance(np.arange(38)) - 1e-12
+        # Of clips with one sound each, who always says so is always right.
+        alone = np.array([place for place, row in enumerate(rows) if row["answer"] == "1"])
+        assert len(alone) == 2
+        assert (chance(alone), constant(alone)) == (0.25, 1)
+
+    def test_some_of_them(self):
+        samples = TASK.samples(twin_rows()).at([5, 2])
+        assert [asked.answer for asked in samples.asked] == ["reed", "3"]
+        assert [samples.without_listening["chance"](np.array([place])) for place in (0, 1)] == [1 / 3, 1 / 4]
+
+
+def test_the_best_constant_answer_is_a_text_or_a_position():
+    texts = [question_row(f"a-{k}", "duration", "?", ["x", "y"][:: 1 - 2 * (k % 2)], "x") for k in range(4)]
+    assert constant_answers(texts) == 1
+    places = [question_row(f"b-{k}", "detection", "?", [f"{k} s", f"{k + 1} s"], f"{k + k // 3} s") for k in range(4)]
+    assert constant_answers(places) == 0.75
+    assert constant_answers([*texts, *places]) == 7 / 8
+
+
+def test_quartiles_of_overlap_and_none():
+    seconds = [0, 1, 2, 3, 4, 5, 6, 7, 8, 0]
+    quartiles = [name for k in (1, 3, 5, 7) for name in [f"{k}.00 to {k + 1}.00 s"] * 2]
+    assert overlap_quartiles(seconds) == ("0 s", *quartiles, "0 s")
+    assert overlap_quartiles([0.0, 0.0]) == ("0 s", "0 s")
+    assert overlap_quartiles([2.5, 2.5, 0]) == ("2.50 s", "2.50 s", "0 s")
+
+
+def test_scores_of_parts_and_of_groups_by_hand():
+    parts = np.array([0, 0, 0, 2])
+    # Shares 2/3 and 1: the mean is 5/6; a question of the first part is off it by 1/3, times 4 / (2 · 3).
+    expected = [5 / 6 + 2 / 9, 5 / 6 + 2 / 9, 5 / 6 - 4 / 9, 5 / 6]
+    np.testing.assert_allclose(mean_of_parts(np.array([1.0, 1.0, 0.0, 1.0]), parts), expected)
+    # Groups of three and one; the second is right: the mean is 1/2, weights are 4 / (2 · 3) and 4 / 2.
+    right = all_right(np.array([1.0, 1.0, 0.0, 1.0]), np.array([7, 7, 7, 9]), np.zeros(4, np.int64))
+    np.testing.assert_allclose(right, [1 / 2 - 1 / 3] * 3 + [1 / 2 + 1])
+
+
+def test_settings_say_how_questions_were_put():
+    rows = twin_rows()
+    assert (
+        TASK.settings(rows, {})
+        == TASK.settings(rows, {"prompt": "direct"})
+        == {"prompt": "direct", "prompt_version": 1}
+    )
+    with pytest.raises(TaskError, match="the prompt 'diret' is not known; did you mean 'direct'"):
+        TASK.settings(rows, {"prompt": "diret"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"answer": "five"}, "test-0-n-0 .*none of the options"),
+        ({"options": ["1"]}, "two or more"),
+        ({"options": ["1", "1"]}, "all different"),
+        ({"options": ["1", "B. 2"]}, "lettered"),
+        ({"question": "What?\nThis?"}, "one line"),
+        ({"task": "counts"}, "of the task 'counts'; did you mean 'counting'"),
+        ({"task": "concurrency"}, "Yes and No"),
+        ({"polarity": "no"}, "polarity is 'no'"),
+        ({"group": ""}, "group is empty"),
+    ],
+)
+def test_questions_that_cannot_be_asked_are_refused_by_name(changes, message):
+    rows = twin_rows()
+    with pytest.raises(TaskError, match=message):
+        TASK.settings([rows[0] | changes, *rows[1:]], {})
+
+
+def test_without_questions_to_test_by_there_is_nothing_to_score():
+    for rows in ([], twin_rows(1, "train")):
+        with pytest.raises(TaskError, match="no questions of the split test"):
+            TASK.settings(rows, {})
+
+
+def test_the_figure_shows_all_tasks_with_chance_and_groups():
+    scores = scored(twin_rows(2), first)
+    (drawn,) = TASK.drawings
+    figure, axes = plt.subplots()
+    intervals = {name: np.array([0.1, 0.6]) for name in drawn.intervals} | {"detection": np.array([np.nan, np.nan])}
+    drawn.panel(axes, {**scores.columns, **intervals}, scores.measures)
+    assert [text.get_text() for text in axes.texts] == list(TASKS)
+    np.testing.assert_allclose([bar.get_height() for bar in axes.patches], list(CHANCES.values()))
+    lines = [segment for lines in axes.collections for segment in lines.get_segments()]
+    # A line of chance and one of the best constant text a task, and an interval where there is one.
+    assert len(lines) == 5 + 5 + 4
+    plt.close(figure)
