@@ -31,6 +31,9 @@ from ..texts import check_texts, words_of
 PLAIN_TEXT = "a sound"
 """What every text becomes for a model that is not to read any."""
 
+EVENTS_AS_TEXT = "events-as-text"
+"""The control of models that are told what is heard."""
+
 NOISE_LEVEL = 0.1
 """Root mean square of the noise that clips become: 20 dB below full scale."""
 
@@ -124,7 +127,7 @@ CONTROLS = {
             moves=True,
         ),
         ControlKind(
-            "events-as-text",
+            EVENTS_AS_TEXT,
             "every question asked about silence, with what is heard when, as it is known, in a list of text before it; "
             "of models that answer",
             tells=True,

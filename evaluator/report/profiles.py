@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
 from audio_compositionality.evaluator.compare.diversity import group_order
 from audio_compositionality.evaluator.compare.loading import ComparedResult
+from audio_compositionality.evaluator.compare.perception import perception_table
 from audio_compositionality.evaluator.compare.statistics import Interval, mean_intervals
 from audio_compositionality.evaluator.compare.tables import interval_text, null_name
 from audio_compositionality.support.table import Cell, Column, Row, Table
@@ -128,7 +129,10 @@ def model_profiles(comparison: Comparison) -> Iterator[ModelProfile]:
             kind="" if result.kind.value == "model" else result.kind.value,
             numbers=tuple(_numbers(comparison, place, result)),
             parts=() if view is None else tuple(_parts(comparison, view, place, profile.groupings)),
-            tallies=tuple(_tally_table(tally, comparison, place) for tally in _stated(profile, result)),
+            tallies=(
+                *(_tally_table(tally, comparison, place) for tally in _stated(profile, result)),
+                *filter(None, (perception_table(comparison, place),)),
+            ),
         )
 
 
@@ -220,6 +224,8 @@ def _stated(profile: Profile, result: ComparedResult) -> Iterator[Tally]:
     """The tables of which the result states something, without the rows of which it states nothing."""
     stated = result.result.measures
     for tally in profile.tallies:
+        if tally.needs and stated.get(tally.needs) is None:
+            continue
         rows = {
             heading: names
             for heading, names in tally.rows.items()
