@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Number = float | int | bool | None
 MeanOfPlaces = Callable[[NDArray[np.int64]], float]
+
+Scoring = Literal["generate", "letters", "options"]
+GENERATE: Scoring = "generate"
+"""An answer is what a model writes."""
 
 ENERGY = "energy alone"
 """What an encoder hears that hears nothing but how much sounds."""
@@ -198,11 +202,19 @@ class Inputs:
         clips: names of the row's clips, as `Recipe.clip_names` has them, in the order that `Task.score` wants them.
         texts: to be embedded by an audio–text encoder.
         prompts: to be answered by an audio language model, one about each of `clips`.
+        options: of each of `prompts` the texts between which it asks to choose, in the order in which they stand;
+            empty where the answer is free.
+        scoring: how an answer is taken: `GENERATE`, what the model writes, or by which log-likelihood the likeliest of
+            `options` is told, ``letters`` or ``options``, see `OptionScorer`.
+        new_tokens: tokens that an answer may need; None for as many as the model gives by itself.
     """
 
     clips: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
+    options: tuple[tuple[str, ...], ...] = ()
+    scoring: Scoring = GENERATE
+    new_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -345,8 +357,8 @@ class Task(Protocol):
     info: TaskInfo
     drawings: tuple[Drawing, ...]
 
-    def inputs(self, row: Row) -> Inputs:
-        """What a model is given of a row."""
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """What a model is given of a row, under settings; see `settings`."""
         ...
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
 from audio_compositionality.dataset_builder.questions.rows import CLIP, check_question_row
+from audio_compositionality.encoders.language_models.options import REASON_TOKENS
 from audio_compositionality.encoders.protocols import AudioLanguageModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
@@ -18,8 +19,9 @@ from audio_compositionality.support.text import nearest
 from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError, TaskInfo
 from .metric_files import describe_metric
 from .profiles import Asked, Profile, Tally
-from .question_prompts import PROMPT_VERSION, direct_prompt
-from .question_scores import all_right, constant_answers, mean_of_parts, overlap_quartiles
+from .question_prompts import CYCLIC, direct_prompt, prompt_style, question_prompt, shown_orders
+from .question_scores import all_right, constant_answers, mean_of_parts, overlap_quartiles, usual_choices
+from .question_settings import asking_settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,9 +30,6 @@ _METRIC = describe_metric("polybench")
 
 TASKS = tuple(measure.name for measure in _METRIC.measures if measure.null == f"chance_{measure.name}")
 """What questions are about, in the order of the paper; a sample's column ``task`` has the place."""
-
-PROMPTS = ("direct",)
-"""How a question is put; the setting ``prompt``."""
 
 UNPARSED, REFUSED = -1, -2
 """In the column ``choice``, where no option was taken."""
@@ -107,6 +106,21 @@ _PROFILE = Profile(
                 "nothing overlaps": ("fp", "tn", "unparsed_alone"),
             },
             {"something overlaps": 0, "nothing overlaps": 1},
+        ),
+        Tally(
+            "Every question under all cyclic orders of its options",
+            "questions",
+            ("the same answer in two orders", "chance", "right in all orders", "chance of that", "position habit"),
+            {
+                "all": (
+                    "consistency",
+                    "consistency_chance",
+                    "all_orders_right",
+                    "all_orders_right_chance",
+                    "position_distance",
+                )
+            },
+            needs="consistency",
         ),
     ),
     choices="choice",
@@ -206,45 +220,58 @@ class Polybench:
     )
     drawings: tuple[Drawing, ...] = (_BY_TASK,)
 
-    def inputs(self, row: Row) -> Inputs:
-        """The clip of a test question, and the question with its options as a prompt; nothing of one to learn from."""
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The clip of a test question, and the question as a prompt for each order of its options; nothing of one to
+        learn from."""
         if row["split"] != "test":
             return Inputs()
-        return Inputs(clips=(CLIP,), prompts=(direct_prompt(row["question"], row["options"]),))
+        how = asking_settings(settings)
+        orders = shown_orders(row["options"], how["orders"])
+        return Inputs(
+            clips=(CLIP,) * len(orders),
+            prompts=tuple(question_prompt(row["question"], options, how["prompt"]) for options in orders),
+            options=tuple(orders),
+            scoring=how["scoring"],
+            new_tokens=REASON_TOKENS if prompt_style(how["prompt"]).reasons else None,
+        )
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """How questions are put in words.
+        """How questions are put in words, in which orders of their options, and how answers are taken.
 
         Raises:
-            TaskError: there are no questions to test by, one cannot be asked, or a prompt is requested that there is
+            TaskError: there are no questions to test by, one cannot be asked, or a setting is requested that there is
                 not.
         """
-        prompt = requested.get("prompt", PROMPTS[0])
-        if prompt not in PROMPTS:
-            raise TaskError(f"{self.info.name}: the prompt {prompt!r} is not known; {nearest(str(prompt), PROMPTS)}")
+        try:
+            how = asking_settings(requested)
+        except InputError as error:
+            raise TaskError(f"{self.info.name}: {error}") from error
         tested = _tested(rows)
         if not tested:
             raise TaskError(f"{self.info.name} has no questions of the split test; it needs at least one")
         for row in tested:
             _check(row)
-        return {"prompt": prompt, "prompt_version": PROMPT_VERSION}
+        return how
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the answers to the questions of the split test."""
+        """Score the answers to the questions of the split test, of each one for every order of its options."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
         from audio_compositionality.metrics.polybench.polybench import REFUSED as REFUSALS
         from audio_compositionality.metrics.polybench.polybench import polybench
 
         tested = _tested(rows)
+        how = asking_settings(settings)
+        asked = [(row, options) for row in tested for options in shown_orders(row["options"], how["orders"])]
         values = polybench(
             list(outputs.answers),
-            [row["answer"] for row in tested],
-            [row["options"] for row in tested],
-            [row["task"] for row in tested],
-            groups=[row["group"] for row in tested],
-            polarity=[row["polarity"] for row in tested],
+            [row["answer"] for row, _ in asked],
+            [options for _, options in asked],
+            [row["task"] for row, _ in asked],
+            ids=[row["id"] for row, _ in asked] if how["orders"] == CYCLIC else None,
+            groups=[row["group"] for row, _ in asked],
+            polarity=[row["polarity"] for row, _ in asked],
             return_scores=True,
         )
         by_task = values["by_task"]
@@ -252,7 +279,11 @@ class Polybench:
         values[_WITHOUT_LISTENING.name] = float(np.mean(best))
         values |= {f"groups_right_chance_{name}": part["groups_right_chance"] for name, part in by_task.items()}
         missed = [REFUSED if rule in REFUSALS else UNPARSED for rule in values["rules"]]
-        taken = [no if choice is None else choice for choice, no in zip(values["choices"], missed, strict=True)]
+        # Of options that were turned, the place that they have in the row.
+        taken = [
+            no if choice is None else row["options"].index(options[choice])
+            for choice, no, (row, options) in zip(values["choices"], missed, asked, strict=True)
+        ]
         correct, task = np.array(values["scores_correct"], np.float64), _task_places(tested)
         together = np.zeros(len(tested), np.int64)
         columns: dict[str, Floats] = {
@@ -261,7 +292,7 @@ class Polybench:
             "score_group": all_right(correct, _groups(tested), together),
             "score_group_in_task": all_right(correct, _groups(tested), task),
             "task": task.astype(np.float64),
-            "choice": np.array(taken, np.float64),
+            "choice": np.array(usual_choices([row["id"] for row, _ in asked], taken), np.float64),
         }
         measures = {measure.name: values.get(measure.name) for measure in self.info.measures}
         return Scores(measures, tuple(row["id"] for row in tested), columns)

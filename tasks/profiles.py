@@ -30,6 +30,7 @@ class Tally:
         of_rows: what the headings of rows are.
         columns: headings.
         rows: by their headings, for each column the name of a measure.
+        needs: name of a measure without which nothing is told; empty where anything that is there is.
         right: of rows of counts, which are told with their shares of the row, the place of the column that is right.
     """
 
@@ -38,6 +39,7 @@ class Tally:
     columns: tuple[str, ...]
     rows: Mapping[str, tuple[str, ...]]
     right: Mapping[str, int] = field(default_factory=dict)
+    needs: str = ""
 
 
 @dataclass(frozen=True)

@@ -125,4 +125,4 @@ def open_task(task: Task, data: Data, requested: Mapping[str, Any] | None = None
     configuration = data.configuration(task.info.recipe)
     rows = tuple(configuration.rows)
     settings = task.settings(rows, requested or {})
-    return OpenedTask(task, configuration, rows, tuple(task.inputs(row) for row in rows), settings)
+    return OpenedTask(task, configuration, rows, tuple(task.inputs(row, settings) for row in rows), settings)

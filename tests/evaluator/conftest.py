@@ -179,7 +179,7 @@ class ToyTask:
         citation="@misc{toy, title = {Toys}}",
     )
 
-    def inputs(self, row: Mapping[str, Any]) -> Inputs:
+    def inputs(self, row: Mapping[str, Any], settings: Mapping[str, Any]) -> Inputs:
         return Inputs(clips=("audio",))
 
     def settings(self, rows: Sequence[Any], requested: Mapping[str, Any]) -> dict[str, Any]:
