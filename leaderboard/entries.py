@@ -11,7 +11,7 @@ from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.tasks.registry import load_task
 
 VERIFIED, REPORTED = "verified", "reported"
-"""The statuses: recomputed from the submitted embeddings by the checker, or the submitter's word."""
+"""The statuses: recomputed from the submitted embeddings or answers by the checker, or the submitter's word."""
 
 Interval = tuple[float, float]
 
@@ -37,7 +37,7 @@ class Entry:
         reported: what was reported.
         verified_on: when the checker computed `result`, ISO 8601; None of a reported entry.
         samples: path in the repository of the samples of `result`.
-        has_embeddings: whether the submission can be verified.
+        is_verifiable: whether the submission can be verified.
         submitter: who submitted it, by the record of the checker; None where that is not known.
     """
 
@@ -46,7 +46,7 @@ class Entry:
     reported: Result
     verified_on: str | None
     samples: str
-    has_embeddings: bool
+    is_verifiable: bool
     submitter: str | None
 
     @property

@@ -1,7 +1,7 @@
-"""A submission: a result, its samples and its embeddings, as a stranger sent it, and what every submission must have.
+"""A submission: a result, its samples and what the model gave, as a stranger sent it, and what all of them must have.
 
-It holds ``result.json``, ``samples.csv`` and, unless the result is to stay self-reported, ``embeddings.safetensors``,
-see `submission_files`. Whatever is wrong with what is read ends in a `ResultError`.
+It holds ``result.json``, ``samples.csv`` and, unless the result is to stay self-reported, ``embeddings.safetensors``
+or ``answers.jsonl``, see `submission_files`. Whatever is wrong with what is read ends in a `ResultError`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,23 @@ from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, check_samples
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.support.text import shortened
-from audio_compositionality.tasks.base import Scores, TaskError
+from audio_compositionality.tasks.base import Outputs, Scores, TaskError
 from audio_compositionality.tasks.registry import load_task
 
 from .differences import interval_tolerance, mean_problem
-from .rounded import MAX_DIM, RoundedEmbeddings
+from .raw_answers import RawAnswers, question_ids
+from .rounded import MAX_DIM, RoundedEmbeddings, clips_digest
 from .submission_files import (
+    ANSWERS,
     EMBEDDINGS,
     FILES,
     LIMITS,
+    OUTPUTS,
     RESULT,
     SAMPLES,
     check_names,
     folder_of,
+    outputs_in,
     read_files,
     submission_id,
 )
@@ -46,8 +50,9 @@ class Submission:
         files: content by name.
         result: what is submitted.
         samples: of the result.
-        embeddings: None where the result is to stay self-reported.
+        embeddings: None of a task that scores answers, and where the result is to stay self-reported.
         local: of one made here the result as it was, of embeddings that were not rounded.
+        answers: None of a task that scores embeddings, and where the result is to stay self-reported.
     """
 
     files: Mapping[str, bytes]
@@ -55,6 +60,7 @@ class Submission:
     samples: SampleTable
     embeddings: RoundedEmbeddings | None
     local: Result | None = None
+    answers: RawAnswers | None = None
 
     @cached_property
     def id(self) -> str:
@@ -77,21 +83,24 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
     Raises:
         ResultError: it is no valid submission, or not that of its path.
     """
-    check_names(files, FILES["results"], optional=(EMBEDDINGS,))
+    check_names(files, FILES["results"], optional=OUTPUTS)
+    given = outputs_in(files)
     result = read_result(files[RESULT])
     folder = folder_of(result, submission_id(files))
     if name is not None and name != folder:
         raise ResultError(f"its place is {shortened(name, 400)}, but its content belongs to {folder}")
     samples = read_samples(files[SAMPLES], result)
     _check_means(result, samples)
-    embeddings = None
-    if EMBEDDINGS in files:
+    embeddings, answers = None, None
+    if given == ANSWERS:
+        answers = _named(ANSWERS, files[ANSWERS], RawAnswers.loads)
+    if given == EMBEDDINGS:
         embeddings = _named(EMBEDDINGS, files[EMBEDDINGS], RoundedEmbeddings.loads)
         dim = embeddings.values.shape[1]
         if dim != result.model.output_dim:
             claim = "none" if result.model.output_dim is None else f"{result.model.output_dim:,}"
             raise ResultError(f"{EMBEDDINGS}: they have {dim:,} numbers each, the result says {claim}")
-    return Submission(dict(files), result, samples, embeddings)
+    return Submission(dict(files), result, samples, embeddings, answers=answers)
 
 
 def read_submission(folder: Path, name: str | None = None) -> Submission:
@@ -193,7 +202,7 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
 def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
     """Why samples are not those of the data, or their intervals not those that the result states; None where they are.
 
-    Nothing is computed from embeddings, so that it holds for a submission without them too.
+    Nothing is computed from embeddings or answers, so that it holds for a submission without them too.
     """
     from audio_compositionality.evaluator.run.evaluate import intervals_of
 
@@ -213,14 +222,33 @@ def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
     return None
 
 
-def outputs_problem(opened: OpenedTask) -> str | None:
-    """Why the outputs that a task scores cannot stand in a submission; None where they can.
-
-    Embeddings of clips and of texts can. Answers would be a file of their own beside them.
-    """
+def outputs_problem(submission: Submission, opened: OpenedTask) -> str | None:
+    """Why what a model gave is not what a task scores, of its clips, texts or questions; None where it is, or there is
+    nothing of the kind."""
+    title, embeddings, answers = opened.task.info.name, submission.embeddings, submission.answers
     if opened.prompts:
-        return f"{opened.task.info.name} scores answers: it is not verifiable from embeddings"
+        if embeddings is not None:
+            return f"{title} scores answers, which stand in {ANSWERS}; it has embeddings"
+        return None if answers is None else answers.problem_of(question_ids(opened))
+    if answers is not None:
+        return f"{title} scores embeddings, which stand in {EMBEDDINGS}; it has answers"
+    if embeddings is None:
+        return None
+    count, ids = len(embeddings.values), opened.embedded_ids
+    of_what = "clips and texts" if opened.texts else "clips"
+    if count != len(ids):
+        return f"it has embeddings of {count:,} {of_what}, the data have {len(ids):,}"
+    if (embeddings.clips, embeddings.texts) != (clips_digest(ids), len(opened.unique_texts)):
+        return f"its embeddings are of other {of_what} than those of the data, or in another order"
     return None
+
+
+def submitted_outputs(submission: Submission, opened: OpenedTask) -> Outputs | None:
+    """What a model gave, of which a task's scores are computed; None of a submission without it. `outputs_problem`
+    says before whether it can be."""
+    if submission.answers is not None:
+        return Outputs(answers=submission.answers.texts)
+    return None if submission.embeddings is None else opened.outputs(submission.embeddings.restored())
 
 
 def _canonical(values: Any) -> str:
