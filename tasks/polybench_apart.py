@@ -173,11 +173,9 @@ def _without_listening(rows: Sequence[Row]) -> dict[str, float]:
     for row in rows:
         by_task.setdefault(row["task"], []).append(row)
     chances = {task: [1 / len(row["options"]) for row in of_task] for task, of_task in by_task.items()}
-    best = [len(of_task) * max(np.mean(chances[task]), constant_answers(of_task)) for task, of_task in by_task.items()]
-    return {
-        "chance": sum(map(sum, chances.values())) / len(rows),
-        "without_listening": float(sum(best)) / len(rows),
-    }
+    # As counts of right answers.
+    best = [max(sum(chances[task]), len(of_task) * constant_answers(of_task)) for task, of_task in by_task.items()]
+    return {"chance": sum(map(sum, chances.values())) / len(rows), "without_listening": sum(best) / len(rows)}
 
 
 TASK = PolybenchApart()
