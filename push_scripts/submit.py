@@ -50,7 +50,7 @@ def submit_results(
     hub: Hub | None = None,
     data: str | None = None,
     store: str | Path | None = None,
-    with_embeddings: bool = True,
+    with_outputs: bool = True,
     paradigm: str | None = None,
     licence: str | None = None,
     model_card: bool = False,
@@ -71,7 +71,7 @@ def submit_results(
         hub: by default as the user of the saved token.
         data: the data of the results, where they are no preset.
         store: folder of the stored embeddings and answers; by default that in the cache.
-        with_embeddings: without them, or without answers, a result cannot be verified, and stays self-reported.
+        with_outputs: without them, or without answers, a result cannot be verified, and stays self-reported.
         paradigm: how the model was trained, where the result does not say.
         licence: of its weights, likewise.
         model_card: also open pull requests on the models' own repositories.
@@ -99,7 +99,7 @@ def submit_results(
         raise HubError(
             f"there is no {repository}: check --org; `audio-compositionality push leaderboard` makes one", 404
         )
-    title = _title([one.path for one in loaded], results, (with_embeddings, paradigm, licence))
+    title = _title([one.path for one in loaded], results, (with_outputs, paradigm, licence))
     opened = hub.own_request(repository, title) if pull_request and not dry_run else None
     if opened is not None:
         url = f"{repository.url}/discussions/{opened.number}"
@@ -115,7 +115,7 @@ def submit_results(
                 one.path,
                 opened_data[key],
                 store=None if store is None else Path(store),
-                with_embeddings=with_embeddings,
+                with_outputs=with_outputs,
                 paradigm=paradigm,
                 licence=licence,
                 device=device,

@@ -39,7 +39,7 @@ def make_submission(
     store: str | Path | None = None,
     paradigm: str | None = None,
     licence: str | None = None,
-    with_embeddings: bool = True,
+    with_outputs: bool = True,
     device: str | None = None,
     progress: bool = True,
 ) -> Submission:
@@ -54,7 +54,7 @@ def make_submission(
         data: its data.
         store: root of all stores; default `store_root`.
         paradigm, licence: see `ModelCard`; default, what the result says.
-        with_embeddings: without them, or without answers, the result is submitted as it is, and stays self-reported.
+        with_outputs: without them, or without answers, the result is submitted as it is, and stays self-reported.
         device: torch device of fits.
         progress: show bars of the fits.
 
@@ -76,7 +76,7 @@ def make_submission(
     result = _stated(local, _shown_source(opened), paradigm, licence)
     files: dict[str, bytes] = {}
     submission = Submission(files, result, samples, None, local)
-    if with_embeddings:
+    if with_outputs:
         submission = _with_outputs(submission, path, opened, store)
         outputs = submitted_outputs(submission, opened)
         assert outputs is not None

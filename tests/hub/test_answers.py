@@ -179,7 +179,7 @@ def test_what_is_wrong_is_refused_and_said(results: Repository, evaluated: Path)
 
 
 def test_without_answers_it_is_left_as_reported(results: Repository, evaluated: Path) -> None:
-    submit(evaluated, "oracle", with_embeddings=False)
+    submit(evaluated, "oracle", with_outputs=False)
     (outcome,) = check()
     assert outcome.action == "left"
     assert outcome.reasons[0].endswith("it has no answers, so that it can only be shown as *reported*")

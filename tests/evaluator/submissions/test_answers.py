@@ -128,7 +128,7 @@ def test_what_a_submission_cannot_hold_is_replaced_or_refused(made, folder, data
 
 def test_without_answers_the_result_is_as_it_was(folder, data, verified, tmp_path):
     path = result_path(folder, "blind")
-    bare = make_submission(path, data, store=tmp_path, with_embeddings=False, device="cpu", progress=False)
+    bare = make_submission(path, data, store=tmp_path, with_outputs=False, device="cpu", progress=False)
     assert sorted(bare.files) == ["result.json", "samples.csv"]
     assert verified(bare.files).problems == ("it has no answers",)
 

@@ -119,7 +119,7 @@ def test_embeddings_that_are_all_the_same_are_kept_exactly():
 
 
 def test_without_embeddings_the_result_is_as_it_was(make, evaluated):
-    submission = make(with_embeddings=False, store=evaluated / "nowhere")
+    submission = make(with_outputs=False, store=evaluated / "nowhere")
     assert sorted(submission.files) == ["result.json", "samples.csv"]
     assert submission.result == submission.local
     assert submission.embeddings is None
