@@ -171,4 +171,80 @@ class OptionScorer(Protocol):
         ...
 
 
+@runtime_checkable
+class LabelScorer(Protocol):
+    """A `LabelReader` that says how likely each of some given answers is."""
+
+    def score_options_from_labels(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """As `OptionScorer.score_options`, from rows as `LabelReader.answer_from_labels` is given them."""
+        ...
+
+
+class Reply(Protocol):
+    """An answer, and why it ended.
+
+    Attributes:
+        text: the answer.
+        finish_reason: ``stop``, ``length`` and so on; None where that is not known.
+    """
+
+    @property
+    def text(self) -> str: ...  # noqa: D102
+
+    @property
+    def finish_reason(self) -> str | None: ...  # noqa: D102
+
+
+@runtime_checkable
+class Replier(Protocol):
+    """A model that answers, and knows why its answers ended."""
+
+    def replies(self, clips: Sequence[Any], prompts: Sequence[str]) -> Sequence[Reply]:
+        """As `AudioLanguageModel.answer`."""
+        ...
+
+
+@runtime_checkable
+class BatchFormer(Protocol):
+    """A model that answers in batches of its own, such as of clips of similar length.
+
+    Attributes:
+        questions_per_call: how many questions it wants in a call.
+    """
+
+    @property
+    def questions_per_call(self) -> int: ...  # noqa: D102
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """A model that answers in as many tokens as it is allowed.
+
+    Attributes:
+        new_tokens: how many an answer may have.
+    """
+
+    @property
+    def new_tokens(self) -> int: ...  # noqa: D102
+
+    def with_new_tokens(self, count: int) -> AudioLanguageModel:
+        """The same model with answers of so many tokens; its id says so."""
+        ...
+
+
+@runtime_checkable
+class QuestionCounter(Protocol):
+    """A model of which each question costs."""
+
+    def check_questions(self, count: int) -> None:
+        """Refuse so many further questions, where they are too many; nothing is asked."""
+        ...
+
+
 Model = AudioEncoder | AudioTextEncoder | AudioLanguageModel

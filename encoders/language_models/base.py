@@ -38,6 +38,8 @@ SHORTEST_SECONDS = 0.1
 
 CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 16
 
+BATCHES_PER_CALL = 8
+
 By = Literal["letters", "options"]
 
 
@@ -97,6 +99,16 @@ class TransformersLanguageModel:
     def batch_size(self) -> int:
         """How many questions it is asked at a time."""
         return self._batches.size
+
+    @property
+    def questions_per_call(self) -> int:
+        """How many questions it wants in a call: several batches, so that those of similar length go together."""
+        return BATCHES_PER_CALL * self.batch_size
+
+    @property
+    def new_tokens(self) -> int:
+        """How many tokens an answer may have."""
+        return self.options.max_new_tokens
 
     def with_new_tokens(self, count: int) -> TransformersLanguageModel:
         """The same model, its weights shared, whose answers may have so many tokens; its id says so.

@@ -7,6 +7,7 @@ no model, and masked in whatever the server says.
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 import warnings
@@ -28,15 +29,12 @@ from ..protocols import ModelCard
 from ..texts import check_texts
 from .endpoint_calls import Clock, EndpointError, Failure, Pace, ask_all, failure_of
 from .endpoint_messages import LETTERS, Reply, SoundClip, letter_scores, messages_of, reply_of
-from .endpoint_name import KEY_VARIABLE, Address, masked_answer, parse_endpoint, read_key
+from .endpoint_name import KEY_VARIABLE, SERVER, Address, masked_answer, parse_endpoint, read_key
 from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, Counts, EndpointSettings, check_count
 from .options import LanguageOptions, language_options
 
 UNKNOWN = "unknown"
 """The revision of a model of which the server says none."""
-
-SERVER = "server"
-"""The device of a model that runs elsewhere."""
 
 _HELLO = "Answer with the letter A."
 """What is asked about a second of silence, to learn what the server says that it runs."""
@@ -97,6 +95,29 @@ class EndpointModel:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.card.id!r})"
+
+    @property
+    def questions_per_call(self) -> int:
+        """How many questions it wants in a call: all that are under way at a time. More would go faster, but what is
+        answered in a call that fails is lost, and may have cost."""
+        return 2 * self.settings.concurrency
+
+    @property
+    def new_tokens(self) -> int:
+        """How many tokens an answer may have."""
+        return self.max_tokens
+
+    def with_new_tokens(self, count: int) -> EndpointModel:
+        """The same model, asked for answers of so many tokens at most; its id says so. Questions are counted anew.
+
+        Raises:
+            InputError: the count is no whole number of 1 or more.
+        """
+        suffix = LanguageOptions(max_new_tokens=count).suffix
+        model = copy.copy(self)
+        model.max_tokens = count
+        model.card = replace(self.card, id=self.address.id + suffix)
+        return model
 
     @property
     def counts(self) -> Counts:

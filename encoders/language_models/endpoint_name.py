@@ -13,6 +13,9 @@ from ..base import ModelError
 
 PREFIX = "endpoint:"
 
+SERVER = "server"
+"""The device of a model that runs elsewhere."""
+
 KEY_VARIABLE = "AUDIO_COMPOSITIONALITY_ENDPOINT_KEY"
 """The environment variable that holds the key, and the only place where one is looked for.
 

@@ -154,6 +154,11 @@ class Controlled:
         self.card = replace(model.card, id=kind.prefix + model.card.id, paradigm=f"control ({kind.meaning})")
         self.device = model.device
 
+    @property
+    def inner(self) -> tuple[Model, ControlKind]:
+        """The model, and what is done to what it is given."""
+        return self._model, self._kind
+
     def _changed(self, clips: FloatArray, sample_rate: int) -> FloatArray:
         return clips if self._kind.clips is None else self._kind.clips(clips, sample_rate)
 

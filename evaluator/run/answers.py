@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Clip, Row
-from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.loading.controls import ControlledAnswerer
 from audio_compositionality.encoders.protocols import AudioLanguageModel, LabelReader, Learner, Model, ModelCard
 from audio_compositionality.tasks.base import TaskError
 
-from .embed import batch_size_of, recorded_error
-from .opened import OpenedTask, digest_of_texts
+from .answer_store import answer_store, scoring_of
+from .asking import Asked, ask, ask_of_labels, part_of, questions_per_call, scoring_problem
+from .embed import recorded_error
+from .opened import OpenedTask
 from .options import RunOptions
-from .store import ITEMS_PER_SHARD, AnswerShard, AnswerStore, StoreKey, stage_of
+from .store import ITEMS_PER_SHARD, AnswerStore, stage_of
 
 TRAIN = "train"
 """The split that models learn from."""
@@ -60,8 +61,16 @@ def learning_problem(model: object, card: ModelCard, opened: OpenedTask) -> str 
     )
 
 
-def left_unlearnt(models: Sequence[Model], opened: Sequence[OpenedTask], leave_out: bool) -> set[tuple[int, str]]:
-    """The models, by number, and tasks, by name, of which a model cannot learn what the task asks; warns of each.
+def asking_problem(model: Model, opened: OpenedTask) -> str | None:
+    """Why a model cannot be asked what a task asks; None where it can, or does not answer at all."""
+    if not opened.prompts or not isinstance(model, AudioLanguageModel):
+        return learning_problem(model, model.card, opened)
+    return scoring_problem(model, scoring_of(opened)) or learning_problem(model, model.card, opened)
+
+
+def left_unasked(models: Sequence[Model], opened: Sequence[OpenedTask], leave_out: bool) -> set[tuple[int, str]]:
+    """The models, by number, and tasks, by name, of which a model cannot learn what the task asks, or cannot answer in
+    the way that is asked for; warns of each.
 
     Raises:
         TaskError: there are such, and they are not to be left out, or nothing else is there.
@@ -70,7 +79,7 @@ def left_unlearnt(models: Sequence[Model], opened: Sequence[OpenedTask], leave_o
         (number, one.task.info.name): problem
         for number, model in enumerate(models)
         for one in opened
-        if (problem := learning_problem(model, model.card, one)) is not None
+        if (problem := asking_problem(model, one)) is not None
     }
     if problems and (not leave_out or len(problems) == len(models) * len(opened)):
         raise TaskError(next(iter(problems.values())))
@@ -89,43 +98,69 @@ def compute_answers(model: AudioLanguageModel, opened: OpenedTask, options: RunO
         TaskError: what is left cannot be scored, or the model has nothing to learn from.
         ModelError: answers are no texts, or not as many as prompts.
     """
-    prompts, ids = opened.prompts, opened.clip_ids
-    rows = [row for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
-    fingerprint = digest_of_texts([opened.configuration.fingerprint, *prompts])
-    store = AnswerStore(
-        options.store,
-        replace(StoreKey.of(model.card, opened.configuration.recipe, fingerprint, "answers"), output_dim=None),
-        [f"{id}?{number}" for number, id in enumerate(ids)],
-    )
-    size, shards = batch_size_of(model, options), range(store.num_shards)
-    stage = stage_of(store, shards, options.force)
+    ids, rows = opened.clip_ids, _prompted_rows(opened)
+    store = answer_store(model.card, opened, options.store)
+    stage = stage_of(store, range(store.num_shards), options.force)
     if stage != "read" and isinstance(model, Learner):
         _teach(model, model.card, opened, options)
     given = _other_clips(opened) if isinstance(model, ControlledAnswerer) and model.moves else ids
+    missing = [shard for shard in range(store.num_shards) if options.force or not store.has(shard)]
+    if not options.skip_invalid:
+        _refuse_recorded(store, missing, given)
+    asked = Asked(given, rows, opened.prompts, opened.options, scoring_of(opened))
     hidden = None if options.progress else True
     with tqdm(
-        total=len(prompts), desc=f"{model.card.id}, {store.key.recipe}", unit="answer", disable=hidden, leave=None
+        total=len(ids), desc=f"{model.card.id}, {store.key.recipe}", unit="answer", disable=hidden, leave=None
     ) as bar:
-        for shard in shards:
-            items = store.items(shard)
-            asked = slice(items.start, items.stop)
-            if not options.force and store.has(shard):
-                if not options.skip_invalid:
-                    for place, why in store.read(shard).errors.items():
-                        raise recorded_error(why, store.folder, place, given[items.start + place])
-            elif isinstance(model, LabelReader):
-                answers = model.answer_from_labels(rows[asked], prompts[asked])
-                store.write(shard, AnswerShard(_checked(answers, len(items), model.card), {}))
-            else:
-                clips = _clips_of(opened, given[asked], options.skip_invalid)
-                store.write(shard, _answered(model, clips, prompts[asked], size))
-            bar.update(len(items))
+        bar.update(len(ids) - sum(len(store.items(shard)) for shard in missing))
+        _fill(store, missing, model, asked, opened, options, bar.update)
     content = store.load()
     skipped = {ids[place]: why for place, why in content.errors.items()}
     left = opened.without(list(skipped)) if skipped else opened
     kept = {row["id"] for row in left.rows}
     answers = [answer for answer, row in zip(content.answers, rows, strict=True) if row["id"] in kept]
     return Answered(left, answers, skipped, stage)
+
+
+def _prompted_rows(opened: OpenedTask) -> list[Row]:
+    """The row of each prompt."""
+    return [row for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
+
+
+def _refuse_recorded(store: AnswerStore, missing: Sequence[int], ids: Sequence[str]) -> None:
+    """Raise the ClipError of the first clip that finished files have no answer about."""
+    for shard in set(range(store.num_shards)) - set(missing):
+        for place, why in store.read(shard).errors.items():
+            raise recorded_error(why, store.folder, place, ids[store.items(shard).start + place])
+
+
+def _fill(
+    store: AnswerStore,
+    missing: Sequence[int],
+    model: AudioLanguageModel,
+    asked: Asked,
+    opened: OpenedTask,
+    options: RunOptions,
+    on_answers: Callable[[int], object],
+) -> None:
+    """Ask what is missing, as many files of the store together as make a call, and write them when that is done."""
+    size = questions_per_call(model, options)
+    together = -(-size // store.items_per_shard)
+    for start in range(0, len(missing), together):
+        shards = missing[start : start + together]
+        places = [item for shard in shards for item in store.items(shard)]
+        part = asked.of(places)
+        if isinstance(model, LabelReader):
+            content = ask_of_labels(model, model.card, part)
+            on_answers(len(places))
+        else:
+            clips = _clips_of(opened, part.ids, options.skip_invalid)
+            content = ask(model, clips, part, size, options.skip_invalid, on_answers)
+        first = 0
+        for shard in shards:
+            count = len(store.items(shard))
+            store.write(shard, part_of(content, first, first + count))
+            first += count
 
 
 def _train_rows(opened: OpenedTask) -> list[Row]:
@@ -182,35 +217,6 @@ def _other_clips(opened: OpenedTask) -> list[str]:
         following = after if group_of[after] != group_of[id] else following
         other[id] = following
     return [other[id] for id in opened.clip_ids]
-
-
-def _answered(model: AudioLanguageModel, clips: Sequence[Clip], prompts: Sequence[str], size: int) -> AnswerShard:
-    """The answers to prompts about clips, so many at a time; none about clips that cannot be used."""
-    errors = {place: clip.problem for place, clip in enumerate(clips) if clip.problem is not None}
-    usable = [place for place in range(len(clips)) if place not in errors]
-    answers = [""] * len(clips)
-    for start in range(0, len(usable), size):
-        batch = usable[start : start + size]
-        given = model.answer([clips[place] for place in batch], [prompts[place] for place in batch])
-        for place, answer in zip(batch, _checked(given, len(batch), model.card), strict=True):
-            answers[place] = answer
-    return AnswerShard(tuple(answers), errors)
-
-
-def _checked(given: Any, count: int, card: ModelCard) -> tuple[str, ...]:
-    """What a model gave, known to be a text for each prompt.
-
-    Raises:
-        ModelError: it is not.
-    """
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise ModelError(f"'{card.id}' answered with a {type(given).__name__}; it must give a list of texts")
-    if len(given) != count:
-        raise ModelError(f"'{card.id}' gave {len(given)} answers to {count} prompts; it must give one to each")
-    for answer in given:
-        if not isinstance(answer, str):
-            raise ModelError(f"'{card.id}' gave a {type(answer).__name__} as an answer; each must be a text (str)")
-    return tuple(given)
 
 
 def _clips_of(opened: OpenedTask, ids: Sequence[str], keep_invalid: bool) -> list[Clip]:

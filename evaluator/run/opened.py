@@ -58,6 +58,11 @@ class OpenedTask:
         return [prompt for one in self.inputs for prompt in one.prompts]
 
     @property
+    def options(self) -> list[tuple[str, ...]]:
+        """The texts between which each of `prompts` asks to choose; none where an answer is free."""
+        return [options for one in self.inputs for options in one.options or ((),) * len(one.prompts)]
+
+    @property
     def samples(self) -> Samples:
         """What is known of the scored samples."""
         return self.task.samples(self.rows)

@@ -1,9 +1,9 @@
 """What models gave, on disk: computed once, in shards, under a key that says what it was computed from.
 
 A store is a folder, ``<root>/<model id>/<recipe>-<kind>-<first 16 hex digits of the key's digest>``, with the key as
-JSON and one file for every 64 items. Another key is another folder, so that what is stored never has to be thrown away,
-nor taken for something else. A shard appears under its name only when it is whole and on the disk, and one in which a
-single bit has changed since is refused.
+JSON and one file for every 64 items, 16 of answers. Another key is another folder, so that what is stored never has to
+be thrown away, nor taken for something else. A shard appears under its name only when it is whole and on the disk, and
+one in which a single bit has changed since is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from audio_compositionality.support.files import remove_partial_files, safe_file
 SCHEMA_VERSION = 3
 """Of the layout of a store; it is a part of every key."""
 
-ITEMS_PER_SHARD = 64
+ITEMS_PER_SHARD, ANSWERS_PER_SHARD = 64, 16
 
 KEY_NAME = "key.json"
 
@@ -130,6 +130,7 @@ class ShardStore(ABC, Generic[Content]):
     """
 
     suffix = ""
+    items_per_shard = ITEMS_PER_SHARD
 
     def __init__(self, root: str | Path | None, key: StoreKey, ids: Sequence[str]) -> None:
         """Open a store; nothing is written before the first shard is.
@@ -160,11 +161,12 @@ class ShardStore(ABC, Generic[Content]):
     @property
     def num_shards(self) -> int:
         """Shards of the whole store."""
-        return -(-len(self.ids) // ITEMS_PER_SHARD)
+        return -(-len(self.ids) // self.items_per_shard)
 
     def items(self, shard: int) -> range:
         """The items of a shard, numbered from 0."""
-        return range(shard * ITEMS_PER_SHARD, min((shard + 1) * ITEMS_PER_SHARD, len(self.ids)))
+        size = self.items_per_shard
+        return range(shard * size, min((shard + 1) * size, len(self.ids)))
 
     def path(self, shard: int) -> Path | None:
         """The file of a shard; None in memory."""
@@ -316,16 +318,20 @@ class AnswerShard:
     Attributes:
         answers: one a prompt, empty where there is none.
         errors: by place in the shard, why there is none.
+        facts: what is known of each answer beside its text, as JSON values by name: ``log_likelihoods`` of the options,
+            ``finish_reason``; empty where nothing is of any.
     """
 
     answers: tuple[str, ...]
     errors: Mapping[int, str]
+    facts: tuple[Mapping[str, Any], ...] = ()
 
 
 class AnswerStore(ShardStore[AnswerShard]):
-    """The answers that one model gives to prompts, as JSON with a digest."""
+    """The answers that one model gives to prompts, as JSON with a digest; few a file, since each may have cost."""
 
     suffix = ".json"
+    items_per_shard = ANSWERS_PER_SHARD
 
     def load(self) -> AnswerShard:
         """All answers, merged in the order of the prompts.
@@ -335,23 +341,26 @@ class AnswerStore(ShardStore[AnswerShard]):
         """
         answers: list[str] = []
         errors: dict[int, str] = {}
+        facts: list[Mapping[str, Any]] = []
         for shard in range(self.num_shards):
             content = self.read(shard)
             errors |= {len(answers) + place: error for place, error in content.errors.items()}
             answers += content.answers
-        return AnswerShard(tuple(answers), errors)
+            facts += content.facts or [{}] * len(content.answers)
+        return AnswerShard(tuple(answers), errors, tuple(facts) if any(facts) else ())
 
     def _serialise(self, shard: int, content: AnswerShard) -> bytes:
         errors = {str(place): content.errors[place] for place in sorted(content.errors)}
         facts = {"digest": _NO_SEAL, "ids": self._ids_digest(shard), "errors": errors}
-        return json.dumps({**facts, "answers": list(content.answers)}).encode() + b"\n"
+        beside = {"facts": list(content.facts)} if content.facts else {}
+        return json.dumps({**facts, "answers": list(content.answers), **beside}, allow_nan=False).encode() + b"\n"
 
     def _parse(self, shard: int, content: bytes) -> AnswerShard:
         facts: Any = json.loads(content)
         if facts["ids"] != self._ids_digest(shard):
             raise StoreError("it holds answers of another key or to other prompts")
         errors = {int(place): str(error) for place, error in facts["errors"].items()}
-        return AnswerShard(tuple(map(str, facts["answers"])), errors)
+        return AnswerShard(tuple(map(str, facts["answers"])), errors, tuple(facts.get("facts", ())))
 
 
 def _sealed(content: bytes) -> bytes:

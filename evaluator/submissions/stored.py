@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,14 +57,10 @@ def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None =
         ResultError: they are not there, or some questions could not be asked.
         StoreError: they are damaged, or to other prompts.
     """
-    from audio_compositionality.evaluator.run.opened import digest_of_texts
-    from audio_compositionality.evaluator.run.store import AnswerStore, StoreKey, store_root
+    from audio_compositionality.evaluator.run.answer_store import answer_store
+    from audio_compositionality.evaluator.run.store import store_root
 
-    configuration = opened.configuration
-    fingerprint = digest_of_texts([configuration.fingerprint, *opened.prompts])
-    key = replace(StoreKey.of(result.model.card(), configuration.recipe, fingerprint, "answers"), output_dim=None)
-    ids = [f"{id}?{number}" for number, id in enumerate(opened.clip_ids)]
-    store = AnswerStore(store_root() if root is None else Path(root), key, ids)
+    store = answer_store(result.model.card(), opened, store_root() if root is None else Path(root))
     _check_whole(store, "answers", result.model.id)
     content = store.load()
     if content.errors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,11 +19,11 @@ from audio_compositionality.dataset_builder.annotations.base import Annotation, 
 from audio_compositionality.encoders.base import FloatArray, ModelError, resample
 from audio_compositionality.encoders.protocols import ModelCard
 
-from .base import SAMPLE_RATE, letters
+from .base import SAMPLE_RATE, Chooser, letters
 from .symbolic import RULES_VERSION, place_of_answer
 
 
-class DetectorAnswerer(ABC):
+class DetectorAnswerer(Chooser):
     """A detector of sounds that answers questions about when they are heard, by rules and without language.
 
     A subclass sets `labels` and `frame_rate` and implements `detect`; ``path/to/file.py:ClassName`` is then a model.

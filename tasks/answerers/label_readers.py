@@ -7,14 +7,14 @@ it misses, no detector can get. `present` knows which labels there are and not w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from audio_compositionality.dataset_builder.questions.base import YES
 from audio_compositionality.dataset_builder.questions.rows import annotation_of
 from audio_compositionality.dataset_builder.questions.templates import spoken
 from audio_compositionality.encoders.base import ModelError
 
-from .base import Prompted, card_of, drawn, letters
+from .base import Prompted, card_of, certain, drawn, letters
 from .symbolic import place_of_answer
 
 
@@ -36,6 +36,16 @@ class _LabelReader:
         """See `LabelReader.answer_from_labels`; of a row, what is heard when is read, and not its answer."""
         row_of = iter(rows)
         return letters(prompts, lambda asked, prompt: self._place(asked, prompt, dict(next(row_of))))
+
+    def score_options_from_labels(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """See `LabelScorer.score_options_from_labels`, and `certain`."""
+        return certain(self.answer_from_labels(rows, prompts), options)
 
     def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
         raise NotImplementedError

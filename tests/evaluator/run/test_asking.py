@@ -1,0 +1,252 @@
+"""How answers are taken: by what is written or by likelihoods, under several orders, stored as they come in."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.loading.controls import CONTROLS, control
+from audio_compositionality.encoders.loading.under_controls import innermost, with_new_tokens
+from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.tasks.answerers.base import certain
+from audio_compositionality.tasks.answerers.label_readers import Oracle
+from audio_compositionality.tasks.answerers.text_only import First
+from audio_compositionality.tasks.base import Inputs, TaskError
+
+from .test_answers import Hears, Questions, Task
+
+OPTIONS = RunOptions(progress=False)
+
+
+class Orders(Task):
+    """Each question under one or both orders of its two options."""
+
+    def inputs(self, row, settings):
+        if row["split"] != "test":
+            return Inputs()
+        options = (("x", "y"), ("y", "x"))[: settings["orders"]]
+        prompts = tuple(f"{row['id']}?\nA. {texts[0]}\nB. {texts[1]}" for texts in options)
+        long = 1024 if settings["long"] else None
+        return Inputs(("audio",) * len(options), (), prompts, options, settings["scoring"], long)
+
+    def settings(self, rows, requested):
+        return {"orders": 1, "scoring": "generate", "long": False, **requested}
+
+
+class Scores(Hears):
+    """Knows that it is x, but for every third clip, where it knows nothing; writes a B."""
+
+    card = ModelCard("scores", "v1", 8, None)
+
+    def __init__(self):
+        self.calls = []
+
+    def answer(self, clips, prompts):
+        self.calls.append(("generate", len(prompts)))
+        return ["B"] * len(prompts)
+
+    def score_options(self, clips, prompts, options, by):
+        self.calls.append((by, len(prompts)))
+        numbers = [round(1000 * clip.waveform[0]) for clip in clips]
+        return [
+            [math.nan] * 2 if number % 3 == 0 else [-0.5 if text == "x" else -math.inf for text in texts]
+            for number, texts in zip(numbers, options, strict=True)
+        ]
+
+
+def scored(model, settings=None, options=OPTIONS, data=None):
+    task = Orders()
+    evaluate_models([model], data or Questions(), [task], replace(options, settings=settings or {}))
+    return task.answers
+
+
+@pytest.mark.parametrize("by", ["letters", "options"])
+def test_the_likeliest_option_is_the_answer_in_whatever_order(by, tmp_path):
+    model, options = Scores(), replace(OPTIONS, store=tmp_path)
+    answers = scored(model, {"scoring": by, "orders": 2}, options)
+    numbers = [int(row["id"][1:]) for row in Questions().rows if row["split"] == "test"]
+    assert answers == [letter for number in numbers for letter in (("", "") if number % 3 == 0 else ("A", "B"))]
+    assert {how for how, _ in model.calls} == {by}
+    (path,) = tmp_path.rglob("0*.json")
+    facts = json.loads(path.read_text())["facts"]
+    expected = [pair for n in numbers for pair in ([[None] * 2] * 2 if n % 3 == 0 else [[-0.5, None], [None, -0.5]])]
+    assert [one["log_likelihoods"] for one in facts] == expected
+
+
+def test_answers_of_one_way_to_ask_are_not_taken_for_those_of_another(tmp_path):
+    model, options = Scores(), replace(OPTIONS, store=tmp_path, batch_size=64)
+    hows = [{"scoring": by, "orders": orders} for by in ("generate", "letters", "options") for orders in (1, 2)]
+    first = [scored(model, how, options) for how in hows]
+    assert len([*tmp_path.rglob("key.json")]) == len(model.calls) == 6
+    assert [scored(model, how, options) for how in hows] == first
+    assert len(model.calls) == 6
+
+
+def test_who_tells_no_likelihoods_is_refused_before_anything_is_asked_or_left_out():
+    words = r"'hears' tells no likelihoods of given answers .*letters: score it by what it writes"
+    with pytest.raises(TaskError, match=words):
+        scored(Hears(), {"scoring": "letters"})
+    with pytest.raises(TaskError, match="tells no likelihoods"):
+        scored(control(Hears(), CONTROLS["without-audio"]), {"scoring": "options"})
+    options = replace(OPTIONS, settings={"scoring": "letters"})
+    with pytest.warns(UserWarning, match=f"left out: {words}"):
+        results = evaluate_models([Hears(), Scores()], Questions(), [Orders()], options, leave_out=True)
+    assert [result.model.id for result in results] == ["scores"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (lambda options: [[-1.0] * 2] * (len(options) + 1), "no list of scores for each of"),
+        (lambda options: [[-1.0] * 3 for _ in options], "gave 3 scores of 2 options"),
+        (lambda options: [[0.5, -1.0] for _ in options], r"the log-likelihood 0\.5; none is above 0"),
+        (lambda options: None, "no list of scores"),
+    ],
+)
+def test_scores_that_are_none_are_refused(given, words):
+    class Wrong(Scores):
+        def score_options(self, clips, prompts, options, by):
+            return given(options)
+
+    with pytest.raises(ModelError, match=words):
+        scored(Wrong(), {"scoring": "letters"})
+
+
+def test_answerers_that_take_letters_do_so_by_any_scoring():
+    prompts, options = ["What?\nA. x\nB. y\nC. z\nAnswer with one letter only."] * 2, [["x", "y", "z"]] * 2
+    assert First().score_options([None] * 2, prompts, options, "options") == [[0, -math.inf, -math.inf]] * 2
+    scores = certain(["B", "unparsed"], [["x", "y"], ["x", "y", "z"]])
+    assert scores[0] == [-math.inf, 0]
+    assert np.isnan(scores[1]).all()
+    events = [{"onset": 1.0, "offset": 4.0, "label": "organ"}, {"onset": 2.0, "offset": 3.0, "label": "pad"}]
+    row = {"id": "a", "recording": "a", "group": "a", "source": "scenes", "start": 0.0, "duration": 10.0}
+    longest = {**row, "resolution": 0.01, "events": events}
+    prompt = "Which of these is heard longest in total?\nA. pad\nB. organ\nAnswer with one letter only."
+    assert Oracle().score_options_from_labels([longest], [prompt], [["pad", "organ"]], "letters") == [[-math.inf, 0]]
+
+
+@dataclass(frozen=True)
+class Reply:
+    text: str
+    finish_reason: str | None
+
+
+class Replies(Hears):
+    card = ModelCard("replies", "v1", 8, None)
+    questions_per_call = 24
+
+    def __init__(self, breaks_at=10**9):
+        self.calls, self.breaks_at = [], breaks_at
+
+    def replies(self, clips, prompts):
+        self.calls.append(len(prompts))
+        if sum(self.calls) > self.breaks_at:
+            raise ModelError("the server is down")
+        return [Reply("A", "length" if number % 2 else None) for number in range(len(prompts))]
+
+
+def test_why_an_answer_ended_is_kept(tmp_path):
+    scored(Replies(), options=replace(OPTIONS, store=tmp_path))
+    (path,) = tmp_path.rglob("0*.json")
+    assert json.loads(path.read_text())["facts"] == [{}, {"finish_reason": "length"}] * 4
+
+
+def test_what_was_answered_before_a_failure_is_not_asked_again(tmp_path):
+    """Of 200 questions in calls of 24: two files of 16 make a call, so that 32 are written together."""
+    data, options = Questions(asked=200), replace(OPTIONS, store=tmp_path)
+    broken = Replies(breaks_at=100)
+    with pytest.raises(ModelError, match="the server is down"):
+        scored(broken, options=options, data=data)
+    assert len([*tmp_path.rglob("0*.json")]) == 6
+    whole = Replies()
+    answers = scored(whole, options=options, data=data)
+    assert sum(whole.calls) == 200 - 96
+    assert len(answers) == 200
+    assert answers == scored(Replies(), data=data)
+
+
+@pytest.mark.parametrize(("size", "calls"), [(None, [24, 8, 8]), (5, [5, 5, 5, 1, 5, 5, 5, 1, 5, 3])])
+def test_a_model_that_forms_batches_is_given_what_it_wants_or_as_many_as_are_asked_for(size, calls):
+    model = Replies()
+    scored(model, options=replace(OPTIONS, batch_size=size), data=Questions(asked=40))
+    assert model.calls == calls
+    assert innermost(control(model, CONTROLS["noise-audio"])) is model
+
+
+def test_a_clip_that_a_model_refuses_is_named_or_left_out():
+    class Picky(Hears):
+        def answer(self, clips, prompts):
+            for row, clip in enumerate(clips):
+                if round(1000 * clip.waveform[0]) in (36, 38):
+                    raise ClipError("it is too long", row)
+            return super().answer(clips, prompts)
+
+    with pytest.raises(ClipError, match="clip 'r36/audio': it is too long; --skip-invalid leaves it out"):
+        scored(Picky())
+    answers = scored(Picky(), options=replace(OPTIONS, skip_invalid=True))
+    assert answers == ["35", "37", "39", "40", "41", "42"]
+
+
+class Behind(Hears):
+    """A model behind a server."""
+
+    device = "server"
+    card = ModelCard("behind", "v1", 8, None)
+
+    def __init__(self, most=None):
+        self.asked, self.most = 0, most
+
+    def answer(self, clips, prompts):
+        self.asked += len(prompts)
+        return super().answer(clips, prompts)
+
+    def check_questions(self, count):
+        if self.most is not None and count > self.most:
+            raise InputError(f"{count} are more than {self.most}")
+
+
+class TestMostQuestions:
+    def test_more_are_refused_before_the_first(self):
+        model = Behind()
+        for asked in (model, control(model, CONTROLS["without-audio"])):
+            with pytest.raises(InputError, match=r"to be asked 16 questions, and no more than 15 .*--max-questions"):
+                scored(asked, {"orders": 2}, replace(OPTIONS, max_questions=15))
+        with pytest.raises(InputError, match="16 are more than 9"):
+            scored(control(Behind(9), CONTROLS["without-audio"]), {"orders": 2})
+        assert model.asked == 0
+        assert len(scored(model, {"orders": 2}, replace(OPTIONS, max_questions=16))) == 16
+
+    def test_answers_in_the_store_and_models_of_this_machine_do_not_count(self, tmp_path):
+        options = replace(OPTIONS, store=tmp_path)
+        scored(Behind(), options=options)
+        none = replace(options, max_questions=0)
+        assert len(scored(Behind(), options=none)) == len(scored(Hears(), options=none)) == 8
+        with pytest.raises(InputError, match="asked 8 questions"):
+            scored(Behind(), options=replace(none, force=True))
+
+
+class Long(Hears):
+    def __init__(self, new_tokens=16):
+        self.new_tokens = new_tokens
+        self.card = ModelCard(f"long@tokens={new_tokens}", "v1", 8, None)
+
+    def with_new_tokens(self, count):
+        return Long(count)
+
+
+def test_models_may_answer_as_long_as_a_task_needs():
+    for model in (Long(), control(Long(), CONTROLS["without-audio"])):
+        for long, id in ((False, model.card.id), (True, model.card.id.replace("16", "1024"))):
+            (result,) = evaluate_models([model], Questions(), [Orders()], replace(OPTIONS, settings={"long": long}))
+            assert result.model.id == id
+    already, unlimited = Long(4096), Hears()
+    assert with_new_tokens(already, 1024) is already
+    assert with_new_tokens(unlimited, 1024) is unlimited
