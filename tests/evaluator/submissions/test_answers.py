@@ -21,7 +21,7 @@ from audio_compositionality.evaluator.run.store import AnswerStore
 from audio_compositionality.evaluator.submissions import making
 from audio_compositionality.evaluator.submissions.copies import Earlier, near_duplicates, sketch_of_submission
 from audio_compositionality.evaluator.submissions.making import make_submission
-from audio_compositionality.evaluator.submissions.raw_answers import MAX_ANSWER, RawAnswers
+from audio_compositionality.evaluator.submissions.raw_answers import MAX_ANSWER, RawAnswers, question_ids
 from audio_compositionality.evaluator.submissions.record import parse_verification, verification_files
 from audio_compositionality.evaluator.submissions.submission import outputs_problem, parse_submission, read_submission
 from audio_compositionality.evaluator.submissions.verification import verify, verify_local
@@ -131,6 +131,34 @@ def test_without_answers_the_result_is_as_it_was(folder, data, verified, tmp_pat
     bare = make_submission(path, data, store=tmp_path, with_outputs=False, device="cpu", progress=False)
     assert sorted(bare.files) == ["result.json", "samples.csv"]
     assert verified(bare.files).problems == ("it has no answers",)
+
+
+def test_a_task_whose_samples_are_pairs_of_questions(tmp_path):
+    """Each question has its answer, also where a sample is made of two."""
+    data = rendered_preset("mini", recipes=["polybench_apart"], train_sets=0, test_sets=2)
+    build_dataset(data, tmp_path / "data", recipes=["polybench_apart"], workers=1, progress=False)
+    options = RunOptions(out=tmp_path / "results", store=tmp_path / "store", device="cpu", progress=False)
+    evaluate_models([load_model("oracle")], data, [load_task("polybench_apart")], options)
+    (path,) = (tmp_path / "results").rglob("polybench_apart.json")
+    submission = make_submission(path, data, store=tmp_path / "store", device="cpu", progress=False)
+    assert len(submission.answers.ids) == 2 * len(submission.samples.ids)
+    verification = verify(parse_submission(submission.files), data=tmp_path / "data", device="cpu")
+    assert verification.verified, verification.problems
+
+
+def test_questions_asked_in_several_orders_are_named_one_by_one(data, tmp_path):
+    """A submission has the default settings; the names are those of any."""
+    requested = {"orders": "cyclic"}
+    opened = open_task(load_task("polybench"), data, requested)
+    tested = [row for row in data.configuration("polybench").rows if row["split"] == "test"]
+    ids = question_ids(opened)
+    assert ids[:2] == [f"{tested[0]['id']}?0", f"{tested[0]['id']}?1"]
+    assert len(set(ids)) == len(ids) == len(opened.prompts) == sum(len(row["options"]) for row in tested)
+    options = RunOptions(out=tmp_path, store=tmp_path, device="cpu", progress=False, settings=requested)
+    evaluate_models([load_model("first")], data, [load_task("polybench")], options)
+    (path,) = tmp_path.rglob("polybench.json")
+    with pytest.raises(ResultError, match=r"its settings are .*cyclic.* evaluate it again with --force and the"):
+        make_submission(path, data, store=tmp_path, device="cpu", progress=False)
 
 
 # ----- what is not so
