@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import AudioCompositionalityError
 
-from . import arguments, model_options, recordings
+from . import arguments, asking, model_options, recordings
 from .announce import print_end, print_result
 from .command import GO_ON, Command
 from .imports import import_evaluate
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model_options.add_model_options(parser)
     arguments.add_embedding_options(parser)
     arguments.add_fit_options(parser, default="1")
+    asking.add_asking_options(parser)
 
 
 def run(options: argparse.Namespace) -> None:

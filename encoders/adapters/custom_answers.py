@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ..base import ModelError, resample
 from ..inference import inference
@@ -68,17 +68,34 @@ class CustomLabelReader(CustomAnswerer):
             return answers
 
 
-class _CustomLearningLabelReader(CustomLearner, CustomLabelReader):
-    """One that is told labels and learns before."""
+class CustomScorer(CustomAnswerer):
+    """One that says how likely each of some given answers is."""
+
+    def score_options(
+        self,
+        clips: Sequence[Any],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """As the object's, about clips at its rate; see `OptionScorer.score_options`."""
+        with inference(self.device), user_code(self._name):
+            scores: list[list[float]] = self._made.score_options(
+                [self._brought(clip) for clip in clips], prompts, options, by
+            )
+            return scores
+
+
+_ABILITIES: Mapping[str, type[CustomAnswerer]] = {
+    "learn": CustomLearner,
+    "answer_from_labels": CustomLabelReader,
+    "score_options": CustomScorer,
+}
+"""What an object may do beside answering, by the name of the method."""
 
 
 def custom_answerer(made: Any, *, name: str, source: str) -> CustomAnswerer:
     """An object that answers as a model, which can do what the object can; see `CustomAnswerer`."""
-    learns, reads = (callable(getattr(made, method, None)) for method in ("learn", "answer_from_labels"))
-    kinds = {
-        (False, False): CustomAnswerer,
-        (True, False): CustomLearner,
-        (False, True): CustomLabelReader,
-        (True, True): _CustomLearningLabelReader,
-    }
-    return kinds[learns, reads](made, name=name, source=source)
+    bases = tuple(kind for method, kind in _ABILITIES.items() if callable(getattr(made, method, None)))
+    kind = type("CustomModel", bases, {}) if len(bases) > 1 else bases[0] if bases else CustomAnswerer
+    return kind(made, name=name, source=source)

@@ -66,3 +66,57 @@ def test_the_cascade_learns_from_the_scenes_and_hears_them(run, tmp_path):
         assert heard["measures"][task] >= 0.75, task
         chance, n = noise["measures"][f"chance_{task}"], 36
         assert noise["measures"][task] <= chance + 3 * (chance * (1 - chance) / n) ** 0.5, task
+
+
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory):
+    """A built data set of the questions of a few scenes."""
+    from audio_compositionality.dataset_builder.build import build_dataset
+    from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.dataset_builder.synthesis.twin_scenes import TwinSettings
+
+    data = RenderedData("few", {"polybench": TwinSettings(train_sets=1, test_sets=2, sample_rate=8_000)})
+    return build_dataset(data, tmp_path_factory.mktemp("questions") / "data", progress=False)
+
+
+class TestHowQuestionsArePut:
+    @pytest.mark.parametrize(
+        ("flags", "words"),
+        [
+            (("--prompt", "raeson"), "--prompt raeson: the prompt 'raeson' is not known; did you mean 'reason'"),
+            (("--orders", "cylic"), "--orders cylic: orders is 'cylic'; did you mean 'cyclic'"),
+            (("--orders", "2"), "--orders 2: orders is '2'"),
+            (("--scoring", "leters"), "--scoring leters: the scoring 'leters' is not known; did you mean 'letters'"),
+            (
+                ("--prompt", "reason", "--scoring", "letters"),
+                "--prompt reason --scoring letters: the prompt 'reason' has a model write its reasons first",
+            ),
+            (("--max-questions", "-1"), "--max-questions is -1; it must be 0 or more"),
+        ],
+    )
+    @pytest.mark.parametrize("command", ["evaluate", "run"])
+    def test_a_wrong_value_is_said_before_anything_is_loaded(self, run, capsys, command, flags, words):
+        assert run(command, "first", *flags) == 2
+        assert words in " ".join(capsys.readouterr().err.split())
+
+    def test_what_no_task_asks_is_refused(self, run, capsys, folder, tmp_path):
+        assert run("evaluate", "random", "--data", folder, "--out", tmp_path, "--prompt", "reason") == 2
+        assert "none of the tasks has " in capsys.readouterr().err
+
+    @pytest.mark.filterwarnings("ignore")
+    def test_every_way_reaches_the_result(self, run, tmp_path, questions):
+        how = ("--orders", "cyclic", "--scoring", "letters", "--store", tmp_path / "store")
+        out = tmp_path / "out"
+        assert (
+            run(
+                "evaluate", "first", "random", "oracle", "--data", questions, "--out", out, "--tasks", "polybench", *how
+            )
+            == 0
+        )
+        results = {path.parts[-3]: json.loads(path.read_text()) for path in out.rglob("polybench.json")}
+        settings = {"prompt": "direct", "prompt_version": 1, "orders": "cyclic", "scoring": "letters"}
+        assert all(result["settings"] == settings for result in results.values())
+        first, oracle = results["first"]["measures"], results["oracle"]["measures"]
+        assert (first["consistency"], first["accuracy"]) == (0, pytest.approx(first["chance"]))
+        assert (oracle["consistency"], oracle["accuracy"], oracle["groups_right"]) == (1, 1, 1)
+        assert first["position_distance"] > 0.5 > oracle["position_distance"] + 0.49
