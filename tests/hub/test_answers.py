@@ -23,10 +23,13 @@ from audio_compositionality.evaluator.submissions import submission
 from audio_compositionality.evaluator.submissions.verification import verify_folder
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import results_of
+from audio_compositionality.leaderboard.answers import Answers
 from audio_compositionality.leaderboard.entries import Board
 from audio_compositionality.leaderboard.model_page import number_rows, origin_rows
+from audio_compositionality.leaderboard.plots import Plots
 from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
 from audio_compositionality.leaderboard.reading import BoardReader
+from audio_compositionality.leaderboard.source import Source
 from audio_compositionality.leaderboard.table import board_csv, board_table
 from audio_compositionality.push_scripts.reports import submission_lines
 from audio_compositionality.push_scripts.submit import Submitted, submit_results
@@ -130,6 +133,21 @@ def _is_shown(shown: Board) -> None:
     for row in rows:
         assert len(number_rows(row.entry)) >= len(info.measures)
         assert ["status", "verified"] in origin_rows(row.entry)
+
+
+def test_the_page_shows_and_draws_them(results: Repository, evaluated: Path) -> None:
+    submit(evaluated)
+    check()
+    hub, repository = Hub(), results_of("lab")
+    source = Source(BoardReader(hub, repository, SECRET))
+    source.update()
+    page = Answers(source, Plots(hub, repository), repository, "lab", lambda: "")
+    entries = page.board.entries
+    assert page.of_model("oracle")[0][0][:2] == ["PolyBench", "1.000"]
+    assert page.of_entry(entries[0].id)[0]
+    boxes, _, notes = page.drawn([entry.id for entry in entries], "")
+    assert boxes is not None, notes
+    assert Path(boxes).read_bytes().startswith(b"\x89PNG")
 
 
 def test_what_the_maintainers_add_is_verified(results: Repository, evaluated: Path) -> None:
