@@ -219,7 +219,7 @@ def group_of(
         rng: of this group.
     """
     name, variant = f"{split}-{number:05d}-{task}", question_tasks()[task].variants[0]
-    levels = _levels([track[1] for track in scene.clips[0]], number, rng)
+    levels = levels_of([track[1] for track in scene.clips[0]], number, rng)
     clips = tuple(
         TwinClip(f"{name}-{place}", tuple(Track(label, which, levels[which], spans) for label, which, spans in tracks))
         for place, tracks in enumerate(scene.clips, 1)
@@ -241,7 +241,7 @@ def _wording(task: str, variant: str, polarity: str, number: int, seed: int, at:
     return wordings[int(random_generator(seed, _TEMPLATES, *at, side, turn).permutation(len(wordings))[place])]
 
 
-def _levels(variants: Sequence[int], number: int, rng: np.random.Generator) -> dict[int, float]:
+def levels_of(variants: Sequence[int], number: int, rng: np.random.Generator) -> dict[int, float]:
     """The level of each variant: some, but not all, are softer, by what is dealt to the group."""
     distinct = rng.permutation(sorted(set(variants))).tolist()
     softer = distinct[: int(rng.integers(1, len(distinct)))]

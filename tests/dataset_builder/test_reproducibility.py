@@ -73,6 +73,11 @@ FROZEN = {
         "97468e68ad6644631c831cf5d91e585ded925b05391de2edf6c43014fa998295",
         "92188a30e8d091c0b5792bf81ad05ccd4accb478e43f2e02da90b55db520993a",
     ),
+    "polybench_atoms": (
+        1,
+        "f0b1142da58c2b27521d9c3f5bb4a77688d3ceb487c249f0e3c2b2e87272c130",
+        "a3a4683082b83facf5d78196189ba1b7f5e162576393add6dc5cd77c1e29a0d6",
+    ),
     "transforms": (
         1,
         "4041afdc1408de55e5de9085cde233865e6681e5c8ed23309edfeead43ad4b1e",
