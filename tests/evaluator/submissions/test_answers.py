@@ -22,7 +22,11 @@ from audio_compositionality.evaluator.submissions import making
 from audio_compositionality.evaluator.submissions.copies import Earlier, near_duplicates, sketch_of_submission
 from audio_compositionality.evaluator.submissions.making import make_submission
 from audio_compositionality.evaluator.submissions.raw_answers import MAX_ANSWER, RawAnswers, question_ids
-from audio_compositionality.evaluator.submissions.record import parse_verification, verification_files
+from audio_compositionality.evaluator.submissions.record import (
+    parse_verification,
+    verification_files,
+    verification_folder,
+)
 from audio_compositionality.evaluator.submissions.submission import outputs_problem, parse_submission, read_submission
 from audio_compositionality.evaluator.submissions.verification import verify, verify_local
 from audio_compositionality.evaluator.submissions.verification_table import verification_table, verify_paths
@@ -303,6 +307,21 @@ def test_the_record_is_of_the_answers(made, verified):
     other = replace(submission, answers=RawAnswers.of(submission.answers.ids, ["?"] * len(submission.answers.ids)))
     with pytest.raises(ResultError, match="its sketch is not that of the answers of the submission"):
         parse_verification(written, None, other)
+
+
+def test_a_clone_of_the_results_is_verified(made, verified, folder, tmp_path):
+    verification = verified(made["blind"].files)
+    for place, files in (
+        (made["blind"].folder, made["blind"].files),
+        (verification_folder(verification), verification_files(verification)),
+    ):
+        (tmp_path / place).mkdir(parents=True)
+        for name, content in files.items():
+            (tmp_path / place / name).write_bytes(content)
+    entry, record = verify_paths([tmp_path], data=folder / "data", device="cpu")
+    assert entry.verified, entry
+    assert record.verified, record
+    assert "consistent with its submission" in record.table.legend[0]
 
 
 def test_the_same_answers_of_another_model_are_told(made):
