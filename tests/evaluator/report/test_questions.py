@@ -18,6 +18,7 @@ from audio_compositionality.evaluator.report.profiles import model_profiles
 from audio_compositionality.evaluator.report.questions import heard_question
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.tasks.question_prompts import read_prompt
 from audio_compositionality.tasks.registry import load_task
 
 from ...tasks.questions import LABELS, always_yes, first, knowing, refusing, twin_rows
@@ -198,3 +199,31 @@ def test_without_the_data_the_page_still_tells_of_each_model(results, tmp_path, 
     assert page.count('<details class="profile"') == 4
     assert "Nothing is told of groups of questions" in page
     assert "228 of 228 answers" in page
+
+
+class Reads(Says):
+    """As `Says`, of the options in the order in which a prompt has them."""
+
+    def answer(self, clips, prompts):
+        shown = [read_prompt(prompt)[1] for prompt in prompts]
+        return [self._who({**self._rows[clip.id], "options": o}) for clip, o in zip(clips, shown, strict=True)]
+
+
+def test_under_several_orders_the_page_tells_of_consistency_and_of_one_order_it_does_not(tmp_path, data, compared):
+    title = "Every question under all cyclic orders of its options"
+    assert all(tally.caption != title for profile in model_profiles(compared) for tally in profile.tallies)
+    models = [Reads("org/listener", knowing, data), Reads("org/first", first, data)]
+    options = RunOptions(out=tmp_path, progress=False, settings={"orders": "cyclic"})
+    evaluate_models(models, data, [load_task("polybench")], options)
+    (comparison,) = compare_results([tmp_path], data="mini")
+    tables = {p.label: next(t for t in p.tallies if t.caption == title) for p in model_profiles(comparison)}
+    cells = {label: [cell.value for cell in table.rows[0].cells] for label, table in tables.items()}
+    assert cells["org/listener"][:2] == ["all", 1]
+    assert cells["org/listener"][3::2] == pytest.approx([1, 0], abs=1e-12)
+    assert cells["org/first"][1] == cells["org/first"][3] == 0
+    assert cells["org/first"][2] == pytest.approx((12 / 4 + 3 / 3 + 4 / 2) / 19)
+    assert cells["org/first"][5] > 0.6
+    numbers = {p.label: {n.name: n.text for n in p.numbers} for p in model_profiles(comparison)}
+    assert numbers["org/first"]["unparsed"] == "0 of 780 answers (0.0%)"
+    page = write_report([tmp_path], tmp_path / "report.html", data="mini", progress=False).read_text()
+    assert title in page
