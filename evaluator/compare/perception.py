@@ -124,14 +124,13 @@ def perception_table(comparison: Comparison, place: int) -> Table | None:
     columns = (
         Column(grouping or "questions", numeric=False),
         Column("n", digits=None),
-        *(Column(heading, digits=None) for heading in ("right both ways", "right only told", "right only heard")),
-        Column("wrong both ways", digits=None),
+        *(Column(heading, digits=None) for heading in ("both", "told only", "heard only", "neither")),
         Column("not heard", "share of the questions that are right when told what is heard and wrong with the sound"),
         Column("not understood", "share of the questions that are wrong although the model is told what is heard"),
     )
     legend = (
         "Told: the same questions to the same model with silence and a list of what is heard when, as text "
-        f"({CONTROLS[EVENTS_AS_TEXT].prefix}). Not heard: right when told and wrong with the sound, which is left to "
+        f"({CONTROLS[EVENTS_AS_TEXT].prefix}). Both, told only, heard only, neither: how it is right. Not heard: right when told and wrong with the sound, which is left to "
         "perception. Not understood: wrong although told, which perception cannot explain.",
         "Who draws an option is right both ways, or in one, as often as chance has it: the shares are no more than "
         "bounds where a score is near chance. Below a share: its 95 % interval over independent samples.",
