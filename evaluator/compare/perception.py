@@ -131,8 +131,8 @@ def perception_table(comparison: Comparison, place: int) -> Table | None:
     legend = (
         "Told: the same questions to the same model with silence and a list of what is heard when, as text "
         f"({CONTROLS[EVENTS_AS_TEXT].prefix}). Both, told only, heard only, neither: in which way it is "
-        "right. Not heard: right when told and wrong with the sound, which is left to perception. Not understood: wrong "
-        "although told, which perception cannot explain.",
+        "right. Not heard: right when told and wrong with the sound, which is left to perception. Not understood: "
+        "wrong although told, which perception cannot explain.",
         "Who draws an option is right both ways, or in one, as often as chance has it: the shares are no more than "
         "bounds where a score is near chance. Below a share: its 95 % interval over independent samples.",
     )
