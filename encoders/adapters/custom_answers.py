@@ -97,5 +97,6 @@ _ABILITIES: Mapping[str, type[CustomAnswerer]] = {
 def custom_answerer(made: Any, *, name: str, source: str) -> CustomAnswerer:
     """An object that answers as a model, which can do what the object can; see `CustomAnswerer`."""
     bases = tuple(kind for method, kind in _ABILITIES.items() if callable(getattr(made, method, None)))
-    kind = type("CustomModel", bases, {}) if len(bases) > 1 else bases[0] if bases else CustomAnswerer
+    alone = bases[0] if bases else CustomAnswerer
+    kind: type[CustomAnswerer] = type("CustomModel", bases, {}) if len(bases) > 1 else alone
     return kind(made, name=name, source=source)
