@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -42,6 +43,19 @@ class ClipError(AudioCompositionalityError):
         super().__init__(f"row {row}: {reason}" if clip is None else f"clip '{clip}': {reason}")
         self.reason = reason
         self.row = row
+
+
+@dataclass(frozen=True)
+class GivenClip:
+    """A clip, as a model that answers is given it.
+
+    Attributes:
+        waveform: float32 [samples] in [-1, 1].
+        sample_rate: Hz.
+    """
+
+    waveform: FloatArray
+    sample_rate: int
 
 
 class StagedEncoder(ABC, Generic[Features]):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import ModelError
+from .base import GivenClip, ModelError
 from .check_findings import Finding
 from .check_sounds import make_tones
 from .protocols import AudioLanguageModel, LabelReader, Learner
@@ -27,19 +27,6 @@ TRAINED = 16
 
 _LAST_LINE = "Answer with one letter only."
 _LETTER = re.compile(r"[A-Z]")
-
-
-@dataclass(frozen=True)
-class Heard:
-    """A clip, as a model that answers is given it.
-
-    Attributes:
-        waveform: float32 [samples] in [-1, 1].
-        sample_rate: Hz.
-    """
-
-    waveform: NDArray[np.float32]
-    sample_rate: int
 
 
 @dataclass
@@ -68,15 +55,15 @@ class AnswerSession:
         return isinstance(self.model, Learner)
 
     @cached_property
-    def clips(self) -> list[Heard]:
+    def clips(self) -> list[GivenClip]:
         """The clip of each question."""
         return [self.clip(row) for row in self.rows]
 
-    def clip(self, row: dict[str, Any]) -> Heard:
+    def clip(self, row: dict[str, Any]) -> GivenClip:
         """The clip of a row, at the model's own rate."""
-        return Heard(row_sound(row, self.model.card.sample_rate), self.model.card.sample_rate)
+        return GivenClip(row_sound(row, self.model.card.sample_rate), self.model.card.sample_rate)
 
-    def ask(self, places: Sequence[int], clips: Sequence[Heard] | None = None) -> list[str]:
+    def ask(self, places: Sequence[int], clips: Sequence[GivenClip] | None = None) -> list[str]:
         """The answers to some of the questions, together, about their own clips or others."""
         rows = [self.rows[place] for place in places]
         prompts = [prompt_of(row) for row in rows]
@@ -187,7 +174,7 @@ def check_answers_hear(session: AnswerSession) -> Finding:
     if isinstance(session.model, LabelReader):
         return "info", "it is told labels and hears nothing"
     places = range(len(session.rows))
-    silence = [Heard(np.zeros_like(clip.waveform), clip.sample_rate) for clip in session.clips]
+    silence = [GivenClip(np.zeros_like(clip.waveform), clip.sample_rate) for clip in session.clips]
     differing = sum(a != b for a, b in zip(session.ask(places), session.ask(places, silence), strict=True))
     return "info", f"{differing} of {len(places)} answers are other about silence"
 

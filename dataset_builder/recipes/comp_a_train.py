@@ -16,9 +16,10 @@ from ..language.truth import Event
 from ..language.variants import MOST_POSITIVES, negatives, true_parts, wholes
 from ..synthesis.captioned import SequenceSettings, Speaker, draw_mentioned, draw_shares, novel_pairs, split_of
 from ..synthesis.captioned_items import CITATION, describe_words, draw_until
-from ..synthesis.natural_cards import describe_training, settings_of_recordings
+from ..synthesis.natural_cards import describe_training
 from ..synthesis.natural_items import EVENT_TEXTS
 from ..synthesis.natural_training import NaturalTraining, NaturalTrainingSettings
+from ..synthesis.recorded_settings import settings_of_recordings
 from ..synthesis.rendering import SceneRendering
 from ..synthesis.rows import LABELS, LazyRows, random_generator
 from ..synthesis.scenes import Source
@@ -244,7 +245,9 @@ class _Training:
         self, settings: TrainingSettings | NaturalTrainingSettings, recordings: Recordings, requested: Mapping[str, Any]
     ) -> NaturalTrainingSettings:
         """Scenes of recordings in place of tones; see `RecordedRecipe`."""
-        return settings_of_recordings(NaturalTrainingSettings, settings, recordings, requested)
+        return settings_of_recordings(
+            NaturalTrainingSettings, settings, recordings, requested, what="scenes of recordings"
+        )
 
     def features(self, settings: TrainingSettings | NaturalTrainingSettings) -> Features:
         """See `rows.training_features`; ``expression`` is equal for rows that say the same."""

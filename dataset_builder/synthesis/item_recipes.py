@@ -9,8 +9,8 @@ from ..data import Row
 from ..language.rows import check_item, clip_names, item_features
 from .captioned import CaptionedSettings
 from .captioned_items import RenderedItems, scene_item_features
-from .natural_cards import settings_of_recordings
 from .natural_items import EVENT_TEXTS, NaturalItems, NaturalItemSettings
+from .recorded_settings import settings_of_recordings
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -45,7 +45,7 @@ class ItemRecipe(Generic[Settings, Natural]):
         self, settings: Settings | Natural, recordings: Recordings, requested: Mapping[str, Any]
     ) -> Natural:
         """Scenes of recordings in place of tones; see `RecordedRecipe`."""
-        return settings_of_recordings(self.natural, settings, recordings, requested)
+        return settings_of_recordings(self.natural, settings, recordings, requested, what="scenes of recordings")
 
     def features(self, settings: Settings | Natural) -> Features:
         """See `rows.item_features`; an event has the labels of its classes beside its words."""

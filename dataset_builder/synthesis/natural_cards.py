@@ -1,13 +1,8 @@
-"""Settings and cards of captioned scenes of recordings, in place of those of tones."""
+"""Cards of captioned scenes of recordings, in place of those of tones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import listed, nearest
+from audio_compositionality.support.text import listed
 
 from ..language.templates import templates
 from .captioned_items import CITATION
@@ -15,11 +10,6 @@ from .natural_items import NaturalItemSettings, NaturalOrderSettings
 from .natural_pool import LONGEST_SLICE, SHORTEST_SLICE
 from .natural_scenes import NaturalSettings
 from .natural_training import SIZES, NaturalTrainingSettings
-
-if TYPE_CHECKING:
-    from ..recordings.protocol import Recordings
-
-Settings = TypeVar("Settings", bound=NaturalSettings)
 
 _PAPER = """\
 *CompA: Addressing the Gap in Compositional Reasoning in Audio-Language Models*
@@ -40,29 +30,6 @@ _ITEM_COLUMNS = """\
 | `origin`, `writer` | `recordings`, `template` |
 | `domain` | what the recordings are |
 | `gap`, `overlap`, `distance` | seconds between the two events, and of both at once; 0 |"""
-
-
-def settings_of_recordings(
-    settings: type[Settings], preset: Any, recordings: Recordings, requested: Mapping[str, Any]
-) -> Settings:
-    """Settings of scenes of recordings, as large as a preset of scenes of tones.
-
-    Args:
-        settings: what they are.
-        preset: settings of tones; what both have is taken from it, but for the sound.
-        recordings: what scenes are made of.
-        requested: as `RecordedRecipe.of_recordings` has it.
-
-    Raises:
-        InputError: a setting that scenes of recordings have not, or a value out of its range.
-    """
-    names = [field.name for field in fields(settings) if field.name != "recordings"]
-    for name in requested:
-        if name not in names:
-            raise InputError(f"scenes of recordings have no setting {name!r}; {nearest(name, names)}")
-    sizes = {name: getattr(preset, name) for name in names if hasattr(preset, name)}
-    domain = str(recordings.suggested.get("domain", ""))
-    return settings(**{"domain": domain, **sizes, **requested, "recordings": recordings})
 
 
 def describe_order(settings: NaturalOrderSettings) -> str:

@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from audio_compositionality.support.errors import InputError
-
 from ..data import Pcm16
 from ..language.categories import tables_digest
 from ..language.expressions import Expression, Leaf, Then, time_line
@@ -20,6 +18,7 @@ from ..recordings.protocol import Recordings
 from .instances import PEAK
 from .natural import concatenated, fades_of, looped, overlaid
 from .natural_pool import LONGEST_SLICE, SHORTEST_SLICE, Slice, SlicePool
+from .recorded_settings import check_setting
 from .rendering import SharedRendering
 from .transforms.base import Samples
 
@@ -50,10 +49,7 @@ class NaturalSettings:
         self._check("duration", self.duration, 4 * SHORTEST_SLICE, 60)
         self._check("sample_rate", self.sample_rate, 8_000, 192_000)
 
-    @staticmethod
-    def _check(name: str, value: float, low: float, high: float) -> None:
-        if not low <= value <= high:
-            raise InputError(f"{name} is {value:,}; it must be from {low:,} to {high:,}")
+    _check = staticmethod(check_setting)
 
     @property
     def num_samples(self) -> int:

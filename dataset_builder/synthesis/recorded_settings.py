@@ -3,16 +3,55 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
 
 from ..recordings.protocol import Recordings
 from .settings import LONGEST_DURATION
 
 SHORTEST_DURATION = 0.25
 """Seconds of a clip."""
+
+
+Settings = TypeVar("Settings")
+
+
+def check_setting(name: str, value: float, low: float, high: float) -> None:
+    """Refuse a setting of what is made of recordings that is out of its range.
+
+    Raises:
+        InputError: says the value and the range.
+    """
+    if not low <= value <= high:
+        raise InputError(f"{name} is {value:,}; it must be from {low:,} to {high:,}")
+
+
+def settings_of_recordings(
+    settings: type[Settings], preset: Any, recordings: Recordings, requested: Mapping[str, Any], *, what: str
+) -> Settings:
+    """Settings of what is made of recordings, as large as a preset of what is made of tones.
+
+    Args:
+        settings: what they are, a dataclass with ``recordings`` and ``domain``.
+        preset: settings of tones; what both have is taken from it, but for the sound.
+        recordings: what clips are made of.
+        requested: as `RecordedRecipe.of_recordings` has it.
+        what: is made of them, in words and the plural.
+
+    Raises:
+        InputError: there is no such setting, or a value out of its range.
+    """
+    names = [field_.name for field_ in fields(cast(Any, settings)) if field_.name != "recordings"]
+    for name in requested:
+        if name not in names:
+            raise InputError(f"{what} have no setting {name!r}; {nearest(name, names)}")
+    sizes = {name: getattr(preset, name) for name in names if hasattr(preset, name)}
+    domain = str(recordings.suggested.get("domain", ""))
+    return settings(**{"domain": domain, **sizes, **requested, "recordings": recordings})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +88,7 @@ class RecordedSettings:
         self._check("duration", self.duration, SHORTEST_DURATION, LONGEST_DURATION)
         self._check("eq_db", self.eq_db, 0, 20)
 
-    @staticmethod
-    def _check(name: str, value: float, low: float, high: float) -> None:
-        if not low <= value <= high:
-            raise InputError(f"{name} is {value:,}; it must be from {low:,} to {high:,}")
+    _check = staticmethod(check_setting)
 
     @property
     def num_samples(self) -> int:

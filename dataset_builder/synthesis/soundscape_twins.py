@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import listed, nearest, shown
+from audio_compositionality.support.text import listed, shown
 
 from ..annotations.base import Annotation, LabelledEvent, label_text
 from ..annotations.intervals import STEPS
@@ -25,6 +25,7 @@ from ..questions.base import Question, QuestionError
 from ..questions.rows import row_of
 from ..questions.templates import templates_digest
 from ..recordings.protocol import Recordings
+from .recorded_settings import check_setting, settings_of_recordings
 from .rendering import SharedRendering
 from .rows import random_generator
 from .soundscape_pool import SPLITS, SoundPool
@@ -94,10 +95,7 @@ class SoundscapeSettings:
         if self.sample_rate % STEPS:
             raise InputError(f"sample_rate is {self.sample_rate:,}; it must be a multiple of {STEPS}, as 44,100 is")
 
-    @staticmethod
-    def _check(name: str, value: float, low: float, high: float) -> None:
-        if not low <= value <= high:
-            raise InputError(f"{name} is {value:,}; it must be from {low:,} to {high:,}")
+    _check = staticmethod(check_setting)
 
     @property
     def domain_name(self) -> str:
@@ -121,13 +119,7 @@ class SoundscapeSettings:
         Raises:
             InputError: no such setting, or a value out of its range.
         """
-        names = [of_one.name for of_one in fields(cls) if of_one.name != "recordings"]
-        for name in requested:
-            if name not in names:
-                raise InputError(f"questions about recordings have no setting {name!r}; {nearest(name, names)}")
-        sizes = {name: getattr(preset, name) for name in names if hasattr(preset, name)}
-        domain = str(recordings.suggested.get("domain", ""))
-        return cls(**{"domain": domain, **sizes, **requested, "recordings": recordings})
+        return settings_of_recordings(cls, preset, recordings, requested, what="questions about recordings")
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from ..base import ModelError, resample
+from ..base import GivenClip, ModelError, resample
 from ..inference import inference
-from ..loading.controls import ChangedClip
 from .custom import device_of, stated_card, user_code
 
 
@@ -44,9 +43,9 @@ class CustomAnswerer:
             answers: list[str] = self._made.answer([self._brought(clip) for clip in clips], prompts)
             return answers
 
-    def _brought(self, clip: Any) -> ChangedClip:
+    def _brought(self, clip: Any) -> GivenClip:
         rate = self.card.sample_rate
-        return ChangedClip(resample(clip.waveform[None], clip.sample_rate, rate)[0], rate)
+        return GivenClip(resample(clip.waveform[None], clip.sample_rate, rate)[0], rate)
 
 
 class CustomLearner(CustomAnswerer):

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from ..base import INT16_SCALE, FloatArray, ModelError, StagedEncoder, check_embeddings
+from ..base import INT16_SCALE, FloatArray, GivenClip, ModelError, StagedEncoder, check_embeddings
 from ..language_models.event_text import TEXT_VERSION, TextModel, TextScorer, prompt_with_events
 from ..protocols import (
     AudioEncoder,
@@ -200,19 +200,6 @@ class ControlledTextEncoder(ControlledEncoder):
         return _as_many(embeddings, len(listed))
 
 
-@dataclass(frozen=True)
-class ChangedClip:
-    """What a model is given in the place of a clip.
-
-    Attributes:
-        waveform: float32 [samples] in [-1, 1].
-        sample_rate: Hz.
-    """
-
-    waveform: FloatArray
-    sample_rate: int
-
-
 class ControlledAnswerer(Controlled):
     """A model that answers, about other clips than it is asked about."""
 
@@ -226,9 +213,9 @@ class ControlledAnswerer(Controlled):
         """As the model's, about the changed clips."""
         return cast(AudioLanguageModel, self._model).answer(self._given(clips), prompts)
 
-    def _given(self, clips: Sequence[Any]) -> list[ChangedClip]:
+    def _given(self, clips: Sequence[Any]) -> list[GivenClip]:
         return [
-            ChangedClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in clips
+            GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in clips
         ]
 
 
@@ -285,12 +272,12 @@ class ToldAnswerer(Controlled):
             return self._model.answer_texts(told)
         return cast(AudioLanguageModel, self._model).answer(self._silence(rows), told)
 
-    def _silence(self, rows: Sequence[Mapping[str, Any]]) -> list[ChangedClip]:
+    def _silence(self, rows: Sequence[Mapping[str, Any]]) -> list[GivenClip]:
         """Silence as long as the clip of each row; that of one length is one array."""
         rate = self.card.sample_rate
         lengths = [round(float(row["duration"]) * rate) for row in rows]
         silence = {length: np.zeros(length, np.float32) for length in set(lengths)}
-        return [ChangedClip(silence[length], rate) for length in lengths]
+        return [GivenClip(silence[length], rate) for length in lengths]
 
 
 class ToldScorer(ToldAnswerer):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from importlib.resources import files
+from collections.abc import Callable
 from typing import Any
 
-import yaml
 from tqdm.auto import tqdm
 
 from . import axes_theory as theory
@@ -15,9 +12,11 @@ from .axes_coverage import FEWEST_CONTEXTS, simulate_informativeness, simulate_i
 from .axes_data import FULL, SMALL, AxesMaterial
 from .axes_dials import turn_entanglement, turn_noise
 from .axes_encoders import DIM
-from .families import Check, DialTable, Part
+from .chapters import Chapter
+from .families import Check, Part
 
 _NAME = "four axes"
+_part = Chapter("axes.yaml", _NAME).part
 
 _ENCODERS: tuple[tuple[str, Callable[[AxesMaterial], list[Check]]], ...] = (
     ("perfect", theory.perfect),
@@ -55,22 +54,6 @@ class Axes:
         probed = simulate_informativeness(simulations, seed, progress)
         parts.append(_part("probed", probed, simulations=simulations, fewest=FEWEST_CONTEXTS))
         return tuple(parts)
-
-
-@cache
-def _texts() -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("axes.yaml").read_text("utf-8"))
-    return content
-
-
-def _part(
-    key: str, checks: Sequence[Check] = (), dial: DialTable | None = None, *, level: int = 3, **figures: Any
-) -> Part:
-    texts = _texts()[key]
-    title = texts["title"]
-    return Part(
-        f"{_NAME}: {title[0].lower()}{title[1:]}", title, texts["text"].format(**figures), tuple(checks), dial, level
-    )
 
 
 FAMILY = Axes()

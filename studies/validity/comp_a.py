@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from importlib.resources import files
+from collections.abc import Callable
 from typing import Any
 
-import yaml
 from tqdm.auto import tqdm
 
 from . import comp_a_dials, comp_a_theory
+from .chapters import Chapter
 from .comp_a_data import ATTRIBUTE, FULL, ORDER, SMALL, CaptionMaterial
 from .families import Check, DialTable, Part
 
-_NAME = "captions"
+_part = Chapter("comp_a.yaml", "captions").part
 
 _MODELS: tuple[tuple[str, Callable[[CaptionMaterial], list[Check]]], ...] = (
     ("oracle", comp_a_theory.perfect),
@@ -54,21 +52,6 @@ class Captions:
             dial, checks = turn(data, progress)
             parts.append(_part(key, checks, dial))
         return tuple(parts)
-
-
-@cache
-def _texts() -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("comp_a.yaml").read_text("utf-8"))
-    return content
-
-
-def _part(
-    key: str, checks: Sequence[Check] = (), dial: DialTable | None = None, *, level: int = 3, **figures: Any
-) -> Part:
-    texts = _texts()[key]
-    title = texts["title"]
-    text = texts["text"].format(**figures)
-    return Part(f"{_NAME}: {title[0].lower()}{title[1:]}", title, text, tuple(checks), dial, level)
 
 
 FAMILY = Captions()

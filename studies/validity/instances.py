@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from importlib.resources import files
+from collections.abc import Callable
 from typing import Any
 
-import yaml
 from tqdm.auto import tqdm
 
 from . import instances_binding, instances_dials, instances_held_out, instances_theory
+from .chapters import Chapter
 from .families import Check, DialTable, Part
 from .instances_data import BINDING, BLOCKS, CLASSES, FULL, SMALL, InstancesMaterial
 from .instances_encoders import DIM
 
 _NAME = "instances"
+_part = Chapter("instances.yaml", _NAME).part
 
 _ENCODERS: tuple[tuple[str, Callable[[InstancesMaterial], list[Check]]], ...] = (
     ("oracle", instances_theory.perfect),
@@ -54,21 +53,6 @@ class Instances:
             dial, checks = turn(data, progress)
             parts.append(_part(key, checks, dial))
         return tuple(parts)
-
-
-@cache
-def _texts() -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("instances.yaml").read_text("utf-8"))
-    return content
-
-
-def _part(
-    key: str, checks: Sequence[Check] = (), dial: DialTable | None = None, *, level: int = 3, **figures: Any
-) -> Part:
-    texts = _texts()[key]
-    title = texts["title"]
-    text = texts["text"].format(**figures)
-    return Part(f"{_NAME}: {title[0].lower()}{title[1:]}", title, text, tuple(checks), dial, level)
 
 
 FAMILY = Instances()
