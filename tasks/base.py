@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.support.errors import AudioCompositionalityError
 
+from .printed import Printed
 from .profiles import Asked, Profile
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ class TaskInfo:
         floor: what reaches the numbers of `trusted`, in words: `ENERGY`, or ``chance`` where nothing is known.
         twin: what stands before the name of the model that a model has to be above first, and what that is in words.
         profile: what is told of each model by itself; None where tables say it all.
+        printed: what somebody printed of the same measures on other data, which is shown and compared with nothing.
     """
 
     name: str
@@ -154,6 +156,7 @@ class TaskInfo:
     shows_training: bool = False
     twin: tuple[str, str] = ("untrained:", "its untrained twin")
     profile: Profile | None = None
+    printed: Printed | None = None
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""

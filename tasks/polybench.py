@@ -18,7 +18,9 @@ from audio_compositionality.support.text import nearest
 
 from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError, TaskInfo
 from .metric_files import describe_metric
+from .printed import printed_figures
 from .profiles import Asked, Profile, Tally
+from .question_bars import QuestionBar, draw_question_bars
 from .question_prompts import CYCLIC, direct_prompt, prompt_style, question_prompt, shown_orders
 from .question_scores import all_right, constant_answers, mean_of_parts, overlap_quartiles, usual_choices
 from .question_settings import asking_settings
@@ -128,50 +130,29 @@ _PROFILE = Profile(
     heard_from="task",
 )
 
-_BAR, _EDGE, _CHANCE, _MAJORITY, _STRICT = "#80B9D9", "#0072B2", "#555555", "#D55E00", "#000000"
-"""Of Okabe and Ito 2008, "Color universal design", and grey."""
+PRINTED = printed_figures("polybench")
+"""What the paper prints of the five tasks."""
+
+_BARS = tuple(
+    QuestionBar(task, task, chance=f"chance_{task}", majority=f"majority_{task}", strict=f"groups_right_{task}")
+    for task in TASKS
+)
 
 
 def draw_tasks(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
-    """Draw one model's accuracy by task with 95 % intervals, beside what needs no listening, and all of a group right.
-
-    Args:
-        axes: an empty panel.
-        columns: the ends of the interval of each of `TASKS`.
-        measures: of the metric.
-    """
-    from matplotlib.patheffects import withStroke
-
-    outline = [withStroke(linewidth=1.5, foreground="white", alpha=0.8)]
-    for place, name in enumerate(TASKS):
-        value = measures.get(name)
-        axes.text(
-            place, 0.03, name, rotation=90, ha="center", va="bottom", fontsize="small", zorder=4, path_effects=outline
-        )
-        if value is None:
-            continue
-        low, high = columns[name]
-        axes.bar(place, float(value), width=0.66, color=_BAR, edgecolor=_EDGE, linewidth=0.6)
-        if np.isfinite([low, high]).all():
-            axes.vlines(place + 0.2, low, high, color=_EDGE, linewidth=1.0)
-        for prefix, colour, style in (("chance", _CHANCE, "--"), ("majority", _MAJORITY, ":")):
-            beside = measures.get(f"{prefix}_{name}")
-            if beside is not None:
-                axes.hlines(float(beside), place - 0.42, place + 0.42, color=colour, linestyle=style, linewidth=1.2)
-        strict = measures.get(f"groups_right_{name}")
-        if strict is not None:
-            axes.plot(place - 0.2, float(strict), "D", color=_STRICT, markersize=2.5)
-    axes.set_xticks([])
-    axes.set(xlim=(-0.6, len(TASKS) - 0.4), ylim=(0, 1.02))
+    """Draw one model's accuracy by task; see `draw_question_bars`."""
+    draw_question_bars(axes, columns, measures, _BARS, PRINTED)
 
 
 _BY_TASK = Drawing(
     name="tasks",
     title=(
         "Accuracy by task with 95 % intervals. Dashed: chance. Dotted: the best constant text. Diamonds: groups, "
-        "such as the twins of a scene, of which every question of the task is answered rightly."
+        "such as the twins of a scene, of which every question of the task is answered rightly. Grey ticks on the "
+        f"right of a bar: the accuracies of five models as printed, not comparable. {PRINTED.sentence}"
     ),
-    alternative="Bars of the accuracy in each task with chance and the best constant text, a panel a model.",
+    alternative="Bars of the accuracy in each task with chance, the best constant text and the accuracies that the "
+    "paper prints, a panel a model.",
     columns=("task", "score_correct"),
     panel=draw_tasks,
     intervals=TASKS,
@@ -213,10 +194,11 @@ class Polybench:
         on_request=True,
         controls=(
             *("first", "longest", "majority", "blind", "statistics", "present", "oracle", "cascade"),
-            "without-audio:",
+            *("without-audio:", "events-as-text:"),
         ),
         is_level_matched=True,
         profile=_PROFILE,
+        printed=PRINTED,
     )
     drawings: tuple[Drawing, ...] = (_BY_TASK,)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,11 @@ from audio_compositionality.dataset_builder.synthesis.apart_twins import APART_T
 from .base import Drawing, Floats, Measure, Number, Outputs, Samples, Scores, TaskError
 from .polybench import REFUSED, TASKS, UNPARSED, Polybench
 from .profiles import Profile, Tally
+from .question_bars import QuestionBar, draw_question_bars
 from .question_scores import constant_answers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _COLUMNS = {"together": "score", "apart": "score_apart", "change": "score_change"}
 """Columns of the samples by the measure that is their mean."""
@@ -84,6 +88,33 @@ _PROFILE = Profile(
 )
 
 
+_BARS = tuple(
+    QuestionBar(f"{side}{suffix}", f"{words}{side}", chance="chance" if not suffix else "")
+    for suffix, words in (("", "all, "), *((f"_{task}", f"{task}, ") for task in APART_TASKS))
+    for side in ("together", "apart")
+)
+
+
+def draw_arrangements(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
+    """Draw what one model has where sounds overlap and where they follow each other; see `draw_question_bars`."""
+    draw_question_bars(axes, columns, measures, _BARS)
+
+
+_BY_ARRANGEMENT = Drawing(
+    name="arrangements",
+    title=(
+        "Share of right answers where sounds overlap (together) and where the same sounds follow each other (apart), "
+        "of all questions and of each task, with 95 % intervals. Dashed: chance. Where together is the lower of two, "
+        "overlap costs the difference."
+    ),
+    alternative="Bars of the accuracy together and apart, of all questions and by task, a panel a model.",
+    columns=("task", "score", "score_apart"),
+    panel=draw_arrangements,
+    intervals=tuple(bar.measure for bar in _BARS),
+    y="share of questions",
+)
+
+
 class PolybenchApart(Polybench):
     """The task; see `Task`. A sample is a question in both arrangements, by its row where sounds are together."""
 
@@ -107,8 +138,9 @@ class PolybenchApart(Polybench):
             "more of it silent."
         ),
         profile=_PROFILE,
+        printed=None,
     )
-    drawings: tuple[Drawing, ...] = ()
+    drawings: tuple[Drawing, ...] = (_BY_ARRANGEMENT,)
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """As of `Polybench`.

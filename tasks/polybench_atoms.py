@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,13 @@ from audio_compositionality.support.errors import InputError
 from .base import Drawing, Floats, Measure, Number, Outputs, Scores, TaskError
 from .polybench import REFUSED, UNPARSED, Polybench
 from .profiles import Profile
+from .question_bars import QuestionBar, draw_question_bars
 from .question_prompts import direct_prompt, shown_orders
 from .question_scores import all_right, constant_answers, usual_choices
 from .question_settings import asking_settings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CHANCE = 1 / 2
 """Every question is answered by Yes or No."""
@@ -70,6 +74,34 @@ def _measures() -> tuple[Measure, ...]:
     )
 
 
+_BARS = (
+    *(QuestionBar(atom, atom, chance="chance") for atom in ATOMS),
+    QuestionBar("groups_right", "all twins right", chance="groups_right_chance"),
+    QuestionBar("yes_rate", "says Yes", chance="chance"),
+)
+
+
+def draw_atoms(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
+    """Draw what one model has of each atom, of whole groups, and how often it says Yes; see `draw_question_bars`."""
+    without: Floats = np.full(2, np.nan)
+    draw_question_bars(axes, {"yes_rate": without, **columns}, measures, _BARS)
+
+
+_BY_ATOM = Drawing(
+    name="atoms",
+    title=(
+        "Share of right answers to each kind of atomic question and of groups of twins that are all right, with 95 % "
+        "intervals, and the share of Yes among answers, of which half are right. Dashed: chance."
+    ),
+    alternative="Bars of the accuracy in each kind of atomic question, of groups that are all right and of the share "
+    "of Yes, with chance, a panel a model.",
+    columns=("task", "score"),
+    panel=draw_atoms,
+    intervals=(*ATOMS, "groups_right"),
+    y="share",
+)
+
+
 class PolybenchAtoms(Polybench):
     """The task; see `Task`. Answers are read by the rules of the metric `polybench`."""
 
@@ -90,7 +122,10 @@ class PolybenchAtoms(Polybench):
             "here has not heard what questions about overlap are made of; who succeeds here and fails there has not "
             "put it together."
         ),
-        controls=("first", "majority", "blind", "statistics", "without-audio:"),
+        controls=(
+            *("first", "majority", "blind", "statistics", "present", "oracle", "cascade"),
+            *("without-audio:", "events-as-text:"),
+        ),
         profile=Profile(
             measure="accuracy",
             groupings=("task", "polyphony", "overlap"),
@@ -99,8 +134,9 @@ class PolybenchAtoms(Polybench):
             no_choice={UNPARSED: "names no option", REFUSED: "refuses to answer"},
             heard_from="task",
         ),
+        printed=None,
     )
-    drawings: tuple[Drawing, ...] = ()
+    drawings: tuple[Drawing, ...] = (_BY_ATOM,)
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """How questions are put in words, in which orders of their options, and how answers are taken.

@@ -214,9 +214,7 @@ class ControlledAnswerer(Controlled):
         return cast(AudioLanguageModel, self._model).answer(self._given(clips), prompts)
 
     def _given(self, clips: Sequence[Any]) -> list[GivenClip]:
-        return [
-            GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in clips
-        ]
+        return [GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in clips]
 
 
 class ControlledScorer(ControlledAnswerer):
@@ -349,6 +347,15 @@ def control(model: Model, kind: ControlKind) -> Controlled:
         raise ModelError(f"{name} neither embeds nor answers")
     made: type[Controlled] = bases[0] if len(bases) == 1 else type("ControlledModel", tuple(bases), {})
     return made(model, kind)
+
+
+def can_control(model: Model, kind: ControlKind) -> bool:
+    """Whether a control is of anything that a model can do; see `control`."""
+    try:
+        control(model, kind)
+    except ModelError:
+        return False
+    return True
 
 
 def _told_answerer(model: Model, kind: ControlKind, name: str) -> ToldAnswerer:

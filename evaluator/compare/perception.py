@@ -26,6 +26,11 @@ from .tables import interval_text
 
 ALL = "all"
 
+_ORDERS = (
+    "A question is asked in several orders of its options, and right where it is in every one: who draws an option, or "
+    "always takes the same place, is hardly ever."
+)
+
 
 @dataclass(frozen=True)
 class Crossed:
@@ -81,10 +86,14 @@ def cross(heard: ArrayLike, told: ArrayLike) -> Crossed:
 
 
 def told_twin(comparison: Comparison, place: int) -> int | None:
-    """The place of the result of the same model that is told what is heard; None where there is none."""
-    model = comparison.results[place].result.model
+    """The place of the result of the same model that is told what is heard, and is asked in the same way; None where
+    there is none."""
+    heard = comparison.results[place].result
+    model = heard.model
     for other, result in enumerate(comparison.results):
         told = result.result.model
+        if result.result.settings != heard.settings:
+            continue
         is_same = told.id == CONTROLS[EVENTS_AS_TEXT].prefix + model.id and told.revision.startswith(model.revision)
         if result.kind is ModelKind.CONTROL and is_same:
             return other
@@ -105,15 +114,17 @@ def perception_tables(comparison: Comparison) -> Iterator[Table]:
 def perception_table(comparison: Comparison, place: int) -> Table | None:
     """How one model answers with sound and told, over all questions and by their first grouping.
 
-    None where there is no result of its twin, or the task does not say of single questions whether they are right.
+    A question that is asked in several orders of its options is right where it is in every order. None where there is
+    no result of its twin, or the task does not say of single questions which share of their orders is right.
     """
     profile, twin = comparison.info.profile, told_twin(comparison, place)
     view = None if profile is None else comparison.views.get(profile.measure)
     if profile is None or view is None or twin is None:
         return None
-    heard, told = view.values[:, place], view.values[:, twin]
-    if not np.isin(view.values[:, [place, twin]], (0, 1)).all():
+    if view.measure.range != (0.0, 1.0):
         return None
+    shares = view.values[:, [place, twin]]
+    heard, told = (shares == 1).astype(np.float64).T
     every: NDArray[np.bool_] = np.ones(len(heard), np.bool_)
     parts = [(ALL, every)]
     grouping = next(iter(profile.groupings), None)
@@ -135,6 +146,7 @@ def perception_table(comparison: Comparison, place: int) -> Table | None:
         "wrong although told, which perception cannot explain.",
         "Who draws an option is right both ways, or in one, as often as chance has it: the shares are no more than "
         "bounds where a score is near chance. Below a share: its 95 % interval over independent samples.",
+        *((_ORDERS,) if not np.isin(shares, (0, 1)).all() else ()),
     )
     title = f"{comparison.info.title}: with sound, and told what is heard"
     return Table(title, columns, tuple(rows), legend, f"{comparison.info.name}-perception")

@@ -54,6 +54,7 @@ class Bar:
         text: the score with its interval.
         beside: see `Beside`.
         is_above: whether the interval is above all of that; None where there is no interval.
+        printed: places of what somebody printed of the group on other data, percent of the width.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Bar:
     text: str
     beside: tuple[Beside, ...]
     is_above: bool | None
+    printed: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,7 @@ def _parts(comparison: Comparison, view: View, place: int, groupings: Sequence[s
 
 def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDArray[np.int64]) -> Bar:
     assert comparison.samples is not None
+    printed = comparison.info.printed
     values = view.values[members, place]
     mean, interval = float(values.mean()), _interval(values, view.clusters[members], view.measure)
     beside = {words: reached(members) for words, reached in comparison.samples.without_listening.items()}
@@ -206,6 +209,8 @@ def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDA
         text=f"{number_text(mean, digits, minus='−')} {interval_text(interval, 2) or '(too few for an interval)'}",
         beside=tuple(Beside(words, at(value), number_text(value, digits)) for words, value in beside.items()),
         is_above=None if interval is None else low > max(beside.values(), default=-math.inf),
+        # A group of all samples of a task is called as the measure of it.
+        printed=() if printed is None else tuple(map(at, printed.of_measure(name))),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from audio_compositionality.dataset_builder.questions.atoms import PRESENCE, PRESENT
 from audio_compositionality.dataset_builder.questions.base import YES
 from audio_compositionality.dataset_builder.questions.rows import annotation_of
 from audio_compositionality.dataset_builder.questions.templates import spoken
@@ -63,8 +64,8 @@ class Oracle(_LabelReader):
 class Present(_LabelReader):
     """Knows what is heard, and not when: draws from the options that this leaves.
 
-    A number of kinds is known. What is not heard neither overlaps nor lasts. The only kind that is heard overlaps
-    nothing.
+    A number of kinds is known, and whether one is heard. What is not heard neither overlaps nor lasts. The only kind
+    that is heard overlaps nothing.
     """
 
     card = card_of("present", "told the labels without their times", kind="control")
@@ -84,6 +85,9 @@ class Present(_LabelReader):
             return [option for option in asked.options if option == str(len(heard))]
         if what.task in {"duration", "classification"}:
             return [option for option in asked.options if option in heard]
+        if what.task == PRESENCE:
+            says_yes = (what.anchor in heard) == (what.polarity == PRESENT)
+            return [option for option in asked.options if (option == YES) == says_yes]
         if what.task == "concurrency" and len(heard) < 2:
             return [option for option in asked.options if (option == YES) == (what.polarity == "alone")]
         return []

@@ -142,7 +142,7 @@ def text_features(asked: Prompted, families: Iterable[str] = FAMILIES) -> list[F
     template, anchor, polarity = "", "", ""
     if asked.wording is not None:
         template = asked.wording.template.name
-        _, _, anchor, polarity = asked.wording.asked
+        anchor, polarity = asked.wording.asked.anchor, asked.wording.asked.polarity
     question = Question("", "", "", "", asked.options, "", anchor, template, "", "", polarity)
     return option_features(question, families)
 

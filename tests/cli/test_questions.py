@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 
 import pytest
 
-from audio_compositionality.cli.run import _names
+from audio_compositionality.cli.announce import kept_outputs
+from audio_compositionality.cli.model_options import loaded_models
+from audio_compositionality.cli.run import _names, _sensible
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.evaluator.run.processes import Processes
 from audio_compositionality.tasks.registry import load_task
 
 OFFLINE = ["random", "first", "longest", "majority", "blind", "statistics", "present", "oracle", "cascade"]
@@ -17,11 +22,42 @@ def test_beside_questions_stand_models_that_answer_and_no_others():
     assert _names([], [task], [task]) == (OFFLINE, {})
     baselines, beside = _names(["oracle", "mine.py:Mine"], [task], [task])
     assert baselines == OFFLINE
-    assert beside == {"mine.py:Mine": ["without-audio:mine.py:Mine"]}
+    assert beside == {"mine.py:Mine": ["without-audio:mine.py:Mine", "events-as-text:mine.py:Mine"]}
     encoders, _ = _names([], None, [load_task("a_coat")])
     assert not set(encoders) & set(OFFLINE[1:])
     both, _ = _names([], [task, load_task("a_coat")], [task, load_task("a_coat")])
     assert {"downsample", "log-mel-statistics", *OFFLINE} <= set(both)
+
+
+@pytest.mark.parametrize(
+    ("name", "prefixes"),
+    [
+        ("cascade", ["without-audio:"]),
+        ("first", ["without-audio:", "events-as-text:"]),
+        ("oracle", []),
+        ("other-audio:first", ["without-audio:"]),
+    ],
+)
+def test_who_learns_or_reads_labels_is_not_told_what_is_heard(name, prefixes):
+    twins = [f"{prefix}{name}" for prefix in ("without-audio:", "events-as-text:")]
+    assert _sensible(twins, [load_model(name)]) == [f"{prefix}{name}" for prefix in prefixes]
+
+
+def test_controls_of_a_model_that_answers_share_it():
+    arguments = Namespace(device=None, layer=None, pooling=None, precision="float32", compile=False)
+    names = ["first", "without-audio:first", "events-as-text:first", "cascade", "noise-audio:cascade"]
+    first, silent, told, cascade, noise = loaded_models(names, arguments, Processes())
+    assert (silent.inner[0], told.inner[0]) == (first, first)
+    assert noise.inner[0] is not cascade
+    (again,) = loaded_models(["other-audio:first"], arguments, Processes(), {"first": first})
+    assert again.inner[0] is first
+
+
+def test_what_is_kept_is_said():
+    questions, quadruples = load_task("polybench"), load_task("a_coat")
+    assert kept_outputs([questions]) == "answers"
+    assert kept_outputs([quadruples]) == "embeddings"
+    assert kept_outputs([questions, quadruples]) == "embeddings and answers"
 
 
 def test_models_say_what_they_give(run, capsys):

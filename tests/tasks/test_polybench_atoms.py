@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.rendered import RenderedData
@@ -104,3 +106,23 @@ def test_by_name_with_baselines(tmp_path):
     assert {result.model.id: result.measures["accuracy"] <= limit for result in results} == dict.fromkeys(
         ("first", "majority", "blind", "statistics"), True
     )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_who_knows_what_is_heard_when_answers_all_and_who_knows_what_half_of_the_sequences(tmp_path):
+    data = RenderedData("small", {RECIPE.name: SETTINGS})
+    oracle, present = evaluate_models(
+        [load_model("oracle"), load_model("present")], data, [TASK], RunOptions(out=tmp_path, progress=False)
+    )
+    assert (oracle.measures["accuracy"], oracle.measures["groups_right"]) == (1, 1)
+    assert present.measures["presence"] == 1
+    assert abs(present.measures["sequence"] - 0.5) <= 3 * (0.25 / 24) ** 0.5
+    assert oracle.measures["unparsed"] == present.measures["unparsed"] == 0
+
+
+def test_it_is_drawn(rows):
+    scores = scored(rows, always_yes)
+    ends = {name: np.array([0.2, 0.8]) for name in TASK.drawings[0].intervals}
+    axes = Figure().subplots()
+    TASK.drawings[0].panel(axes, {**scores.columns, **ends}, scores.measures)
+    assert [round(bar.get_height(), 6) for bar in axes.patches] == [0.5, 0.5, 0.0, 1.0]

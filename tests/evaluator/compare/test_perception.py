@@ -15,10 +15,30 @@ from audio_compositionality.evaluator.report.profiles import model_profiles
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.tasks.question_prompts import LETTERS, read_prompt
 from audio_compositionality.tasks.registry import load_task
 
 from ...tasks.questions import knowing, twin_rows
 from ..report.test_questions import RATE, Questions
+
+
+class Habitual:
+    """Takes the first option where it hears; where it is told what is heard, it knows, but for what lasts longest."""
+
+    device, card = "cpu", ModelCard("org/habitual", "1", RATE, None, paradigm="instruction tuning")
+
+    def __init__(self, data):
+        self._told = iter([row for row in data.rows if row["split"] == "test" for _ in row["options"]])
+
+    def answer(self, clips, prompts):
+        return [self._answer(prompt) for prompt in prompts]
+
+    def _answer(self, prompt):
+        if not prompt.startswith("These sounds were detected"):
+            return "A"
+        row = next(self._told)
+        options = read_prompt(prompt.partition("\n\n")[2])[1]
+        return "A" if row["task"] == "duration" else LETTERS[list(options).index(row["answer"])]
 
 
 class Listener:
@@ -88,6 +108,32 @@ def test_what_is_not_heard_and_what_is_not_understood(compared) -> None:
     assert rows["all"][:5] == [total, total - sum(n.values()), n["duration"], n["counting"], 0]
     assert rows["all"][5:] == pytest.approx([n["duration"] / total, n["counting"] / total])
     assert np.isclose(sum(rows["detection"][1:5]), rows["detection"][0])
+
+
+def test_under_cyclic_orders_right_is_right_in_every_order(tmp_path, monkeypatch):
+    data = Questions(12)
+    models = [Habitual(data), control(Habitual(data), CONTROLS["events-as-text"])]
+    settings = {"orders": "cyclic"}
+    evaluate_models(models, data, [load_task("polybench")], RunOptions(out=tmp_path, progress=False, settings=settings))
+    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+    (compared,) = compare_results([tmp_path], data="mini")
+    table = perception_table(compared, compared.labels.index("org/habitual"))
+    rows = {row.cells[0].value: [cell.value for cell in row.cells[1:]] for row in table.rows}
+    n = {task: sum(row["task"] == task for row in twin_rows(12)) for task in ("counting", "duration")}
+    assert rows["counting"] == [n["counting"], 0, n["counting"], 0, 0, 1.0, 0.0]
+    assert rows["duration"] == [n["duration"], 0, 0, 0, n["duration"], 0.0, 1.0]
+    assert "right where it is in every one" in table.legend[-1]
+
+
+def test_results_that_were_asked_in_other_ways_are_not_crossed(tmp_path, monkeypatch):
+    data, task = Questions(12), [load_task("polybench")]
+    told = control(Habitual(data), CONTROLS["events-as-text"])
+    evaluate_models([Habitual(data)], data, task, RunOptions(out=tmp_path, progress=False))
+    options = RunOptions(out=tmp_path, progress=False, settings={"orders": "cyclic"})
+    evaluate_models([told], data, task, options)
+    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+    (compared,) = compare_results([tmp_path], data="mini")
+    assert told_twin(compared, compared.labels.index("org/habitual")) is None
 
 
 def test_it_stands_among_the_tables_and_on_the_page_of_the_model(compared) -> None:
