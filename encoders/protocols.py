@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -172,6 +172,18 @@ class OptionScorer(Protocol):
 
 
 @runtime_checkable
+class LimitedScorer(Protocol):
+    """A model that does not score options in all ways.
+
+    Attributes:
+        scorings: values of ``by`` of `OptionScorer.score_options` that it takes.
+    """
+
+    @property
+    def scorings(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
+@runtime_checkable
 class LabelScorer(Protocol):
     """A `LabelReader` that says how likely each of some given answers is."""
 
@@ -186,28 +198,22 @@ class LabelScorer(Protocol):
         ...
 
 
-class Reply(Protocol):
-    """An answer, and why it ended.
-
-    Attributes:
-        text: the answer.
-        finish_reason: ``stop``, ``length`` and so on; None where that is not known.
-    """
-
-    @property
-    def text(self) -> str: ...  # noqa: D102
-
-    @property
-    def finish_reason(self) -> str | None: ...  # noqa: D102
+OnAnswer = Callable[[Sequence[tuple[int, "str | list[float]", Mapping[str, Any]]]], object]
+"""Called with answers that have come: of each the place of its question in the call, what it is, a text or the
+log-likelihoods of options, and what is known of it beside, as JSON values by name: ``finish_reason``, which is
+``length`` of an answer that was cut, and ``tokens``, how many were written."""
 
 
 @runtime_checkable
-class Replier(Protocol):
-    """A model that answers, and knows why its answers ended."""
+class Teller(Protocol):
+    """A model that tells of answers as soon as it has them, before the others of the same call.
 
-    def replies(self, clips: Sequence[Any], prompts: Sequence[str]) -> Sequence[Reply]:
-        """As `AudioLanguageModel.answer`."""
-        ...
+    Attributes:
+        on_answers: called with each answer of `AudioLanguageModel.answer` or `OptionScorer.score_options`, never by two
+            threads at a time; None where nobody listens.
+    """
+
+    on_answers: OnAnswer | None
 
 
 @runtime_checkable

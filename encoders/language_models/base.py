@@ -17,7 +17,7 @@ from audio_compositionality.support.errors import InputError
 from ..base import ClipError, FloatArray, ModelError, check_sample_rate, check_waveforms, resample
 from ..inference import inference
 from ..options import EncoderOptions
-from ..protocols import ModelCard
+from ..protocols import ModelCard, OnAnswer
 from .batches import Batches, Question
 from .front_end import FrontEnd, Inputs
 from .invariance import difference_alone_and_together, tolerance
@@ -57,10 +57,12 @@ class TransformersLanguageModel:
         device: torch device that it computes on; of a model that is spread over several the first.
         options: how it is run, the precision resolved.
         front_end: turns clips and prompts into its input.
+        on_answers: see `Teller`.
     """
 
     card: ModelCard
     device: str
+    on_answers: OnAnswer | None = None
 
     def __init__(self, checkpoint: Checkpoint, family: Family, device: torch.device, options: EncoderOptions) -> None:
         """Load a model.
@@ -133,10 +135,20 @@ class TransformersLanguageModel:
             ClipError: a clip is too long for the model or too short, or not finite; it carries the row.
             MemoryError: a single question is too much.
         """
+        texts: dict[int, str] = {}
+
+        def decode(places: Sequence[int], written: Sequence[list[int]]) -> None:
+            # By the thread that prepares questions: a tokenizer is used by one thread at a time.
+            texts.update(
+                (place, self.front_end.tokenizer.decode(one, skip_special_tokens=True))
+                for place, one in zip(places, written, strict=True)
+            )
+            facts = map(self._facts_of, written)
+            self._tell([(place, texts[place], fact) for place, fact in zip(places, facts, strict=True)])
+
         questions = self._questions(clips, prompts)
-        numbers = self._run(questions, self._write)
-        # Not while questions are prepared: a tokenizer is used by one thread at a time.
-        return [self.front_end.tokenizer.decode(one, skip_special_tokens=True) for one in numbers]
+        self._run(questions, self._write, decode)
+        return [texts[place] for place in range(len(questions))]
 
     def score_options(
         self, clips: Sequence[Any], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By = "letters"
@@ -155,7 +167,22 @@ class TransformersLanguageModel:
             replace(question, continuations=self._continuations(question.chat, texts, by))
             for question, texts in zip(self._questions(clips, prompts), options, strict=True)
         ]
-        return self._run(questions, self._score)
+        return self._run(
+            questions,
+            self._score,
+            lambda places, scores: self._tell([(*one, {}) for one in zip(places, scores, strict=True)]),
+        )
+
+    def _tell(self, answers: Sequence[tuple[int, str | list[float], dict[str, Any]]]) -> None:
+        if self.on_answers is not None:
+            self.on_answers(answers)
+
+    def _facts_of(self, written: Sequence[int]) -> dict[str, Any]:
+        """Why an answer ended, and of how many tokens it is, that which ends it among them."""
+        ending = self._ending["eos_token_id"]
+        ends = set(ending if isinstance(ending, list) else [ending])
+        count = next((place for place, token in enumerate(written, 1) if token in ends), None)
+        return {"finish_reason": "length" if count is None else "stop", "tokens": count or len(written)}
 
     def _questions(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[Question]:
         """Questions that are known to be valid, their clips at the model's rate."""
@@ -201,10 +228,10 @@ class TransformersLanguageModel:
                 )
         return tuple(first)
 
-    def _run(self, questions: Sequence[Question], work: Any) -> list[Any]:
+    def _run(self, questions: Sequence[Question], work: Any, on_outcomes: Any) -> list[Any]:
         if not self._checked and min(len(questions), self.batch_size) > 1:
             self._check_batches()
-        return self._batches.run(questions, work)
+        return self._batches.run(questions, work, on_outcomes)
 
     def _check_batches(self) -> None:
         """Go on one question at a time where a batch changes what the model hears."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from audio_compositionality.support.text import first_line
 
 from ..base import FloatArray
+from ..memory import free_memory, is_out_of_memory
 from .front_end import FrontEnd, Inputs
 
 Outcome = TypeVar("Outcome")
@@ -50,7 +51,10 @@ class Batches(Generic[Outcome]):
         self._name = name
 
     def run(
-        self, questions: Sequence[Question], work: Callable[[Sequence[Question], Inputs], Sequence[Outcome]]
+        self,
+        questions: Sequence[Question],
+        work: Callable[[Sequence[Question], Inputs], Sequence[Outcome]],
+        on_outcomes: Callable[[Sequence[int], Sequence[Outcome]], object] | None = None,
     ) -> list[Outcome]:
         """The outcomes of work on questions, in their order.
 
@@ -60,12 +64,15 @@ class Batches(Generic[Outcome]):
         Args:
             questions: any number.
             work: from a batch and its input to an outcome each.
+            on_outcomes: called with the places of a batch and its outcomes when it is done, by the second thread, so
+                that the front end may be used.
 
         Raises:
             MemoryError: a single question is too much.
         """
         order = sorted(range(len(questions)), key=lambda place: questions[place].length, reverse=True)
         outcomes: dict[int, Outcome] = {}
+        told: list[Future[object]] = []
         with ThreadPoolExecutor(1) as ahead:
             places = self._first(questions, order)
             prepared = ahead.submit(self._prepare, questions, places)
@@ -76,13 +83,17 @@ class Batches(Generic[Outcome]):
                 results = self._within_memory([questions[place] for place in places], inputs, work)
                 if results is None:
                     del inputs
-                    _free_memory()
+                    free_memory()
                     self.size = max(len(places) // 2, 1)
                     places = places[: self.size]
                     prepared = ahead.submit(self._prepare, questions, places)
                     continue
                 outcomes.update(zip(places, results, strict=True))
+                if on_outcomes is not None:
+                    told.append(ahead.submit(on_outcomes, places, results))
                 order, places = order[len(places) :], following
+        for one in told:
+            one.result()
         return [outcomes[place] for place in range(len(questions))]
 
     def _first(self, questions: Sequence[Question], order: Sequence[int]) -> Sequence[int]:
@@ -118,20 +129,3 @@ class Batches(Generic[Outcome]):
             f"out of memory; '{self._name}' goes on with batches of {max(len(batch) // 2, 1)} ({reason})", stacklevel=2
         )
         return None
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """More than accelerate takes for it: also allocations outside of torch's own, and NumPy's."""
-    import torch
-    from accelerate.utils.memory import should_reduce_batch_size
-
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or should_reduce_batch_size(error):
-        return True
-    signs = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
-    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
-
-
-def _free_memory() -> None:
-    from accelerate.utils.memory import clear_device_cache
-
-    clear_device_cache(garbage_collection=True)

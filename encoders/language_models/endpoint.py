@@ -25,7 +25,7 @@ from audio_compositionality.support.text import plain, shortened
 
 from ..base import ClipError, FloatArray, ModelError, check_sample_rate, check_waveforms, resample
 from ..options import DEFAULT_OPTIONS, EncoderOptions
-from ..protocols import ModelCard
+from ..protocols import ModelCard, OnAnswer
 from ..texts import check_texts
 from .endpoint_calls import Clock, EndpointError, Failure, Pace, ask_all, failure_of
 from .endpoint_messages import LETTERS, Reply, SoundClip, letter_scores, messages_of, reply_of
@@ -48,9 +48,13 @@ class EndpointModel:
             that is another than it was asked for, else ``unknown``.
         device: ``server``.
         settings: how the server is asked.
+        on_answers: see `Teller`.
+        scorings: see `LimitedScorer`: a server tells no likelihoods of given texts.
     """
 
     device = SERVER
+    scorings = ("letters",)
+    on_answers: OnAnswer | None = None
 
     def __init__(
         self,
@@ -98,9 +102,9 @@ class EndpointModel:
 
     @property
     def questions_per_call(self) -> int:
-        """How many questions it wants in a call: all that are under way at a time. More would go faster, but what is
-        answered in a call that fails is lost, and may have cost."""
-        return 2 * self.settings.concurrency
+        """How many questions it wants in a call: several times those that are under way at a time, so that all but a
+        few are, until the slowest answer of a call has come."""
+        return 8 * self.settings.concurrency
 
     @property
     def new_tokens(self) -> int:
@@ -157,7 +161,7 @@ class EndpointModel:
 
     def replies(self, clips: Sequence[Any] | None, prompts: Sequence[str]) -> list[Reply]:
         """As `answer`, with what the server says beside the text; `clips` is None for prompts without sound."""
-        replies = self._ask(clips, prompts, max_tokens=self.max_tokens)
+        replies = self._ask(clips, prompts, lambda place, reply: reply.text, max_tokens=self.max_tokens)
         with self._lock:
             self._counts["empty"] += sum(not reply.text.strip() for reply in replies)
             self._counts["cut"] += sum(reply.is_cut for reply in replies)
@@ -221,27 +225,41 @@ class EndpointModel:
             raise InputError(f"there are {len(options)} lists of options for {len(prompts)} prompts")
         for texts in options:
             check_count("the number of options", len(texts), 1, len(LETTERS))
-        most = self.settings.top_logprobs
-        replies = self._ask(clips, prompts, max_tokens=1, logprobs=True, top_logprobs=most)
-        scores, unlisted = [], 0
-        for reply, texts in zip(replies, options, strict=True):
-            if reply.is_refused:
-                scores.append([math.nan] * len(texts))
-                continue
-            if not reply.first_tokens:
-                raise ModelError(
-                    f"'{self.card.id}' cannot score by letters: the server gives no log-probabilities of first tokens "
-                    "(logprobs, top_logprobs); score by what the model answers"
-                )
-            row, bounds = letter_scores(reply.first_tokens, len(texts))
-            scores.append(row)
+        most, scores, unlisted = self.settings.top_logprobs, dict[int, list[float]](), 0
+
+        def scored(place: int, reply: Reply) -> list[float]:
+            nonlocal unlisted
+            scores[place], bounds = self._letter_scores(reply, len(options[place]))
             unlisted += bounds
+            return scores[place]
+
+        self._ask(clips, prompts, scored, max_tokens=1, logprobs=True, top_logprobs=most)
         with self._lock:
             self._counts["unlisted"] += unlisted
-        return scores
+        return [scores[place] for place in range(len(prompts))]
 
-    def _ask(self, clips: Sequence[Any] | None, prompts: Sequence[str], **parameters: Any) -> list[Reply]:
-        """The replies to some questions, in order; all is checked before one of them is sent."""
+    def _letter_scores(self, reply: Reply, count: int) -> tuple[list[float], int]:
+        """The log-likelihoods of so many letters as a reply's first token, and how many of them are upper bounds."""
+        if reply.is_refused:
+            return [math.nan] * count, 0
+        if not reply.first_tokens:
+            raise ModelError(
+                f"'{self.card.id}' cannot score by letters: the server gives no log-probabilities of first tokens "
+                "(logprobs, top_logprobs); score by what the model answers"
+            )
+        return letter_scores(reply.first_tokens, count)
+
+    def _ask(
+        self,
+        clips: Sequence[Any] | None,
+        prompts: Sequence[str],
+        answer_of: Callable[[int, Reply], str | list[float]],
+        **parameters: Any,
+    ) -> list[Reply]:
+        """The replies to some questions, in order; all is checked before one of them is sent.
+
+        Each is told of as soon as it is there: `answer_of` says what the answer is, by its place and the reply.
+        """
         texts = check_texts(prompts) if len(prompts) else []
         if clips is not None and len(clips) != len(texts):
             raise InputError(f"there are {len(texts)} prompts about {len(clips)} clips; there must be as many")
@@ -249,7 +267,14 @@ class EndpointModel:
         with self._lock:
             self.check_questions(len(texts))
             self._questions += len(texts)
-        replies = self._send(sounds, texts, **parameters)
+
+        def tell(place: int, reply: Reply) -> None:
+            answer = answer_of(place, reply)
+            if self.on_answers is not None:
+                # One token was asked for where letters are scored, so that nothing was cut.
+                self.on_answers([(place, answer, reply.facts if isinstance(answer, str) else {})])
+
+        replies = self._send(sounds, texts, tell, **parameters)
         with self._lock:
             self._counts["asked"] += len(replies)
             self._counts["refused"] += sum(reply.is_refused for reply in replies)
@@ -268,7 +293,13 @@ class EndpointModel:
             )
         return SoundClip(samples[0], rate)
 
-    def _send(self, clips: Sequence[SoundClip | None], prompts: Sequence[str], **parameters: Any) -> list[Reply]:
+    def _send(
+        self,
+        clips: Sequence[SoundClip | None],
+        prompts: Sequence[str],
+        on_reply: Callable[[int, Reply], object] | None = None,
+        **parameters: Any,
+    ) -> list[Reply]:
         key = read_key()
         client = InferenceClient(
             base_url=self.address.url,
@@ -281,7 +312,7 @@ class EndpointModel:
             partial(self._question, client, key, clip, prompt, parameters)
             for clip, prompt in zip(clips, prompts, strict=True)
         ]
-        replies = ask_all(questions, self.settings.concurrency)
+        replies = ask_all(questions, self.settings.concurrency, on_reply)
         self._warn_of_changes()
         return replies
 
@@ -313,12 +344,12 @@ class EndpointModel:
         call: Callable[..., Any] = client.chat_completion
         try:
             output = call(messages, model=self.address.model, temperature=0, **parameters)
+            return reply_of(output, partial(masked_answer, key=key))
         except Exception as error:
             failure = failure_of(error, key, self.settings.timeout)
             if failure is None:
                 raise
             return failure
-        return reply_of(output, partial(masked_answer, key=key))
 
     def _warn_of_changes(self) -> None:
         names = sorted({shortened(plain(model), 80) for model, _ in self._served if model})

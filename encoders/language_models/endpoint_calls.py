@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -158,12 +158,17 @@ class Pace:
         return EndpointError(f"'{self._name}': {failure.reason}{often}; {failure.advice}", failure.status)
 
 
-def ask_all(questions: Sequence[Callable[[threading.Event], Answer]], threads: int) -> list[Answer]:
+def ask_all(
+    questions: Sequence[Callable[[threading.Event], Answer]],
+    threads: int,
+    on_answer: Callable[[int, Answer], object] | None = None,
+) -> list[Answer]:
     """Ask questions, so many at a time; their answers in order.
 
     Args:
         questions: each is given an event that is set when there is nothing more to ask.
         threads: how many are asked at a time, at most.
+        on_answer: called with the place of each question and its answer as soon as that is there, in this thread.
 
     Raises:
         Exception: that of the first question in order that failed. Those that are under way then are waited for, and no
@@ -173,15 +178,21 @@ def ask_all(questions: Sequence[Callable[[threading.Event], Answer]], threads: i
     pool = ThreadPoolExecutor(max(1, min(threads, len(questions))), thread_name_prefix="endpoint")
     try:
         answers = [pool.submit(question, stopped) for question in questions]
-        wait(answers, return_when=FIRST_EXCEPTION)
+        places = {answer: place for place, answer in enumerate(answers)}
+        for answer in as_completed(places):
+            if not answer.cancelled() and answer.exception() is None:
+                if on_answer is not None:
+                    on_answer(places[answer], answer.result())
+            elif not stopped.is_set():
+                stopped.set()
+                for other in answers:
+                    other.cancel()
     except BaseException:
         # The user has interrupted it: what is under way is not waited for.
         stopped.set()
         pool.shutdown(wait=False, cancel_futures=True)
         raise
-    if any(answer.done() and answer.exception() is not None for answer in answers):
-        stopped.set()
-    pool.shutdown(cancel_futures=True)
+    pool.shutdown()
     error = next(filter(None, map(_error_of, answers)), None)
     if error is not None:
         raise error
@@ -199,7 +210,7 @@ def failure_of(error: Exception, key: str | None, timeout: float) -> Failure | N
     """What an error of the client says; None of one that is none of the client's.
 
     Args:
-        error: of `InferenceClient`.
+        error: of `InferenceClient`, or of reading what it returns.
         key: that was sent, to be masked.
         timeout: seconds after which the client gives up.
     """
@@ -219,7 +230,9 @@ def failure_of(error: Exception, key: str | None, timeout: float) -> Failure | N
         return Failure(reason, "check the URL, and whether the server runs", is_transient=True)
     if isinstance(error, httpx2.HTTPError):
         return Failure(f"the question could not be sent ({why})", "check the URL")
-    # What huggingface_hub raises of an answer that it cannot read.
+    # What huggingface_hub raises of an answer that it cannot read; with NaN in one it calls itself without end.
+    if isinstance(error, RecursionError):
+        return no_completion("nested too deep, or with a number that is none")
     return no_completion(why) if isinstance(error, ValueError) else None
 
 
@@ -254,13 +267,14 @@ def _refusal(response: httpx2.Response, key: str | None) -> Failure:
 def _words_of(response: httpx2.Response) -> str:
     """What a server says of what went wrong, in its own words; empty where they are a page or cannot be read."""
     try:
-        content: Any = response.json()
+        return words_in(response.json())
+    except RecursionError:
+        return ""
     except (ValueError, httpx2.HTTPError, httpx2.StreamError):
         try:
             return "" if "html" in response.headers.get("Content-Type", "").lower() else response.text
         except (httpx2.HTTPError, httpx2.StreamError):
             return ""
-    return words_in(content)
 
 
 def words_in(content: Any) -> str:

@@ -47,6 +47,7 @@ class Reply:
         model: what the server says it runs; None where it does not.
         fingerprint: its `system_fingerprint`; likewise.
         first_tokens: natural log-probabilities of the likeliest first tokens, by token; empty where there are none.
+        tokens: how many the answer has, as the server counts; None where it does not say.
     """
 
     text: str
@@ -55,6 +56,13 @@ class Reply:
     model: str | None = None
     fingerprint: str | None = None
     first_tokens: Mapping[str, float] = field(default_factory=dict)
+    tokens: int | None = None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is known beside the text, as JSON values; see `OnAnswer`."""
+        facts = {"finish_reason": self.finish_reason, "tokens": self.tokens, "refused": self.is_refused or None}
+        return {name: value for name, value in facts.items() if value is not None}
 
     @property
     def is_cut(self) -> bool:
@@ -103,7 +111,7 @@ def reply_of(output: Any, masked: Callable[[str], str]) -> Reply | Failure:
         said = {name: value for name, value in content.items() if value is not None}
         return no_completion(masked(words_in(said)))
     refusal = _text(message.get("refusal"))
-    finish_reason = _text(choice.get("finish_reason"))
+    finish_reason = _masked(_text(choice.get("finish_reason")), masked)
     return Reply(
         text=masked(_text_of(message.get("content")) or refusal or ""),
         finish_reason=finish_reason,
@@ -111,6 +119,7 @@ def reply_of(output: Any, masked: Callable[[str], str]) -> Reply | Failure:
         model=_masked(_text(content.get("model")), masked),
         fingerprint=_masked(_text(content.get("system_fingerprint")), masked),
         first_tokens=_first_tokens(choice.get("logprobs")),
+        tokens=_count(content.get("usage")),
     )
 
 
@@ -139,13 +148,26 @@ def _first_tokens(logprobs: Any) -> dict[str, float]:
     if not isinstance(first, dict) or not isinstance(listed, list) or not listed:
         return {}
     return {
-        entry["token"]: min(float(entry["logprob"]), 0.0)
+        entry["token"]: value
         for entry in (first, *listed)
         if isinstance(entry, dict)
         and isinstance(entry.get("token"), str)
-        and isinstance(entry.get("logprob"), int | float)
-        and not math.isnan(entry["logprob"])
+        and (value := _log_probability(entry.get("logprob"))) is not None
     }
+
+
+def _log_probability(value: Any) -> float | None:
+    try:
+        number = float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:
+        # A whole number of hundreds of digits.
+        return None
+    return None if math.isnan(number) else min(number, 0.0)
+
+
+def _count(usage: Any) -> int | None:
+    count = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) else None
 
 
 def _text_of(content: Any) -> str | None:

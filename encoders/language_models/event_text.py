@@ -16,7 +16,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import plain
 
 from ..base import ModelError
-from ..protocols import ModelCard
+from ..protocols import LimitedScorer, ModelCard, OnAnswer, Teller
 
 Event = Mapping[str, Any]
 """``onset`` and ``offset``, seconds from the start of the clip, and ``label``, a text; as in the column ``events``."""
@@ -102,6 +102,23 @@ class EventTextModel:
             paradigm="text cascade (a detector's events, read by a language model)",
             trained_on=detector_card.trained_on,
         )
+
+    @property
+    def scorings(self) -> tuple[str, ...]:
+        """See `LimitedScorer`: those of the language model."""
+        if isinstance(self._model, LimitedScorer):
+            return self._model.scorings
+        return ("letters", "options") if isinstance(self._model, TextScorer) else ()
+
+    @property
+    def on_answers(self) -> OnAnswer | None:
+        """See `Teller`: the language model tells; None of one that does not."""
+        return self._model.on_answers if isinstance(self._model, Teller) else None
+
+    @on_answers.setter
+    def on_answers(self, listener: OnAnswer | None) -> None:
+        if isinstance(self._model, Teller):
+            self._model.on_answers = listener
 
     def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
         """Answer one prompt about each clip; see `AudioLanguageModel.answer`.

@@ -15,12 +15,13 @@ from audio_compositionality.encoders.loading.controls import ControlledAnswerer
 from audio_compositionality.encoders.protocols import AudioLanguageModel, LabelReader, Learner, Model, ModelCard
 from audio_compositionality.tasks.base import TaskError
 
-from .answer_store import answer_store, scoring_of
-from .asking import Asked, ask, ask_of_labels, part_of, questions_per_call, scoring_problem
+from .answer_store import Answer, AnswerShard, AnswerStore, answer_store, scoring_of
+from .asking import Answers, Asked, ask, ask_of_labels, questions_per_call, scoring_problem
 from .embed import recorded_error
 from .opened import OpenedTask
 from .options import RunOptions
-from .store import ITEMS_PER_SHARD, AnswerStore, stage_of
+from .processes import Processes
+from .store import ITEMS_PER_SHARD, stage_of
 
 TRAIN = "train"
 """The split that models learn from."""
@@ -88,33 +89,58 @@ def left_unasked(models: Sequence[Model], opened: Sequence[OpenedTask], leave_ou
     return set(problems)
 
 
-def compute_answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions) -> Answered:
+def compute_answers(
+    model: AudioLanguageModel, opened: OpenedTask, options: RunOptions, processes: Processes | None = None
+) -> Answered | None:
     """The answers to the prompts of all rows, a batch after the other; without the rows of clips that are invalid.
 
-    What is in the store is not asked again; a model that learns does so only where something is to be asked.
+    What is in the store is not asked again; a model that learns does so only where something is to be asked. Several
+    processes ask each a share of the questions and wait for each other.
+
+    Args:
+        model: to be asked.
+        opened: the task and its data.
+        options: how models are run.
+        processes: those that share the work; None for this one alone.
+
+    Returns:
+        the answers in the main process, None in others.
 
     Raises:
         ClipError: there are such clips, and they are not to be left out.
         TaskError: what is left cannot be scored, or the model has nothing to learn from.
         ModelError: answers are no texts, or not as many as prompts.
+        StoreError: what is stored is damaged, or answers of another process cannot be seen.
+        ProcessError: another process has failed.
     """
+    processes = Processes() if processes is None else processes
     ids, rows = opened.clip_ids, _prompted_rows(opened)
     store = answer_store(model.card, opened, options.store)
-    stage = stage_of(store, range(store.num_shards), options.force)
+    calls = _calls(store, questions_per_call(model, options), processes)
+    share = [shard for call in calls for shard in call]
+    stage = stage_of(store, share, options.force)
     if stage != "read" and isinstance(model, Learner):
         _teach(model, model.card, opened, options)
     given = _other_clips(opened) if isinstance(model, ControlledAnswerer) and model.moves else ids
-    missing = [shard for shard in range(store.num_shards) if options.force or not store.has(shard)]
+    if options.force:
+        for shard in share:
+            store.discard(shard)
     if not options.skip_invalid:
-        _refuse_recorded(store, missing, given)
+        _refuse_recorded(store, given)
     asked = Asked(given, rows, opened.prompts, opened.options, scoring_of(opened))
-    hidden = None if options.progress else True
-    with tqdm(
-        total=len(ids), desc=f"{model.card.id}, {store.key.recipe}", unit="answer", disable=hidden, leave=None
-    ) as bar:
-        bar.update(len(ids) - sum(len(store.items(shard)) for shard in missing))
-        _fill(store, missing, model, asked, opened, options, bar.update)
+    title = f"{model.card.id}, {store.key.recipe}"
+    if processes.count > 1:
+        title += f" (process 1 of {processes.count}, its share)"
+    hidden = None if options.progress and processes.is_main else True
+    total = sum(len(store.items(shard)) for shard in share)
+    with tqdm(total=total, desc=title, unit="answer", disable=hidden, leave=None) as bar:
+        _fill(store, calls, model, asked, opened, options, bar.update)
+    processes.wait()
+    if not processes.is_main:
+        return None
+    store.check_complete()
     content = store.load()
+    _warn_of_cut(model.card, content)
     skipped = {ids[place]: why for place, why in content.errors.items()}
     left = opened.without(list(skipped)) if skipped else opened
     kept = {row["id"] for row in left.rows}
@@ -122,45 +148,85 @@ def compute_answers(model: AudioLanguageModel, opened: OpenedTask, options: RunO
     return Answered(left, answers, skipped, stage)
 
 
+def _calls(store: AnswerStore, size: int, processes: Processes) -> list[range]:
+    """The shards of this process, those together of which the questions make a call.
+
+    The same shards go together whatever is there already, and in whatever process, as long as each has some: what a
+    model computes of a batch may depend, within rounding, on what else is in it.
+    """
+    together = -(-size // store.items_per_shard)
+    together = min(together, -(-store.num_shards // processes.count)) or 1
+    # A process with less memory might take less at a time, and another share.
+    together = int(processes.tell(str(together)))
+    every = [range(start, min(start + together, store.num_shards)) for start in range(0, store.num_shards, together)]
+    return [every[place] for place in processes.share_of(len(every))]
+
+
+def _warn_of_cut(card: ModelCard, content: AnswerShard) -> None:
+    """Say how many answers ended at the most tokens, which may hold no choice yet."""
+    cut = sum(facts.get("finish_reason") == "length" for facts in content.facts)
+    if cut:
+        warnings.warn(
+            f"'{card.id}': {cut:,} of {len(content.answers):,} answers were cut at the most tokens that an answer may "
+            "have; those without a choice count as wrong",
+            stacklevel=2,
+        )
+
+
 def _prompted_rows(opened: OpenedTask) -> list[Row]:
     """The row of each prompt."""
     return [row for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
 
 
-def _refuse_recorded(store: AnswerStore, missing: Sequence[int], ids: Sequence[str]) -> None:
+def _refuse_recorded(store: AnswerStore, ids: Sequence[str]) -> None:
     """Raise the ClipError of the first clip that finished files have no answer about."""
-    for shard in set(range(store.num_shards)) - set(missing):
+    for shard in filter(store.has, range(store.num_shards)):
         for place, why in store.read(shard).errors.items():
             raise recorded_error(why, store.folder, place, ids[store.items(shard).start + place])
 
 
 def _fill(
     store: AnswerStore,
-    missing: Sequence[int],
+    calls: Sequence[Sequence[int]],
     model: AudioLanguageModel,
     asked: Asked,
     opened: OpenedTask,
     options: RunOptions,
-    on_answers: Callable[[int], object],
+    on_done: Callable[[int], object],
 ) -> None:
-    """Ask what is missing, as many files of the store together as make a call, and write them when that is done."""
+    """Ask what is missing, call by call. Answers that a model tells of before its call is done are kept at once."""
     size = questions_per_call(model, options)
-    together = -(-size // store.items_per_shard)
-    for start in range(0, len(missing), together):
-        shards = missing[start : start + together]
-        places = [item for shard in shards for item in store.items(shard)]
+    for call in calls:
+        shards = [shard for shard in call if not store.has(shard)]
+        on_done(sum(len(store.items(shard)) for shard in call if shard not in shards))
+        begun = {place: answer for shard in shards for place, answer in store.begun(shard).items()}
+        on_done(len(begun))
+        places = [place for shard in shards for place in store.items(shard) if place not in begun]
+
+        def keep(answers: Sequence[tuple[int, Answer]], places: Sequence[int] = places) -> None:
+            of_shard: dict[int, list[tuple[int, Answer]]] = {}
+            for number, answer in answers:
+                of_shard.setdefault(places[number] // store.items_per_shard, []).append((places[number], answer))
+            for shard, some in of_shard.items():
+                store.add(shard, some)
+
         part = asked.of(places)
-        if isinstance(model, LabelReader):
-            content = ask_of_labels(model, model.card, part)
-            on_answers(len(places))
+        if not places:
+            given = Answers((), {})
+        elif isinstance(model, LabelReader):
+            given = ask_of_labels(model, model.card, part, keep)
+            on_done(len(places))
         else:
             clips = _clips_of(opened, part.ids, options.skip_invalid)
-            content = ask(model, clips, part, size, options.skip_invalid, on_answers)
-        first = 0
+            given = ask(model, clips, part, size, options.skip_invalid, keep, on_done)
+        answers = begun | dict(zip(places, given.answers, strict=True))
+        errors = {places[number]: why for number, why in given.errors.items()}
         for shard in shards:
-            count = len(store.items(shard))
-            store.write(shard, part_of(content, first, first + count))
-            first += count
+            items = store.items(shard)
+            facts = tuple(answers[place][1] for place in items)
+            failed = {place - items.start: errors[place] for place in items if place in errors}
+            texts = tuple(answers[place][0] for place in items)
+            store.write(shard, AnswerShard(texts, failed, facts if any(facts) else ()))
 
 
 def _train_rows(opened: OpenedTask) -> list[Row]:

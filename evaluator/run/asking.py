@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from audio_compositionality.dataset_builder.data import Clip, Row
 from audio_compositionality.encoders.base import ClipError, ModelError
@@ -15,19 +16,34 @@ from audio_compositionality.encoders.protocols import (
     BatchFormer,
     LabelReader,
     LabelScorer,
+    LimitedScorer,
+    Model,
     ModelCard,
     OptionScorer,
-    Replier,
+    Teller,
 )
 from audio_compositionality.tasks.base import GENERATE, Scoring, TaskError
 from audio_compositionality.tasks.question_prompts import LETTERS
 
+from .answer_store import Answer
 from .embed import batch_size_of
 from .options import RunOptions
-from .store import AnswerShard
 
-Answer = tuple[str, Mapping[str, Any]]
-"""The text of an answer, and what is known of it beside."""
+OnAnswers = Callable[[Sequence[tuple[int, Answer]]], object]
+"""Called with answers as soon as they are there, each with the place of its question."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model answered to questions, in their order.
+
+    Attributes:
+        answers: with an empty text where there is none.
+        errors: by place, why there is none.
+    """
+
+    answers: Sequence[Answer]
+    errors: Mapping[int, str]
 
 
 @dataclass(frozen=True)
@@ -66,8 +82,17 @@ class Asked:
 
 def scoring_problem(model: AudioLanguageModel, scoring: Scoring) -> str | None:
     """Why a model's answers cannot be taken in a way; None where they can."""
+    if scoring == GENERATE:
+        return None
+    inside = innermost(cast(Model, model))
+    if isinstance(inside, LimitedScorer) and scoring not in inside.scorings:
+        valid = ", ".join((GENERATE, *inside.scorings))
+        return (
+            f"{model.card.id!r} cannot be scored by {scoring}, which takes likelihoods that it does not tell; valid "
+            f"choices of --scoring are {valid}"
+        )
     scores = isinstance(model, LabelScorer) if isinstance(model, LabelReader) else isinstance(model, OptionScorer)
-    if scoring == GENERATE or scores:
+    if scores:
         return None
     return (
         f"{model.card.id!r} tells no likelihoods of given answers (score_options), so its answers cannot be scored by "
@@ -88,17 +113,24 @@ def questions_per_call(model: AudioLanguageModel, options: RunOptions) -> int:
     return batch_size_of(model, options)
 
 
-def ask_of_labels(model: LabelReader, card: ModelCard, asked: Asked) -> AnswerShard:
+def ask_of_labels(model: LabelReader, card: ModelCard, asked: Asked, on_answers: OnAnswers) -> Answers:
     """The answers of a model that is told labels.
+
+    Args:
+        model: to be asked.
+        card: of the model.
+        asked: the questions.
+        on_answers: called with answers before all are there, by models that tell of them.
 
     Raises:
         ModelError: they are no texts or numbers, or not as many as prompts.
     """
-    if asked.scoring != GENERATE and isinstance(model, LabelScorer):
-        scores = model.score_options_from_labels(asked.rows, asked.prompts, asked.options, asked.by)
-        return _shard(_likeliest(scores, asked.options, card), {})
-    texts = checked_texts(model.answer_from_labels(asked.rows, asked.prompts), len(asked.prompts), card)
-    return _shard([(text, {}) for text in texts], {})
+    with _listening(model, asked, card, on_answers) as facts:
+        if asked.scoring != GENERATE and isinstance(model, LabelScorer):
+            scores = model.score_options_from_labels(asked.rows, asked.prompts, asked.options, asked.by)
+            return Answers(_likeliest(scores, asked.options, card, facts), {})
+        texts = checked_texts(model.answer_from_labels(asked.rows, asked.prompts), len(asked.prompts), card)
+        return Answers([(text, facts.get(place, {})) for place, text in enumerate(texts)], {})
 
 
 def ask(
@@ -107,8 +139,9 @@ def ask(
     asked: Asked,
     size: int,
     skip_invalid: bool,
-    on_answers: Callable[[int], object],
-) -> AnswerShard:
+    on_answers: OnAnswers,
+    on_done: Callable[[int], object],
+) -> Answers:
     """The answers to questions about clips; none about clips that cannot be used.
 
     Args:
@@ -117,7 +150,8 @@ def ask(
         asked: the questions.
         size: questions that the model is given at a time.
         skip_invalid: go on without a clip that the model refuses.
-        on_answers: called with a number of questions as soon as so many are done.
+        on_answers: called with answers before all of a call are there, by models that tell of them.
+        on_done: called with a number of questions as soon as so many are done.
 
     Raises:
         ClipError: the model refuses a clip, which is not to be left out.
@@ -126,13 +160,20 @@ def ask(
     errors = {place: clip.problem for place, clip in enumerate(clips) if clip.problem is not None}
     answers: list[Answer] = [("", {})] * len(clips)
     usable = [place for place in range(len(clips)) if place not in errors]
-    on_answers(len(errors))
+    on_done(len(errors))
     for start in range(0, len(usable), size):
         batch = usable[start : start + size]
-        on_answers(len(batch))
+        on_done(len(batch))
         while batch:
+            part = asked.of(batch)
+            places = list(batch)
+
+            def tell(some: Sequence[tuple[int, Answer]], places: Sequence[int] = places) -> None:
+                on_answers([(places[place], answer) for place, answer in some])
+
             try:
-                given = _answers(model, [clips[place] for place in batch], asked.of(batch))
+                with _listening(model, part, model.card, tell) as facts:
+                    given = _answers(model, [clips[place] for place in batch], part, facts)
             except ClipError as error:
                 place = batch[error.row]
                 if not skip_invalid:
@@ -143,14 +184,32 @@ def ask(
             for place, answer in zip(batch, given, strict=True):
                 answers[place] = answer
             break
-    return _shard(answers, errors)
+    return Answers(answers, errors)
 
 
-def part_of(content: AnswerShard, start: int, stop: int) -> AnswerShard:
-    """Some of the answers."""
-    errors = {place - start: why for place, why in content.errors.items() if start <= place < stop}
-    facts = content.facts[start:stop]
-    return AnswerShard(content.answers[start:stop], errors, facts if any(facts) else ())
+@contextmanager
+def _listening(
+    model: AudioLanguageModel | LabelReader, asked: Asked, card: ModelCard, on_answers: OnAnswers
+) -> Iterator[dict[int, Mapping[str, Any]]]:
+    """While a model is asked: what it tells of answers is passed on; what it says of them beside, by place."""
+    inside, facts = innermost(cast(Model, model)), dict[int, Mapping[str, Any]]()
+    if not isinstance(inside, Teller):
+        yield facts
+        return
+
+    def tell(told: Sequence[tuple[int, str | list[float], Mapping[str, Any]]]) -> None:
+        answers: list[tuple[int, Answer]] = []
+        for place, given, beside in told:
+            facts[place] = dict(beside)
+            answer = (given, beside) if isinstance(given, str) else _likely(given, asked.options[place], card, beside)
+            answers.append((place, answer))
+        on_answers(answers)
+
+    inside.on_answers = tell
+    try:
+        yield facts
+    finally:
+        inside.on_answers = None
 
 
 def checked_texts(given: Any, count: int, card: ModelCard) -> tuple[str, ...]:
@@ -169,45 +228,47 @@ def checked_texts(given: Any, count: int, card: ModelCard) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _answers(model: AudioLanguageModel, clips: Sequence[Clip], asked: Asked) -> list[Answer]:
-    """The answers to one call."""
+def _answers(
+    model: AudioLanguageModel, clips: Sequence[Clip], asked: Asked, facts: Mapping[int, Mapping[str, Any]]
+) -> list[Answer]:
+    """The answers to one call, with what the model has told beside."""
     if asked.scoring != GENERATE:
         problem = scoring_problem(model, asked.scoring)
         if problem is not None or not isinstance(model, OptionScorer):
             raise TaskError(problem)
-        return _likeliest(model.score_options(clips, asked.prompts, asked.options, asked.by), asked.options, model.card)
-    if isinstance(model, Replier):
-        replies = list(model.replies(clips, asked.prompts))
-        texts = checked_texts([reply.text for reply in replies], len(asked.prompts), model.card)
-        reasons = [reply.finish_reason for reply in replies]
-        return [(text, {"finish_reason": why} if why else {}) for text, why in zip(texts, reasons, strict=True)]
-    return [(text, {}) for text in checked_texts(model.answer(clips, asked.prompts), len(asked.prompts), model.card)]
+        scores = model.score_options(clips, asked.prompts, asked.options, asked.by)
+        return _likeliest(scores, asked.options, model.card, facts)
+    texts = checked_texts(model.answer(clips, asked.prompts), len(asked.prompts), model.card)
+    return [(text, facts.get(place, {})) for place, text in enumerate(texts)]
 
 
-def _likeliest(given: Any, options: Sequence[tuple[str, ...]], card: ModelCard) -> list[Answer]:
-    """The letter of the likeliest option of each prompt, of equals the first, beside all log-likelihoods; no text where
-    the model tells none.
+def _likeliest(
+    given: Any, options: Sequence[tuple[str, ...]], card: ModelCard, facts: Mapping[int, Mapping[str, Any]]
+) -> list[Answer]:
+    """The letter of the likeliest option of each prompt, see `_likely`.
 
     Raises:
         ModelError: there is not a number for each option of each prompt.
     """
     if not isinstance(given, Sequence) or len(given) != len(options):
         raise ModelError(f"'{card.id}' gave no list of scores for each of {len(options)} prompts")
-    answers: list[Answer] = []
-    for row, texts in zip(given, options, strict=True):
-        scores = [float(score) for score in row]
-        if len(scores) != len(texts):
-            raise ModelError(f"'{card.id}' gave {len(scores)} scores of {len(texts)} options; it must give one of each")
-        if any(score > 0 for score in scores):
-            raise ModelError(f"'{card.id}' gave the log-likelihood {max(scores):g}; none is above 0")
-        told = [score for score in scores if not math.isnan(score)]
-        letter = LETTERS[scores.index(max(told))] if told and max(told) > -math.inf else ""
-        # JSON has no numbers that are not finite.
-        facts = [score if math.isfinite(score) else None for score in scores]
-        answers.append((letter, {"log_likelihoods": facts}))
-    return answers
+    rows = enumerate(zip(given, options, strict=True))
+    return [_likely(row, texts, card, facts.get(place, {})) for place, (row, texts) in rows]
 
 
-def _shard(answers: Sequence[Answer], errors: Mapping[int, str]) -> AnswerShard:
-    facts = tuple(facts for _, facts in answers)
-    return AnswerShard(tuple(text for text, _ in answers), errors, facts if any(facts) else ())
+def _likely(given: Any, options: Sequence[str], card: ModelCard, beside: Mapping[str, Any]) -> Answer:
+    """The letter of the likeliest option, of equals the first, beside all log-likelihoods; no text where the model
+    tells none.
+
+    Raises:
+        ModelError: there is not a number for each option.
+    """
+    scores = [float(score) for score in given]
+    if len(scores) != len(options):
+        raise ModelError(f"'{card.id}' gave {len(scores)} scores of {len(options)} options; it must give one of each")
+    if any(score > 0 for score in scores):
+        raise ModelError(f"'{card.id}' gave the log-likelihood {max(scores):g}; none is above 0")
+    told = [score for score in scores if not math.isnan(score)]
+    letter = LETTERS[scores.index(max(told))] if told and max(told) > -math.inf else ""
+    # JSON has no numbers that are not finite.
+    return letter, {**beside, "log_likelihoods": [score if math.isfinite(score) else None for score in scores]}

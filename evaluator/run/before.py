@@ -22,10 +22,12 @@ def with_long_answers(models: Sequence[Model], opened: Sequence[OpenedTask]) -> 
 
 
 def questions_left(card: ModelCard, opened: OpenedTask, options: RunOptions) -> int:
-    """How many questions of a task a model has yet to be asked: those in files of the store that are not finished."""
+    """How many questions of a task a model has yet to be asked: those whose answers are not in the store."""
     store = answer_store(card, opened, options.store)
-    missing = (shard for shard in range(store.num_shards) if options.force or not store.has(shard))
-    return sum(len(store.items(shard)) for shard in missing)
+    if options.force:
+        return len(store.ids)
+    missing = (shard for shard in range(store.num_shards) if not store.has(shard))
+    return sum(len(store.items(shard)) - len(store.begun(shard)) for shard in missing)
 
 
 def check_questions(

@@ -121,7 +121,7 @@ def compute_outputs(
 ) -> ModelOutputs | None:
     """What a model makes of the inputs of a task; what is in the store is not computed again.
 
-    Several processes share the embedding of clips; texts and answers are the main process's.
+    Several processes share the embedding of clips and the questions; texts are the main process's.
 
     Args:
         model: a model.
@@ -144,9 +144,9 @@ def compute_outputs(
     """
     started = time.perf_counter()
     if opened.prompts and isinstance(model, AudioLanguageModel):
-        if not processes.is_main:
+        answered = compute_answers(model, opened, options, processes)
+        if answered is None:
             return None
-        answered = compute_answers(model, opened, options)
         outputs, elapsed = Outputs(answers=answered.answers), time.perf_counter() - started
         return ModelOutputs(answered.opened, outputs, answered.skipped, answered.stage, elapsed)
     texts, text_stage = None, ""

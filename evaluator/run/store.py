@@ -1,9 +1,9 @@
 """What models gave, on disk: computed once, in shards, under a key that says what it was computed from.
 
 A store is a folder, ``<root>/<model id>/<recipe>-<kind>-<first 16 hex digits of the key's digest>``, with the key as
-JSON and one file for every 64 items, 16 of answers. Another key is another folder, so that what is stored never has to
-be thrown away, nor taken for something else. A shard appears under its name only when it is whole and on the disk, and
-one in which a single bit has changed since is refused.
+JSON and one file for every 64 items; of answers see `answer_store`. Another key is another folder, so that what is
+stored never has to be thrown away, nor taken for something else. A shard appears under its name only when it is whole
+and on the disk, and one in which a single bit has changed since is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from audio_compositionality.support.files import remove_partial_files, safe_file
 SCHEMA_VERSION = 3
 """Of the layout of a store; it is a part of every key."""
 
-ITEMS_PER_SHARD, ANSWERS_PER_SHARD = 64, 16
+ITEMS_PER_SHARD = 64
 
 KEY_NAME = "key.json"
 
@@ -39,7 +39,7 @@ Kind = Literal["clips", "texts", "answers"]
 
 Content = TypeVar("Content")
 
-_NO_SEAL = "0" * 64
+NO_SEAL = "0" * 64
 """Stands in the bytes of a shard where the SHA-256 of these bytes goes."""
 
 _SEAL = re.compile(rb"digest\W{1,8}([0-9a-f]{64})")
@@ -220,11 +220,25 @@ class ShardStore(ABC, Generic[Content]):
 
     @abstractmethod
     def _serialise(self, shard: int, content: Content) -> bytes:
-        """The bytes of a shard, which its content alone decides, with `_NO_SEAL` as the first value: ``digest``."""
+        """The bytes of a shard, which its content alone decides, with `NO_SEAL` as the first value: ``digest``."""
 
     @abstractmethod
     def _parse(self, shard: int, content: bytes) -> Content:
         """The content of a shard's bytes, which are as they were written; an error where they are of another store."""
+
+    def check_complete(self) -> None:
+        """Refuse a store that lacks shards after every process has finished.
+
+        Raises:
+            StoreError: it does.
+        """
+        absent = [shard for shard in range(self.num_shards) if not self.has(shard)]
+        if absent:
+            raise StoreError(
+                f"{self.folder} lacks {len(absent)} of {self.num_shards} shards, such as {absent[0]}, though every "
+                "process has finished: it must be on a file system that all machines share, see --store. If it is on "
+                "one that shows new files late, the same command goes on from there"
+            )
 
     def _ids_digest(self, shard: int) -> str:
         ids = [self.ids[item] for item in self.items(shard)]
@@ -284,7 +298,7 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
         values = np.array(content.embeddings, np.float32, order="C")
         values[sorted(content.errors)] = 0
         errors = {str(place): content.errors[place] for place in sorted(content.errors)}
-        facts = {"digest": _NO_SEAL, "ids": self._ids_digest(shard), "errors": errors}
+        facts = {"digest": NO_SEAL, "ids": self._ids_digest(shard), "errors": errors}
         # A single entry: safetensors writes several in any order.
         return bytes(save({"embeddings": values}, metadata={"shard": json.dumps(facts)}))
 
@@ -311,58 +325,6 @@ def _metadata(content: bytes) -> dict[str, str]:
     return metadata
 
 
-@dataclass(frozen=True)
-class AnswerShard:
-    """The answers to consecutive prompts.
-
-    Attributes:
-        answers: one a prompt, empty where there is none.
-        errors: by place in the shard, why there is none.
-        facts: what is known of each answer beside its text, as JSON values by name: ``log_likelihoods`` of the options,
-            ``finish_reason``; empty where nothing is of any.
-    """
-
-    answers: tuple[str, ...]
-    errors: Mapping[int, str]
-    facts: tuple[Mapping[str, Any], ...] = ()
-
-
-class AnswerStore(ShardStore[AnswerShard]):
-    """The answers that one model gives to prompts, as JSON with a digest; few a file, since each may have cost."""
-
-    suffix = ".json"
-    items_per_shard = ANSWERS_PER_SHARD
-
-    def load(self) -> AnswerShard:
-        """All answers, merged in the order of the prompts.
-
-        Raises:
-            StoreError: as `read`.
-        """
-        answers: list[str] = []
-        errors: dict[int, str] = {}
-        facts: list[Mapping[str, Any]] = []
-        for shard in range(self.num_shards):
-            content = self.read(shard)
-            errors |= {len(answers) + place: error for place, error in content.errors.items()}
-            answers += content.answers
-            facts += content.facts or [{}] * len(content.answers)
-        return AnswerShard(tuple(answers), errors, tuple(facts) if any(facts) else ())
-
-    def _serialise(self, shard: int, content: AnswerShard) -> bytes:
-        errors = {str(place): content.errors[place] for place in sorted(content.errors)}
-        facts = {"digest": _NO_SEAL, "ids": self._ids_digest(shard), "errors": errors}
-        beside = {"facts": list(content.facts)} if content.facts else {}
-        return json.dumps({**facts, "answers": list(content.answers), **beside}, allow_nan=False).encode() + b"\n"
-
-    def _parse(self, shard: int, content: bytes) -> AnswerShard:
-        facts: Any = json.loads(content)
-        if facts["ids"] != self._ids_digest(shard):
-            raise StoreError("it holds answers of another key or to other prompts")
-        errors = {int(place): str(error) for place, error in facts["errors"].items()}
-        return AnswerShard(tuple(map(str, facts["answers"])), errors, tuple(facts.get("facts", ())))
-
-
 def _sealed(content: bytes) -> bytes:
     """Bytes of a shard with their SHA-256 in the place that is kept for it.
 
@@ -375,7 +337,7 @@ def _sealed(content: bytes) -> bytes:
 def _is_sealed(content: bytes) -> bool:
     """Whether bytes are those that `_sealed` gave, to the last bit."""
     start, stop = _place_of_seal(content)
-    return _sealed(content[:start] + _NO_SEAL.encode() + content[stop:]) == content if stop else False
+    return _sealed(content[:start] + NO_SEAL.encode() + content[stop:]) == content if stop else False
 
 
 def _place_of_seal(content: bytes) -> tuple[int, int]:

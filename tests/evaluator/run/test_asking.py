@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,49 +133,92 @@ def test_answerers_that_take_letters_do_so_by_any_scoring():
     assert Oracle().score_options_from_labels([longest], [prompt], [["pad", "organ"]], "letters") == [[-math.inf, 0]]
 
 
-@dataclass(frozen=True)
-class Reply:
-    text: str
-    finish_reason: str | None
+class Tells(Hears):
+    """Tells of each answer before it gives them all; from its `breaks_at`th one on, it does not answer."""
 
-
-class Replies(Hears):
-    card = ModelCard("replies", "v1", 8, None)
+    card = ModelCard("tells", "v1", 8, None)
     questions_per_call = 24
+    on_answers = None
 
     def __init__(self, breaks_at=10**9):
-        self.calls, self.breaks_at = [], breaks_at
+        self.calls, self.breaks_at, self.answered = [], breaks_at, 0
 
-    def replies(self, clips, prompts):
+    def answer(self, clips, prompts):
         self.calls.append(len(prompts))
-        if sum(self.calls) > self.breaks_at:
-            raise ModelError("the server is down")
-        return [Reply("A", "length" if number % 2 else None) for number in range(len(prompts))]
+        for place in range(len(prompts)):
+            if self.answered == self.breaks_at:
+                raise ModelError("the server is down")
+            self.answered += 1
+            self.on_answers([(place, "A", {"finish_reason": "length"} if place % 2 else {})])
+        return ["A"] * len(prompts)
 
 
-def test_why_an_answer_ended_is_kept(tmp_path):
-    scored(Replies(), options=replace(OPTIONS, store=tmp_path))
-    (path,) = tmp_path.rglob("0*.json")
-    assert json.loads(path.read_text())["facts"] == [{}, {"finish_reason": "length"}] * 4
+@pytest.mark.filterwarnings("ignore:.*answers were cut")
+class TestTold:
+    def test_why_an_answer_ended_is_kept_and_those_that_were_cut_are_counted(self, tmp_path):
+        model = Tells()
+        for options in (replace(OPTIONS, store=tmp_path), OPTIONS):
+            with pytest.warns(UserWarning, match="'tells': 4 of 8 answers were cut at the most tokens"):
+                scored(model, options=options)
+        assert model.on_answers is None
+        (path,) = tmp_path.rglob("0*.json")
+        assert json.loads(path.read_text())["facts"] == [{}, {"finish_reason": "length"}] * 4
+
+    def test_no_answer_that_was_there_before_a_failure_is_asked_for_again(self, tmp_path):
+        """Of 200 questions in calls of 24, with files of 16, two of which are finished together."""
+        data, options = Questions(asked=200), replace(OPTIONS, store=tmp_path)
+        broken = Tells(breaks_at=107)
+        for asked in (broken, control(broken, CONTROLS["without-audio"])):
+            broken.answered = 0
+            with pytest.raises(ModelError, match="the server is down"):
+                scored(asked, options=options, data=data)
+        assert len([*tmp_path.rglob("0*.json")]) == 12
+        (begun,) = (tmp_path / "tells").rglob("*.begun")
+        # The last line is torn, and another is of other answers.
+        begun.write_bytes(begun.read_bytes()[:-9] + b'\n["0", "[0, \\"B\\", {}]"]\n')
+        none = replace(options, max_questions=0)
+        whole = Tells()
+        assert len(scored(whole, options=none, data=data)) == 200
+        assert whole.answered == 200 - 106
+        assert not [*(tmp_path / "tells").rglob("*.begun")]
+        again = Tells()
+        scored(again, options=none, data=data)
+        assert again.calls == []
+        forced = Tells(breaks_at=3)
+        with pytest.raises(ModelError):
+            scored(forced, options=replace(options, force=True), data=data)
+        rest = Tells()
+        scored(rest, options=options, data=data)
+        assert rest.answered == 197
+
+    def test_what_is_kept_does_not_count_among_the_most_questions(self, tmp_path):
+        class Behind(Tells):
+            device = "server"
+
+        options = replace(OPTIONS, store=tmp_path)
+        with pytest.raises(ModelError):
+            scored(Behind(breaks_at=5), options=options)
+        with pytest.raises(InputError, match="asked 3 questions"):
+            scored(Behind(), options=replace(options, max_questions=2))
+        assert len(scored(Behind(), options=replace(options, max_questions=3))) == 8
 
 
-def test_what_was_answered_before_a_failure_is_not_asked_again(tmp_path):
-    """Of 200 questions in calls of 24: two files of 16 make a call, so that 32 are written together."""
-    data, options = Questions(asked=200), replace(OPTIONS, store=tmp_path)
-    broken = Replies(breaks_at=100)
-    with pytest.raises(ModelError, match="the server is down"):
-        scored(broken, options=options, data=data)
-    assert len([*tmp_path.rglob("0*.json")]) == 6
-    whole = Replies()
-    answers = scored(whole, options=options, data=data)
-    assert sum(whole.calls) == 200 - 96
-    assert len(answers) == 200
-    assert answers == scored(Replies(), data=data)
+def test_a_model_that_scores_in_some_ways_is_refused_for_others_before_it_is_asked():
+    class Limited(Scores):
+        scorings = ("letters",)
+
+    model = Limited()
+    for asked in (model, control(model, CONTROLS["without-audio"])):
+        with pytest.raises(TaskError, match=r"scored by options.*valid choices of --scoring are generate, letters"):
+            scored(asked, {"scoring": "options"})
+    assert model.calls == []
+    assert len(scored(model, {"scoring": "letters"})) == 8
 
 
 @pytest.mark.parametrize(("size", "calls"), [(None, [24, 8, 8]), (5, [5, 5, 5, 1, 5, 5, 5, 1, 5, 3])])
+@pytest.mark.filterwarnings("ignore:.*answers were cut")
 def test_a_model_that_forms_batches_is_given_what_it_wants_or_as_many_as_are_asked_for(size, calls):
-    model = Replies()
+    model = Tells()
     scored(model, options=replace(OPTIONS, batch_size=size), data=Questions(asked=40))
     assert model.calls == calls
     assert innermost(control(model, CONTROLS["noise-audio"])) is model
