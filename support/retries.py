@@ -25,9 +25,12 @@ def requested_wait(headers: Mapping[str, str]) -> float | None:
     Args:
         headers: of its answer, by names in any case.
     """
-    limit = parse_ratelimit_headers(headers)
-    if limit is not None and limit.remaining == 0:
-        return float(limit.reset_in_seconds)
+    try:
+        limit = parse_ratelimit_headers(headers)
+        if limit is not None and limit.remaining == 0:
+            return float(limit.reset_in_seconds)
+    except (ValueError, OverflowError):
+        pass  # it has a number of hundreds of digits
     value = next((text.strip() for name, text in headers.items() if name.lower() == "retry-after"), "")
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
         return float(value)

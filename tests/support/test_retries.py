@@ -21,6 +21,8 @@ from audio_compositionality.support.retries import requested_wait
         ({"Retry-After": "Thu, 01 Jan 2026 00:00:00 GMT"}, 0.0),
         ({"RateLimit": '"api";r=0;t=55', "Retry-After": "3"}, 55.0),
         ({"RateLimit": '"api";r=7;t=55', "Retry-After": "3"}, 3.0),
+        ({"RateLimit": f'"api";r=0;t={"9" * 400}', "Retry-After": "3"}, 3.0),
+        ({"RateLimit": f'"api";r=0;t={"9" * 5000}', "Retry-After": "3"}, 3.0),
     ],
 )
 def test_what_a_server_asks_to_wait(headers: dict[str, str], seconds: float | None):

@@ -257,7 +257,9 @@ def test_who_has_answered_is_counted_and_a_change_is_told(server: LoopbackEndpoi
         b"<html>Welcome</html>", b"", b"[]", b"3", b'"text"', b"\xff\xfe", b"{", b"{}", b'{"choices": []}',
         b'{"choices": "A"}', b'{"choices": [1]}', b'{"choices": [{"index": 0}]}', b'{"choices": [{"message": "A"}]}',
         b'{"error": {"message": "no such deployment", "code": 404}}',
+        b'{"error":' * 600 + b"1" + b"}" * 600, b"[" * 100_000, b'{"choices": [{"index": NaN, "message": {}}]}',
     ],
+    ids=lambda body: body[:40].decode(errors="replace"),
 )  # fmt: skip
 def test_what_is_no_chat_completion_is_an_error_at_once(server: LoopbackEndpoint, body: bytes):
     server.faults = [Response(body=body)]
@@ -397,6 +399,15 @@ def test_a_refusal_is_one_clear_error(server: LoopbackEndpoint, status: int, adv
     assert str(e.value).isprintable()
     assert len(str(e.value)) < 500
     assert isinstance(e.value, ModelError)
+
+
+def test_a_refusal_that_is_nested_too_deep(server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    for depth in (950, 100_000):
+        server.faults = [Response(400, b'{"error":' * depth + b"1" + b"}" * depth)]
+        with pytest.raises(EndpointError, match="the server answered 400") as caught:
+            model_of(server).answer(clips_of(1), ["a"])
+        assert KEY not in "".join(traceback.format_exception(caught.value))
 
 
 def test_pages_of_gateways_are_not_shown(server: LoopbackEndpoint):
@@ -687,6 +698,17 @@ def test_letters_that_are_not_listed_have_an_upper_bound(server: LoopbackEndpoin
     assert rows[1] == pytest.approx([math.log(0.6), math.log(0.1), math.log(0.1)])
     assert rows[2] == [0.0, -9999.0, -9999.0]
     assert model.counts.unlisted == 5
+
+
+@pytest.mark.parametrize("value", ["1" + "0" * 400, "-1" + "0" * 400, '"-1"', "null", "[]"])
+def test_log_probabilities_that_are_none_are_left_out(server: LoopbackEndpoint, value: str):
+    other = json.dumps(logprobs(A=-0.1)["content"][0]["top_logprobs"])
+    listed = f'{{"token": "B", "logprob": {value}}}, {other[1:-1]}'
+    choice = f'{{"message": {{"content": "A"}}, "logprobs": {{"content": [{{"top_logprobs": [{listed}]}}]}}}}'
+    server.faults = [Response(body=f'{{"choices": [{choice}]}}'.encode())]
+    row = model_of(server).score_options(clips_of(1), ["a"], [["x", "y"]], "letters")[0]
+    # B has what A leaves over, at most.
+    assert row == pytest.approx([-0.1, math.log(1 - math.exp(-0.1))])
 
 
 def test_letters_of_what_is_refused(server: LoopbackEndpoint):
