@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.rendered import RenderedData
@@ -101,3 +103,12 @@ def test_by_name_with_baselines(tmp_path):
     assert (by_model["oracle"]["together"], by_model["oracle"]["apart"]) == (1.0, 1.0)
     assert by_model["present"]["change_counting"] == 0.0
     assert by_model["first"]["change"] == 0.0
+
+
+def test_it_is_drawn():
+    (drawing,) = TASK.drawings
+    axes = Figure().subplots()
+    drawing.panel(axes, {name: np.array([0.4, 0.6]) for name in drawing.intervals}, {"together": 0.5, "apart": 0.75})
+    assert [bar.get_height() for bar in axes.patches] == [0.5, 0.75]
+    assert drawing.intervals[:2] == ("together", "apart")
+    assert {measure.name for measure in TASK.info.measures} >= set(drawing.intervals)

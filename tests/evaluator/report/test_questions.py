@@ -112,6 +112,8 @@ def test_each_model_by_itself(compared):
     assert [bar.x for bar in by_task.bars] == [100, 100, 100, 100, 25]
     assert [bar.is_above for bar in by_task.bars] == [True] * 4 + [False]
     assert [round(beside.x, 1) for bar in by_task.bars for beside in bar.beside[:1]] == [25, 33.3, 50, 25, 25]
+    assert by_task.bars[0].printed == (57.5, 30.1, 53.4, 43.8, 51.4)
+    assert all(bar.printed == () for bar in by_polyphony.bars)
     # All of 12 groups right: Wilson's lower end, 1 - z² / (12 + z²).
     assert by_task.bars[0].text == "1.000 [0.76, 1.00]"
     assert [bar.name for bar in by_polyphony.bars] == ["2", "3", "4"]
