@@ -238,7 +238,8 @@ class TransformersLanguageModel:
         self._checked = True
         difference = difference_alone_and_together(self.front_end, self._batches, self._next_token)
         allowed = tolerance(self.options.precision)
-        if difference > allowed:
+        # NaN is not within it either.
+        if not difference <= allowed:
             warnings.warn(
                 f"'{self.card.id}' answers otherwise in a batch than alone: of the probability of the next token "
                 f"{difference:.2g} moves, more than the {allowed:g} that rounding explains; it goes on one question at "
@@ -263,13 +264,26 @@ class TransformersLanguageModel:
         """The mean log-likelihood of the tokens of each continuation."""
         continuations = [question.continuations for question in batch]
         with inference(self.device):
-            return log_likelihoods(self._forward, self._on_device(inputs), continuations, self._ending["pad_token_id"])
+            pad = self._ending["pad_token_id"]
+            scores = log_likelihoods(self._forward, self._on_device(inputs), continuations, pad)
+        self._check_numbers([score for row in scores for score in row])
+        return scores
 
     def _next_token(self, batch: Sequence[Question], inputs: Inputs) -> list[Any]:
         """The probabilities of the next token, float32 [tokens] each."""
         with inference(self.device):
             logits = self._forward(self._on_device(inputs), only_last=True).logits[:, -1]
-            return list(logits.float().softmax(dim=-1).cpu())
+            probabilities = list(logits.float().softmax(dim=-1).cpu())
+        if len(batch) == 1:
+            self._check_numbers(probabilities[0])
+        return probabilities
+
+    def _check_numbers(self, numbers: Any) -> None:
+        """Refuse NaN, of which `generate` makes tokens, and whoever is told a likelihood a refusal."""
+        if np.isnan(np.asarray(numbers)).any():
+            raise ModelError(
+                f"'{self.card.id}' computes no numbers (NaN) in {self.options.precision}; another precision may do"
+            )
 
     def _forward(self, inputs: Inputs, *, only_last: bool) -> Any:
         """The output of the model, its logits those of the last token only where no others are needed."""

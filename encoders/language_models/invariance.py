@@ -34,7 +34,7 @@ def tolerance(precision: str) -> float:
 def difference_alone_and_together(
     front_end: FrontEnd, batches: Batches[Any], next_token: Callable[[Sequence[Question], Inputs], Sequence[Any]]
 ) -> float:
-    """The largest total variation distance, over four clips, of the next token alone and in a batch.
+    """The largest total variation distance, over four clips, of the next token alone and in a batch; NaN where one is.
 
     Args:
         front_end: of the model.
@@ -47,7 +47,9 @@ def difference_alone_and_together(
     ]
     alone = [batches.run([question], next_token)[0] for question in questions]
     together = batches.run(questions, next_token)
-    return max(float((one - other).abs().sum() / 2) for one, other in zip(alone, together, strict=True))
+    differences = [float((one - other).abs().sum() / 2) for one, other in zip(alone, together, strict=True)]
+    # Python's own maximum of NaN and a number depends on their order.
+    return float(np.max(differences))
 
 
 def _clip(seconds: float, sample_rate: int) -> FloatArray:

@@ -32,6 +32,8 @@ def log_likelihoods(
     Returns:
         natural logarithms; of a continuation of one token that of the token.
     """
+    import torch
+
     mask = inputs["attention_mask"]
     output = forward(inputs, only_last=True)
     first = output.logits[:, -1].float().log_softmax(dim=-1)
@@ -41,7 +43,8 @@ def log_likelihoods(
     ]
     if places:
         tails = [continuations[row][place] for row, place in places]
-        rows = mask.new_tensor([row for row, _ in places])
+        rows = torch.tensor([row for row, _ in places])
+        # Of a model over several GPUs each layer's part of the cache is on its own; those on the CPU go with all.
         output.past_key_values.batch_select_indices(rows)
         rest = _of_tails(forward, output.past_key_values, mask[rows], tails, pad)
         for (row, place), value in zip(places, rest.tolist(), strict=True):

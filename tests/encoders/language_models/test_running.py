@@ -21,6 +21,7 @@ from audio_compositionality.encoders.language_models.batches import Batches, Que
 from audio_compositionality.encoders.language_models.front_end import FrontEnd, Inputs
 from audio_compositionality.encoders.language_models.listing import Family, families
 from audio_compositionality.encoders.language_models.options import LanguageOptions
+from audio_compositionality.encoders.language_models.scoring import log_likelihoods
 from audio_compositionality.encoders.loading.registry import load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.errors import InputError
@@ -115,6 +116,51 @@ def test_a_model_that_hears_otherwise_in_batches_goes_on_alone_and_says_so(load:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert model.answer(sounds(), PROMPTS) == expected
+
+
+def broken(model: Any, least: int) -> None:
+    """Let a model compute NaN for the first of so many clips or more, as float16 does of what is beyond its range."""
+
+    def damage(module: Any, inputs: Any, output: Any) -> None:
+        if len(output.logits) >= least:
+            output.logits[0] = torch.nan
+
+    model.model.register_forward_hook(damage)
+
+
+def test_a_model_that_computes_nan_in_batches_goes_on_alone(load: Load) -> None:
+    expected = load(FAST).answer(sounds(), PROMPTS)
+    model = load(FAST)
+    broken(model, 2)
+    with pytest.warns(UserWarning, match="answers otherwise in a batch than alone: .* nan moves"):
+        assert model.answer(sounds(), PROMPTS) == expected
+
+
+def test_a_model_that_computes_nan_is_refused(load: Load) -> None:
+    model = load(FAST)
+    broken(model, 1)
+    message = r"'qwen2\.5-omni' computes no numbers \(NaN\) in float32; another precision may do"
+    with pytest.raises(ModelError, match=message):
+        model.answer(sounds(), PROMPTS)
+    for by in ("letters", "options"):
+        with pytest.raises(ModelError, match=message):
+            model.score_options(sounds()[:1], PROMPTS[:1], OPTIONS[:1], by)  # type: ignore[arg-type]
+
+
+def test_a_cache_on_several_devices_is_chosen_from_by_numbers_on_the_cpu() -> None:
+    class ChosenError(Exception):
+        """The test is over."""
+
+    class Cache:
+        def batch_select_indices(self, rows: torch.Tensor) -> None:
+            assert rows.device.type == "cpu"
+            raise ChosenError
+
+    def forward(inputs: Inputs, *, only_last: bool) -> Any:
+        return SimpleNamespace(logits=torch.zeros(1, 1, 5), past_key_values=Cache())
+
+    with pytest.raises(ChosenError):
+        log_likelihoods(forward, {"attention_mask": torch.ones(1, 3, device="meta")}, [[[1, 2], [3]]], pad=0)
 
 
 def test_batches_are_not_checked_where_there_are_none(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
