@@ -10,8 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.synthesis.twin_scenes import TwinSettings
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.answers import compute_answers
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
@@ -20,32 +18,13 @@ from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.tasks.registry import load_task
 
 from ...encoders.language_models.tiny import SAVERS
+from .asked import Cut
 
 TASK = load_task("polybench")
 OPTIONS = RunOptions(progress=False)
 FAMILIES = ("qwen2-audio", "audio-flamingo-3", "qwen2.5-omni")
-SECONDS = 4
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-class Cut:
-    """Questions about scenes, of which the first seconds are heard: the tiny front ends take no more."""
-
-    recipes, source = ("polybench",), "few"
-
-    def __init__(self, sets: int) -> None:
-        settings = TwinSettings(train_sets=0, test_sets=sets, sample_rate=8_000)
-        self._whole = RenderedData("few", {"polybench": settings}).configuration("polybench")
-        self.recipe, self.fingerprint = "polybench", self._whole.fingerprint
-        self.rows, self.clip_ids = self._whole.rows, self._whole.clip_ids
-
-    def configuration(self, recipe):
-        return self
-
-    def clips(self, wanted=None, *, keep_invalid=False):
-        for clip in self._whole.clips(wanted, keep_invalid=keep_invalid):
-            yield replace(clip, waveform=clip.waveform[: SECONDS * clip.sample_rate])
 
 
 @pytest.fixture(scope="module")
