@@ -137,7 +137,8 @@ def letter_scores(tokens: Mapping[str, float], count: int) -> tuple[list[float],
     left = 1.0 - math.fsum(math.exp(value) for value in tokens.values())
     least = min(tokens.values())
     bound = min(least, math.log(left)) if left > 0 else least
-    scores = [float(np.logaddexp.reduce(values)) if values else bound for values in listed.values()]
+    # Rounded, the probabilities of a letter with and without a space may have a sum above 1.
+    scores = [min(float(np.logaddexp.reduce(values)), 0.0) if values else bound for values in listed.values()]
     return scores, sum(not values for values in listed.values())
 
 

@@ -687,6 +687,12 @@ def test_letters_are_scored_by_the_first_token(server: LoopbackEndpoint):
     assert (model.counts.asked, model.counts.unlisted, model.counts.cut) == (1, 0, 0)
 
 
+def test_probabilities_that_the_server_has_rounded_up(server: LoopbackEndpoint):
+    tokens = [{"token": token, "logprob": value} for token, value in (("A", 0.0), (" A", -17.0), ("B", -18.0))]
+    server.faults = [completion("A", logprobs={"content": [{**tokens[0], "top_logprobs": tokens}]})]
+    assert model_of(server).score_options(clips_of(1), ["a"], [["x", "y"]], "letters") == [[0.0, -18.0]]
+
+
 def test_letters_that_are_not_listed_have_an_upper_bound(server: LoopbackEndpoint):
     rows, model = scores_of(
         server,
