@@ -96,8 +96,8 @@ def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
 def _names(
     given: Sequence[str], tasks: Sequence[Task] | None, scored: Sequence[Task]
 ) -> tuple[list[str], dict[str, list[str]]]:
-    """Names of the baselines; and for each of the models what stands beside it: its untrained twin, and what tasks that
-    are named want.
+    """Names of the baselines; and for each of the models what stands beside it: its untrained twin, where tasks judge
+    by it, and what tasks that are named want.
 
     Args:
         given: the models.
@@ -114,7 +114,10 @@ def _names(
     baselines += [
         control for control in dict.fromkeys(wanted) if not control.endswith(":") and control not in baselines
     ]
-    prefixes = dict.fromkeys([UNTRAINED, *(control for control in wanted if control.endswith(":"))])
+    # Tasks say beside which twin a model is judged: one that has to read the question says nothing untrained.
+    judged = {task.info.twin[0] for task in tasks or ()} or {UNTRAINED}
+    usual = [UNTRAINED] if UNTRAINED in judged else []
+    prefixes = dict.fromkeys([*usual, *(control for control in wanted if control.endswith(":"))])
     of_input = tuple(kind.prefix for kind in CONTROLS.values())
     beside: dict[str, list[str]] = {}
     for name in dict.fromkeys(given):
@@ -179,8 +182,6 @@ COMMAND = Command(
       the same on recordings of your own, in animals/dog, animals/cat and so on
   audio-compositionality run laion/clap-htsat-fused --data compa:CompA --out results-compa
       a model of sound and text on your copy of a benchmark that others published, or on a data set that `build` wrote
-  audio-compositionality run Qwen/Qwen2-Audio-7B-Instruct --benchmark polybench --out results-polybench
-      a model that hears and answers, on questions about sounds that overlap
 """,
     resume=GO_ON,
     place=10,

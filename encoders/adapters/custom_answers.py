@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ..base import GivenClip, ModelError, resample
 from ..inference import inference
-from .custom import device_of, stated_card, user_code
+from .custom import CustomEncoder, device_of, stated_card, user_code
 
 
 class CustomAnswerer:
@@ -95,7 +95,26 @@ _ABILITIES: Mapping[str, type[CustomAnswerer]] = {
 
 def custom_answerer(made: Any, *, name: str, source: str) -> CustomAnswerer:
     """An object that answers as a model, which can do what the object can; see `CustomAnswerer`."""
-    bases = tuple(kind for method, kind in _ABILITIES.items() if callable(getattr(made, method, None)))
-    alone = bases[0] if bases else CustomAnswerer
-    kind: type[CustomAnswerer] = type("CustomModel", bases, {}) if len(bases) > 1 else alone
+    bases = _able(made)
+    kind: type[CustomAnswerer] = type("CustomModel", bases, {}) if len(bases) > 1 else bases[0]
     return kind(made, name=name, source=source)
+
+
+def custom_encoder_that_answers(made: Any, encoder: type[CustomEncoder], *, name: str, source: str) -> CustomEncoder:
+    """An object that embeds and answers as one model: tasks that ask are answered, all others embedded.
+
+    Args:
+        made: the object.
+        encoder: what it is run through where it embeds.
+        name: what messages call it.
+        source: see `CustomAnswerer`.
+    """
+    kind: type[CustomEncoder] = type("CustomModel", (encoder, *_able(made)), {"_made": made})
+    return kind(made, name=name, source=source)
+
+
+def _able(made: Any) -> tuple[type[CustomAnswerer], ...]:
+    """What an object that answers is run through, by what else it can."""
+    return tuple(kind for method, kind in _ABILITIES.items() if callable(getattr(made, method, None))) or (
+        CustomAnswerer,
+    )

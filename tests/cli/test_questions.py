@@ -23,6 +23,8 @@ def test_beside_questions_stand_models_that_answer_and_no_others():
     baselines, beside = _names(["oracle", "mine.py:Mine"], [task], [task])
     assert baselines == OFFLINE
     assert beside == {"mine.py:Mine": ["without-audio:mine.py:Mine", "events-as-text:mine.py:Mine"]}
+    _, beside = _names(["org/answers"], [task], [task])
+    assert beside == {"org/answers": ["without-audio:org/answers", "events-as-text:org/answers"]}
     encoders, _ = _names([], None, [load_task("a_coat")])
     assert not set(encoders) & set(OFFLINE[1:])
     both, _ = _names([], [task, load_task("a_coat")], [task, load_task("a_coat")])

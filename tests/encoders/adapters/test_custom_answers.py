@@ -90,3 +90,16 @@ def test_an_error_of_a_class_that_answers_names_its_line(write: Write) -> None:
     model = load_model(write(ANSWERS.replace("self, clips, prompts", "self, clips")))
     with pytest.raises(ModelCodeError, match="TypeError in a line unknown"):
         model.answer([], [])
+
+
+def test_a_class_that_embeds_and_answers_does_both(write: Write) -> None:
+    embeds = "    def embed(self, waveforms, sample_rate):\n        return waveforms[:, :4]\n"
+    model = load_model(write(ANSWERS + embeds + SCORES))
+    assert isinstance(model, AudioEncoder)
+    assert isinstance(model, AudioLanguageModel)
+    assert isinstance(model, OptionScorer)
+    clip = Clip("a", np.zeros(32_000, np.float32), 16_000)
+    assert model.answer([clip], ["?"]) == ["16000 8000"]
+    assert model.embed(np.ones((2, 16_000), np.float32), 16_000).shape == (2, 4)
+    assert model.card.output_dim == 4
+    assert not isinstance(load_model(write(ANSWERS.replace("answer(", "reply(") + embeds)), AudioLanguageModel)

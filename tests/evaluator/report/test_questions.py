@@ -12,6 +12,7 @@ from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.evaluator.compare import comparison as comparison_module
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.group_tables import comparison_tables
+from audio_compositionality.evaluator.compare.tables import score_table
 from audio_compositionality.evaluator.compare.verdicts import Answer, verdicts
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.evaluator.report.profiles import model_profiles
@@ -123,6 +124,12 @@ def test_each_model_by_itself(compared):
     assert numbers["groups right"].startswith("0.800 [")
     refuser = {number.name: number.text for number in profiles["polite"].numbers}
     assert refuser["refused"] == refuser["unparsed"] == "228 of 228 answers (100.0%)"
+
+
+def test_many_answers_without_a_choice_are_said_beside_the_scores(compared):
+    legend = " ".join(score_table(compared).legend)
+    assert "polite: unparsed: 228 of 228 answers. polite: refused: 228 of 228 answers." in legend
+    assert "org/yes: " not in legend
 
 
 def test_tables_of_tasks_and_states(compared):
