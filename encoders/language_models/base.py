@@ -129,6 +129,8 @@ class TransformersLanguageModel:
 
         Returns:
             what the model writes, special tokens left out and else unchanged: at most `options.max_new_tokens` tokens.
+            Where its chat template begins a thought, the mark that does stands in front, so that a thought which does
+            not end is not taken for an answer.
 
         Raises:
             InputError: there are not as many clips as prompts, or a prompt is no text.
@@ -140,13 +142,14 @@ class TransformersLanguageModel:
         def decode(places: Sequence[int], written: Sequence[list[int]]) -> None:
             # By the thread that prepares questions: a tokenizer is used by one thread at a time.
             texts.update(
-                (place, self.front_end.tokenizer.decode(one, skip_special_tokens=True))
+                (place, openings[place] + self.front_end.tokenizer.decode(one, skip_special_tokens=True))
                 for place, one in zip(places, written, strict=True)
             )
             facts = map(self._facts_of, written)
             self._tell([(place, texts[place], fact) for place, fact in zip(places, facts, strict=True)])
 
         questions = self._questions(clips, prompts)
+        openings = [self.front_end.opening(question.chat) for question in questions]
         self._run(questions, self._write, decode)
         return [texts[place] for place in range(len(questions))]
 
@@ -158,8 +161,8 @@ class TransformersLanguageModel:
         Raises:
             InputError: as `answer`, or a prompt has less than two options, one without text, more than there are
                 letters, or `by` is neither of the two.
-            ModelError: two letters begin with the same token, so that they cannot be told apart, or an option has no
-                tokens of its own behind the prompt.
+            ModelError: two letters begin with the same token, so that they cannot be told apart, an option has no
+                tokens of its own behind the prompt, or the chat template has the model reason first.
             ClipError, MemoryError: as `answer`.
         """
         _check_options(prompts, options, by)
@@ -215,6 +218,11 @@ class TransformersLanguageModel:
         return waveform[: round(front_end.limit_seconds * front_end.sample_rate)]
 
     def _continuations(self, chat: str, texts: Sequence[str], by: By) -> tuple[list[int], ...]:
+        if self.front_end.opening(chat):
+            raise ModelError(
+                f"'{self.card.id}' begins each answer with a thought, which the likelihood of an answer in its place "
+                "tells nothing of; score it by what it writes"
+            )
         if by == "options":
             return tuple(self.front_end.continuation(chat, text) for text in texts)
         first = [self.front_end.continuation(chat, letter)[:1] for letter in LETTERS[: len(texts)]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 Inputs = dict[str, "torch.Tensor"]
 """What a model is called with, on the CPU: `input_ids` and `attention_mask`, [n, tokens], padded on the left, and the
 features of the sound by the names that the model gives them."""
+
+
+_THOUGHT = re.compile(r"<think>\s*\Z")
 
 
 class FrontEnd(ABC):
@@ -54,6 +58,11 @@ class FrontEnd(ABC):
                 "but must do so once: it is not made for sound"
             )
         return text
+
+    def opening(self, chat: str) -> str:
+        """The mark that begins thoughts, where a chat ends with it, as templates of models that always reason do."""
+        mark = _THOUGHT.search(chat)
+        return mark[0] if mark else ""
 
     def tokens(self, text: str) -> list[int]:
         """Numbers of the tokens of a text that holds all special tokens itself, as a chat does."""

@@ -199,6 +199,21 @@ def test_a_prompt_that_holds_the_token_of_a_clip_is_refused(load: Load) -> None:
         model.answer(sounds()[:1], ["What is <|AUDIO|>?"])
 
 
+def test_a_template_that_begins_a_thought(load: Load) -> None:
+    model, plain = load(FAST), load(FAST)
+    template = model.front_end.tokenizer.chat_template
+    model.front_end.tokenizer.chat_template = template.replace("assistant\n{%", "assistant\n<think>\n{%")
+    assert model.front_end.chat("?") == plain.front_end.chat("?") + "<think>\n"
+    answers = model.answer(sounds(), PROMPTS)
+    assert all(answer.startswith("<think>\n") for answer in answers)
+    # What the model itself writes behind the same chat.
+    plain.front_end.chat = model.front_end.chat  # type: ignore[method-assign]
+    plain.front_end.opening = lambda chat: ""  # type: ignore[method-assign]
+    assert [f"<think>\n{answer}" for answer in plain.answer(sounds(), PROMPTS)] == answers
+    with pytest.raises(ModelError, match="begins each answer with a thought"):
+        model.score_options(sounds(), PROMPTS, OPTIONS)
+
+
 def test_letters_that_share_a_token_are_refused(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     model = load(FAST)
     tokens = model.front_end.tokens
