@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -75,12 +76,14 @@ class Entry:
 
     @property
     def same(self) -> tuple[object, ...]:
-        """Equal for entries of which the table shows one: task, version, data, model, revision, options and submitter.
+        """Equal for entries of which the table shows one: task, version, data, model, revision, options, settings and
+        submitter.
 
         So nobody's entry takes the place of another's.
         """
         model = self.result.model
-        return (*self.result.key, model.id, model.revision, model.options.model_dump_json(), self.submitter)
+        options, settings = model.options.model_dump_json(), json.dumps(self.result.settings, sort_keys=True)
+        return (*self.result.key, model.id, model.revision, options, settings, self.submitter)
 
     @property
     def precedence(self) -> tuple[bool, str, str]:

@@ -127,6 +127,7 @@ class TaskInfo:
         twin: what stands before the name of the model that a model has to be above first, and what that is in words.
         profile: what is told of each model by itself; None where tables say it all.
         printed: what somebody printed of the same measures on other data, which is shown and compared with nothing.
+        choices: settings that submissions may have other than by default, with their defaults; boards show which.
     """
 
     name: str
@@ -157,6 +158,7 @@ class TaskInfo:
     twin: tuple[str, str] = ("untrained:", "its untrained twin")
     profile: Profile | None = None
     printed: Printed | None = None
+    choices: Mapping[str, str | int] = field(default_factory=dict)
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""

@@ -23,7 +23,7 @@ from .profiles import Asked, Profile, Tally
 from .question_bars import QuestionBar, draw_question_bars
 from .question_prompts import CYCLIC, direct_prompt, prompt_style, question_prompt, shown_orders
 from .question_scores import all_right, constant_answers, mean_of_parts, overlap_quartiles, usual_choices
-from .question_settings import asking_settings
+from .question_settings import DEFAULTS, asking_settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -200,6 +200,7 @@ class Polybench:
         is_level_matched=True,
         profile=_PROFILE,
         printed=PRINTED,
+        choices=DEFAULTS,
     )
     drawings: tuple[Drawing, ...] = (_BY_TASK,)
 

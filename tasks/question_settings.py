@@ -15,6 +15,10 @@ SCORINGS: tuple[str, ...] = get_args(Scoring)
 """How an answer is taken; the setting ``scoring``."""
 
 
+DEFAULTS: Mapping[str, str | int] = {"prompt": DIRECT, "orders": ONE_ORDER, "scoring": GENERATE}
+"""How questions are asked where nothing else is requested."""
+
+
 def asking_settings(requested: Mapping[str, Any]) -> dict[str, Any]:
     """How questions are asked, as JSON values: ``prompt`` and its version, ``orders`` and ``scoring``.
 
@@ -25,8 +29,7 @@ def asking_settings(requested: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InputError: one is not among those that there are, or they contradict each other.
     """
-    prompt, orders = requested.get("prompt", DIRECT), requested.get("orders", ONE_ORDER)
-    scoring = requested.get("scoring", GENERATE)
+    prompt, orders, scoring = (requested.get(name, value) for name, value in DEFAULTS.items())
     style = prompt_style(prompt)
     if isinstance(orders, bool) or orders not in ORDERS:
         names = [str(one) for one in ORDERS]

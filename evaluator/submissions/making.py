@@ -16,7 +16,7 @@ from audio_compositionality.tasks.registry import load_task
 from .raw_answers import RawAnswers, question_ids
 from .rounded import RoundedEmbeddings
 from .stored import stored_answers, stored_embeddings
-from .submission import Submission, policy_problem, preset_with, read_result, submitted_outputs
+from .submission import Submission, open_with_choices, policy_problem, preset_with, read_result, submitted_outputs
 from .submission_files import (
     ANSWERS,
     ANSWERS_LIMIT,
@@ -64,12 +64,10 @@ def make_submission(
         StoreError: what is stored is damaged.
         AudioCompositionalityError: the data cannot be used, or an unknown task or device.
     """
-    from audio_compositionality.evaluator.run.opened import open_task
-
     local, samples = load_result(Path(path))
     task = load_task(local.task)
     _check_data(local, data, task.info.recipe)
-    opened = open_task(task, data)
+    opened = open_with_choices(local, data)
     problem = policy_problem(local, opened)
     if problem is not None:
         raise ResultError(f"{path}: {problem}")

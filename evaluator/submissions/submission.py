@@ -16,7 +16,9 @@ from typing import Any, TypeVar
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, check_samples
+from audio_compositionality.evaluator.results.strict import told
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import Outputs, Scores, TaskError
 from audio_compositionality.tasks.registry import load_task
@@ -173,7 +175,8 @@ def is_date(text: str) -> bool:
 def policy_problem(result: Result, opened: OpenedTask) -> str | None:
     """Why a result cannot be submitted, or verified, for a task with its data; None where it can.
 
-    A submission is of the current version of its task, has the default settings, and leaves out nothing.
+    A submission is of the current version of its task, has the default settings but for `TaskInfo.choices`, and leaves
+    out nothing.
     """
     info = opened.task.info
     if result.task_version != info.version:
@@ -188,7 +191,7 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
     if _canonical(result.settings) != _canonical(opened.settings):
         return (
             f"its settings are {shortened(_canonical(result.settings), 300)}, those of a submission are "
-            f"{shortened(_canonical(opened.settings), 300)}: evaluate it again with --force and the default settings"
+            f"{shortened(_canonical(opened.settings), 300)}: evaluate it again with --force and these settings"
         )
     if set(result.measures) != {measure.name for measure in info.measures}:
         return "its measures are not those that its task has"
@@ -255,21 +258,42 @@ def _canonical(values: Any) -> str:
     return json.dumps(dict(values), sort_keys=True)
 
 
+def open_with_choices(result: Result, data: Data) -> OpenedTask:
+    """The task of a result with its data, the settings the defaults but for those that a submission may choose.
+
+    Raises:
+        ResultError: what was chosen is no such setting.
+        TaskError: there is no such task, or the data cannot be scored.
+    """
+    task = load_task(result.task)
+    requested = {name: result.settings[name] for name in task.info.choices if name in result.settings}
+    for name, value in requested.items():
+        if isinstance(value, bool) or not isinstance(value, (str, int)):
+            raise ResultError(f"its setting {name} is {told(value)}, which {task.info.name} does not take")
+    try:
+        return open_task(task, data, requested)
+    except (InputError, TaskError) as error:
+        if requested == dict(task.info.choices):
+            raise
+        raise ResultError(f"its settings are none that {task.info.name} takes: {shortened(str(error), 300)}") from None
+
+
 def open_result_task(result: Result, source: str | Path | None = None) -> OpenedTask:
-    """The task of a result with its data and the default settings.
+    """The task of a result with its data and settings; see `open_with_choices`.
 
     Args:
         result: whose task and data are wanted.
         source: see `data_with`.
 
     Raises:
-        ResultError, DatasetError: see `data_with`.
+        ResultError: see `data_with` and `open_with_choices`.
+        DatasetError: see `data_with`.
         TaskError: there is no such task, or the data cannot be scored.
     """
     task = load_task(result.task)
     if result.recipe != task.info.recipe:
         raise ResultError(f"it is of the recipe {result.recipe}, where {task.info.name} scores {task.info.recipe}")
-    return open_task(task, data_with(result.recipe, result.fingerprint, source))
+    return open_with_choices(result, data_with(result.recipe, result.fingerprint, source))
 
 
 def data_with(recipe: str, fingerprint: str, source: str | Path | None = None) -> Data:

@@ -150,19 +150,32 @@ def test_a_task_whose_samples_are_pairs_of_questions(tmp_path):
     assert verification.verified, verification.problems
 
 
-def test_questions_asked_in_several_orders_are_named_one_by_one(data, tmp_path):
-    """A submission has the default settings; the names are those of any."""
-    requested = {"orders": "cyclic"}
+def test_questions_asked_in_several_orders_are_named_one_by_one(data, folder, tmp_path):
+    """A submission may have other settings than by default where its task says so, and is verified with them."""
+    requested = {"orders": "cyclic", "scoring": "letters"}
     opened = open_task(load_task("polybench"), data, requested)
     tested = [row for row in data.configuration("polybench").rows if row["split"] == "test"]
     ids = question_ids(opened)
     assert ids[:2] == [f"{tested[0]['id']}?0", f"{tested[0]['id']}?1"]
     assert len(set(ids)) == len(ids) == len(opened.prompts) == sum(len(row["options"]) for row in tested)
     options = RunOptions(out=tmp_path, store=tmp_path, device="cpu", progress=False, settings=requested)
-    evaluate_models([load_model("first")], data, [load_task("polybench")], options)
+    evaluate_models([load_model("blind")], data, [load_task("polybench")], options)
     (path,) = tmp_path.rglob("polybench.json")
-    with pytest.raises(ResultError, match=r"its settings are .*cyclic.* evaluate it again with --force and the"):
-        make_submission(path, data, store=tmp_path, device="cpu", progress=False)
+    submission = make_submission(path, data, store=tmp_path, device="cpu", progress=False)
+    assert submission.answers.ids == tuple(ids)
+    verification = verify(parse_submission(submission.files), data=folder / "data", device="cpu")
+    assert verification.verified, verification.problems
+    assert verification.recomputed.settings["orders"] == "cyclic"
+    assert verify_local(path, data=folder / "data", store=tmp_path, device="cpu").verified
+    for name, value, words in (
+        ("orders", "cyclical", "its settings are none that polybench takes: .*orders is 'cyclical'"),
+        ("prompt", ["direct"], "its setting prompt is .*which polybench does not take"),
+        ("prompt", "reason", "its settings are none that polybench takes: .*the prompt 'reason'"),
+    ):
+        settings = {**submission.result.settings, name: value}
+        files = with_json(submission.files, settings=settings)
+        with pytest.raises(ResultError, match=words):
+            verify(parse_submission(files), data=folder / "data", device="cpu")
 
 
 # ----- what is not so

@@ -145,7 +145,7 @@ def test_a_result_of_other_settings_or_another_version_cannot_be_submitted(made,
     assert policy_problem(result, opened) is None
     other = result.model_copy(update={"settings": {"seeds": [False, True, 2], "share": 0.5}})
     assert "its settings are" in policy_problem(other, opened)
-    assert "evaluate it again with --force and the default settings" in policy_problem(other, opened)
+    assert "evaluate it again with --force and these settings" in policy_problem(other, opened)
     monkeypatch.setattr(guess, "info", replace(guess.info, version=2))
     assert policy_problem(result, opened) == "it is of version 1 of guess, this is version 2: evaluate it again"
 
