@@ -38,7 +38,8 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         "--precision",
         default="float32",
         metavar="NAME",
-        help="float32 (default), or bfloat16 or float16 by autocast. Results state how far that is from float32",
+        help="float32 (default), or bfloat16 or float16 by autocast. Results state how far that is from float32. "
+        "A model that answers has its weights in it, and on a GPU bfloat16 unless float16 is asked for",
     )
     model.add_argument("--compile", action="store_true", help="run the model through torch.compile")
 

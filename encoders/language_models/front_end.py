@@ -110,37 +110,32 @@ class ProcessorFrontEnd(FrontEnd):
         Raises:
             ModelError: there is none, or it cannot be read.
         """
-        self._processor = checkpoint.load_processor()
-        if getattr(self._processor, "chat_template", None) is None:
+        self.processor = checkpoint.load_processor()
+        if getattr(self.processor, "chat_template", None) is None:
             raise ModelError(f"'{checkpoint.name}' has no chat template, so it is not known how it is asked")
-        self.tokenizer = with_padding(self._processor.tokenizer)
-        extractor = self._processor.feature_extractor
+        self.tokenizer = with_padding(self.processor.tokenizer)
+        extractor = self.processor.feature_extractor
         self.sample_rate = int(extractor.sampling_rate)
-        self.placeholder = self._processor.audio_token
+        self.placeholder = self.processor.audio_token
         window = extractor.n_samples / extractor.sampling_rate if limit_seconds is None else limit_seconds
         self.limit_seconds = float(window)
-
-    @property
-    def processor(self) -> Any:
-        """The processor."""
-        return self._processor
 
     def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> Inputs:
         """See `FrontEnd.encode`."""
         # A `padding=True` beside these would reach the feature extractor too, whose window is then that of the longest
         # clip: the encoder of Audio Flamingo 3 fails on it.
-        inputs = self._processor(
+        inputs = self.processor(
             text=list(chats),
             audio=list(clips),
             text_kwargs={"padding": True, "padding_side": "left", "add_special_tokens": False},
             audio_kwargs={"sampling_rate": self.sample_rate},
             return_tensors="pt",
         )
-        unused = set(getattr(self._processor, "unused_input_names", ()))
+        unused = set(getattr(self.processor, "unused_input_names", ()))
         return {name: value for name, value in inputs.items() if name not in unused}
 
     def _render(self, conversation: list[dict[str, Any]]) -> str:
-        text: str = self._processor.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
+        text: str = self.processor.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
         return text
 
 
