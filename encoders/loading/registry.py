@@ -146,18 +146,26 @@ def load_model(
     return _load(name, device, options, seed, hears_only=False)
 
 
-def _load(name: str, device: str | torch.device | None, options: EncoderOptions, seed: int, hears_only: bool) -> Model:
-    """As `load_model`; of a model that answers its audio encoder, where that alone will do."""
+def _load(
+    name: str,
+    device: str | torch.device | None,
+    options: EncoderOptions,
+    seed: int,
+    hears_only: bool,
+    is_told: bool = False,
+) -> Model:
+    """As `load_model`; of a model that answers its audio encoder, where that alone will do. One that is told as text
+    what is heard need not take sound."""
     control_kind, controlled = split_control(name)
     if control_kind is not None:
-        loaded = _load(controlled, device, options, seed, hears_only)
+        loaded = _load(controlled, device, options, seed, hears_only, control_kind.tells)
         return cast(Model, control(loaded, control_kind))
     kind, plain_name = _split_twin(name)
     if is_endpoint(plain_name.removeprefix(TOWER)):
         _check_endpoint(plain_name, kind)
         from ..language_models.endpoint import load_endpoint
 
-        return load_endpoint(plain_name, options)
+        return load_endpoint(plain_name, options, hears=not is_told)
     twin = None if kind is None else Twin(kind, seed)
     listed_name, _, path = plain_name.partition("=")
     listing = named_models().get(listed_name)

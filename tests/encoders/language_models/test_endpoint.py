@@ -25,7 +25,7 @@ from audio_compositionality.encoders.language_models.endpoint_settings import En
 from audio_compositionality.encoders.language_models.options import REASON_TOKENS, LanguageOptions
 from audio_compositionality.encoders.loading.registry import check_name, has_twins, load_model
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.protocols import AudioLanguageModel, OptionScorer
+from audio_compositionality.encoders.protocols import AudioLanguageModel, LabelReader, OptionScorer
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS
 
@@ -627,6 +627,20 @@ def test_a_revision_that_the_user_states_needs_no_question(server: LoopbackEndpo
 def test_a_language_model_is_asked_without_sound(server: LoopbackEndpoint):
     load_endpoint(server.name, hears=False)
     assert isinstance(server.requests[0].content, str)
+
+
+def test_a_language_model_that_is_told_the_events_need_not_take_sound(server: LoopbackEndpoint):
+    def deaf(request: Request) -> Response:
+        return completion("A") if isinstance(request.content, str) else refusal(400, "no audio can be given")
+
+    server.respond = deaf
+    with pytest.raises(EndpointError, match="no audio can be given"):
+        load_model(server.name)
+    model = load_model(f"events-as-text:{server.name}")
+    assert isinstance(model, LabelReader)
+    events = [{"onset": 0.0, "offset": 1.0, "label": "bell"}]
+    assert model.answer_from_labels([{"id": "a", "duration": 2.0, "events": events}], ["Which?"]) == ["A"]
+    assert "0.00-1.00 s: bell" in server.requests[-1].content
 
 
 def test_a_wrong_key_shows_when_the_model_is_loaded(server: LoopbackEndpoint):
