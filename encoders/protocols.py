@@ -245,6 +245,18 @@ class Writer(Protocol):
 
 
 @runtime_checkable
+class LengthLimited(Protocol):
+    """A model that refuses clips that are too long for it.
+
+    Attributes:
+        limit_seconds: of a clip that it takes; None where it knows of no limit.
+    """
+
+    @property
+    def limit_seconds(self) -> float | None: ...  # noqa: D102
+
+
+@runtime_checkable
 class QuestionCounter(Protocol):
     """A model of which each question costs."""
 

@@ -108,6 +108,11 @@ class TransformersLanguageModel:
         return BATCHES_PER_CALL * self.batch_size
 
     @property
+    def limit_seconds(self) -> float:
+        """See `LengthLimited`."""
+        return self.front_end.limit_seconds
+
+    @property
     def new_tokens(self) -> int:
         """How many tokens an answer may have."""
         return self.options.max_new_tokens

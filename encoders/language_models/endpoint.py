@@ -107,6 +107,11 @@ class EndpointModel:
         return 8 * self.settings.concurrency
 
     @property
+    def limit_seconds(self) -> float | None:
+        """See `LengthLimited`."""
+        return self.settings.limit_seconds
+
+    @property
     def new_tokens(self) -> int:
         """How many tokens an answer may have."""
         return self.max_tokens

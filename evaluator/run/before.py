@@ -1,12 +1,20 @@
-"""Before the first question: models that may answer as long as tasks need, and how many questions there will be."""
+"""Before the first question: may answers be as long as tasks need, are clips too long, how many questions are there?"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from audio_compositionality.encoders.language_models.endpoint_name import SERVER
+from audio_compositionality.encoders.language_models.event_text import TextModel
 from audio_compositionality.encoders.loading.under_controls import innermost, with_new_tokens
-from audio_compositionality.encoders.protocols import AudioLanguageModel, Model, ModelCard, QuestionCounter
+from audio_compositionality.encoders.protocols import (
+    AudioLanguageModel,
+    LabelReader,
+    LengthLimited,
+    Model,
+    ModelCard,
+    QuestionCounter,
+)
 from audio_compositionality.support.errors import InputError
 
 from .answer_store import answer_store
@@ -47,11 +55,7 @@ def check_questions(
     Raises:
         InputError: there are more, or a model itself refuses so many.
     """
-    for number, model in enumerate(models):
-        if not isinstance(model, AudioLanguageModel):
-            continue
-        possible = [one for one in opened if one.prompts and can_do(one.task, model)]
-        asked = [one for one in possible if (number, one.task.info.name) not in done]
+    for model, asked in _to_be_asked(models, opened, done):
         count = sum(questions_left(model.card, one, options) for one in asked)
         most = options.max_questions
         if most is not None and model.device == SERVER and count > most:
@@ -63,3 +67,66 @@ def check_questions(
         inside = innermost(model)
         if count and isinstance(inside, QuestionCounter):
             inside.check_questions(count)
+
+
+def check_lengths(
+    models: Sequence[Model],
+    opened: Sequence[OpenedTask],
+    done: Collection[tuple[int, str]],
+    options: RunOptions,
+) -> None:
+    """Refuse clips that are longer than a model hears before anything is run, as far as rows say how long they are.
+
+    Of those that are too long by their rows the longest is read; where clips may be left out, the shortest of all.
+
+    Args:
+        models: to be asked.
+        opened: the tasks.
+        done: see `check_questions`.
+        options: whether clips may be left out.
+
+    Raises:
+        InputError: a model hears less than the longest clip, or than all clips where some may be left out.
+    """
+    for model, asked in _to_be_asked(models, opened, done):
+        inside = innermost(model)
+        # Who reads words alone, and is told what is heard, is given no clip.
+        if not isinstance(inside, LengthLimited) or (isinstance(model, LabelReader) and isinstance(inside, TextModel)):
+            continue
+        limit = inside.limit_seconds
+        for one in asked:
+            if limit is not None and questions_left(model.card, one, options):
+                _check_length(model.card.id, limit, one, options.skip_invalid)
+
+
+def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bool) -> None:
+    """Refuse a task whose clips are too long for a model; arguments and errors as `check_lengths` has them."""
+    timed = [
+        (float(row["duration"]), f"{row['id']}/{one.clips[0]}")
+        for row, one in zip(opened.rows, opened.inputs, strict=True)
+        if one.prompts and row.get("duration") is not None
+    ]
+    stated, id = (min if skip_invalid else max)(timed, default=(0.0, ""))
+    if stated <= limit:
+        return
+    place = list(opened.configuration.clip_ids).index(id)
+    (clip,) = opened.configuration.clips(range(place, place + 1), keep_invalid=True)
+    seconds = len(clip.waveform) / clip.sample_rate
+    if clip.problem is None and seconds > limit:
+        count = sum(duration > limit for duration, _ in timed)
+        left = ", or leave them out (--skip-invalid)" if count < len(timed) else ""
+        raise InputError(
+            f"'{model}' hears {limit:g} s at most, and {count:,} of {len(timed):,} questions of "
+            f"{opened.configuration.recipe} are about longer clips, such as '{id}' of {seconds:g} s: give shorter "
+            f"ones{left}. Nothing was run"
+        )
+
+
+def _to_be_asked(
+    models: Sequence[Model], opened: Sequence[OpenedTask], done: Collection[tuple[int, str]]
+) -> Iterator[tuple[Model, list[OpenedTask]]]:
+    """The models that answer, each with the tasks that it is going to be asked; arguments as `check_questions`."""
+    for number, model in enumerate(models):
+        if isinstance(model, AudioLanguageModel):
+            possible = [one for one in opened if one.prompts and can_do(one.task, model)]
+            yield model, [one for one in possible if (number, one.task.info.name) not in done]

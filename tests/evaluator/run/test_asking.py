@@ -137,7 +137,7 @@ class Tells(Hears):
     """Tells of each answer before it gives them all; from its `breaks_at`th one on, it does not answer."""
 
     card = ModelCard("tells", "v1", 8, None)
-    questions_per_call = 24
+    batch_size, questions_per_call = 6, 24
     on_answers = None
 
     def __init__(self, breaks_at=10**9):
@@ -215,9 +215,9 @@ def test_a_model_that_scores_in_some_ways_is_refused_for_others_before_it_is_ask
     assert len(scored(model, {"scoring": "letters"})) == 8
 
 
-@pytest.mark.parametrize(("size", "calls"), [(None, [24, 8, 8]), (5, [5, 5, 5, 1, 5, 5, 5, 1, 5, 3])])
+@pytest.mark.parametrize(("size", "calls"), [(None, [24, 8, 8]), (64, [24, 8, 8]), (5, [5, 5, 5, 1, 5, 5, 5, 1, 5, 3])])
 @pytest.mark.filterwarnings("ignore:.*answers were cut")
-def test_a_model_that_forms_batches_is_given_what_it_wants_or_as_many_as_are_asked_for(size, calls):
+def test_a_model_that_forms_batches_is_given_what_it_wants_or_fewer_where_they_are_asked_for(size, calls):
     model = Tells()
     scored(model, options=replace(OPTIONS, batch_size=size), data=Questions(asked=40))
     assert model.calls == calls
@@ -236,6 +236,55 @@ def test_a_clip_that_a_model_refuses_is_named_or_left_out():
         scored(Picky())
     answers = scored(Picky(), options=replace(OPTIONS, skip_invalid=True))
     assert answers == ["35", "37", "39", "40", "41", "42"]
+
+
+class Lasting(Questions):
+    """Rows that say how long their clips are, the first of them another time than the others."""
+
+    def __init__(self, seconds=1.0, first=1.0):
+        super().__init__()
+        tested = [row for row in self.rows if row["split"] == "test"]
+        for row in tested:
+            row["duration"] = first if row is tested[0] else seconds
+
+
+class Short(Hears):
+    """Hears less than a clip of `Questions`, which lasts a second."""
+
+    card = ModelCard("short", "v1", 8, None)
+
+    def __init__(self, limit_seconds=0.5):
+        self.limit_seconds, self.asked = limit_seconds, 0
+
+    def answer(self, clips, prompts):
+        self.asked += len(prompts)
+        return super().answer(clips, prompts)
+
+
+class TestTooLong:
+    @pytest.mark.parametrize("of", [lambda model: model, lambda model: control(model, CONTROLS["without-audio"])])
+    def test_a_clip_longer_than_a_model_hears_is_refused_before_anybody_is_asked(self, of):
+        earlier, short = Short(None), Short()
+        with pytest.raises(
+            InputError, match=r"short' hears 0\.5 s at most, and 8 of 8 .* longer clips, such as 'r\d+/audio' of 1 s"
+        ):
+            evaluate_models([earlier, of(short)], Lasting(), [Orders()], OPTIONS, leave_out=True)
+        assert earlier.asked == short.asked == 0
+
+    def test_what_fits_in_truth_or_is_answered_already_is_not_refused(self, tmp_path):
+        options = replace(OPTIONS, store=tmp_path)
+        assert len(scored(Short(1.0), data=Lasting(), options=options)) == 8
+        assert len(scored(Short(), data=Lasting(), options=options)) == 8
+        # A row that is wrong about its clip, and rows that say nothing.
+        assert len(scored(Short(1.0), data=Lasting(2.0))) == len(scored(Short(), data=Questions())) == 8
+
+    def test_some_may_be_left_out_but_not_all(self):
+        skipping = replace(OPTIONS, skip_invalid=True)
+        assert len(scored(Short(), data=Lasting(first=0.3), options=skipping)) == 8
+        with pytest.raises(InputError, match=r"8 of 8 .*: give shorter ones\. Nothing was run"):
+            scored(Short(), data=Lasting(), options=skipping)
+        with pytest.raises(InputError, match=r"7 of 8 .*: give shorter ones, or leave them out \(--skip-invalid\)"):
+            scored(Short(), data=Lasting(first=0.3))
 
 
 class Behind(Hears):
