@@ -125,8 +125,8 @@ def add_embedding_options(parser: argparse.ArgumentParser, *, store: bool = True
         "--batch-size",
         type=int,
         metavar="N",
-        help="clips embedded, or questions put, at a time, at most 64; default 4, on a GPU 32, or as a model that "
-        "answers has it. Halved where memory does not suffice",
+        help="clips embedded, or questions put, at a time, at most 64; default 4, on a GPU 32 clips or 16 questions, "
+        "and 8 questions to a server. Halved where memory does not suffice",
     )
     if store:
         add_store(group)

@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Score the models, print each result as it is ready, and the tables at the end."""
     arguments.check_models(options.models)
-    model_options.check_model_options(options)
     how = arguments.run_options(options, options.out)
+    model_options.check_model_options(options)
     tasks = arguments.chosen_tasks(options)
     data, tasks = recordings.opened_data(options, tasks)
     # Imported only where the arguments are right: it takes seconds.

@@ -36,10 +36,9 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     )
     model.add_argument(
         "--precision",
-        default="float32",
         metavar="NAME",
         help="float32 (default), or bfloat16 or float16 by autocast. Results state how far that is from float32. "
-        "A model that answers has its weights in it, and on a GPU bfloat16 unless float16 is asked for",
+        "A model that answers has its weights in it; of these the default on a GPU is bfloat16",
     )
     model.add_argument("--compile", action="store_true", help="run the model through torch.compile")
 
@@ -86,9 +85,18 @@ def check_model_options(options: argparse.Namespace) -> None:
 
 
 def _without_layer(options: argparse.Namespace) -> EncoderOptions:
-    from audio_compositionality.encoders.options import EncoderOptions
+    from audio_compositionality.encoders.language_models.options import AUTO, LanguageOptions
+    from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
 
-    return EncoderOptions(pooling=options.pooling, precision=options.precision, compile=options.compile)
+    # Refuses what there is not.
+    EncoderOptions(pooling=options.pooling, precision=options.precision or DEFAULT_OPTIONS.precision)
+    return LanguageOptions(
+        pooling=options.pooling,
+        precision=options.precision or AUTO,
+        compile=options.compile,
+        # Commands that put no questions have none.
+        batch_size=getattr(options, "batch_size", None),
+    )
 
 
 def loaded_models(
@@ -104,7 +112,7 @@ def loaded_models(
 
     Args:
         names: of models.
-        options: with the arguments of `add_model_options`.
+        options: with the arguments of `add_model_options`, and of `arguments.add_embedding_options` where they are.
         processes: that score together.
         there: models that are loaded already, by their names.
 

@@ -65,9 +65,7 @@ def run(options: argparse.Namespace) -> None:
         networks = [one for name, twins in beside.items() for one in (name, *twins)]
         print(_opening(where, baselines, networks, options.out, how.store, kept_outputs(scored)), flush=True)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
-    as_they_are = argparse.Namespace(
-        device=options.device, layer=None, pooling=None, precision="float32", compile=False
-    )
+    as_they_are = argparse.Namespace(device=options.device, layer=None, pooling=None, precision=None, compile=False)
     models = model_options.loaded_models(baselines, as_they_are, processes)
     for name, twins in beside.items():
         given = model_options.loaded_models([name], options, processes)

@@ -221,8 +221,12 @@ class BatchFormer(Protocol):
     """A model that answers in batches of its own, such as of clips of similar length.
 
     Attributes:
+        batch_size: how many questions a batch has.
         questions_per_call: how many questions it wants in a call.
     """
+
+    @property
+    def batch_size(self) -> int: ...  # noqa: D102
 
     @property
     def questions_per_call(self) -> int: ...  # noqa: D102

@@ -22,7 +22,7 @@ from .batches import Batches, Question
 from .front_end import FrontEnd, Inputs
 from .invariance import difference_alone_and_together, tolerance
 from .listing import Family
-from .options import AUTO, LanguageOptions, language_options
+from .options import LanguageOptions, language_options
 from .scoring import log_likelihoods
 
 if TYPE_CHECKING:
@@ -85,8 +85,7 @@ class TransformersLanguageModel:
         stated = next(name for name in checkpoint.config.architectures if name in family.architectures)
         source = LanguageCheckpoint.of(checkpoint, family.part)
         self.front_end: FrontEnd = family.front_end(source)
-        automatic = "float32" if device.type == "cpu" else "bfloat16"
-        precision = automatic if wanted.precision == AUTO else wanted.precision
+        precision = wanted.precision_on(device.type)
         self.options: LanguageOptions = replace(wanted, precision=precision)
         model_class = getattr(transformers, family.architectures[stated])
         self.model = source.load_language_model(model_class, precision, device, self.options.spread)

@@ -101,6 +101,11 @@ class EndpointModel:
         return f"{type(self).__name__}({self.card.id!r})"
 
     @property
+    def batch_size(self) -> int:
+        """How many questions are under way at a time."""
+        return self.settings.concurrency
+
+    @property
     def questions_per_call(self) -> int:
         """How many questions it wants in a call: several times those that are under way at a time, so that all but a
         few are, until the slowest answer of a call has come."""

@@ -24,6 +24,8 @@ REASON_TOKENS = 1024
 class LanguageOptions(EncoderOptions):
     """How a model that answers is run; `load_model` takes it in the place of `EncoderOptions`.
 
+    A model that embeds may be given it too, see `of_encoder`: so a command need not know which of the two a name is.
+
     Attributes:
         layer, pooling, compile: of encoders; nothing but the default is taken.
         precision: type of the weights and of the arithmetic: ``float32``, ``bfloat16`` or ``float16``; ``auto`` is
@@ -53,6 +55,22 @@ class LanguageOptions(EncoderOptions):
                 raise InputError(f"{name} is {value!r}; it must be a whole number of 1 or more")
 
     @property
+    def of_encoder(self) -> EncoderOptions:
+        """The same for a model that embeds, whose default precision is float32 on any device.
+
+        Raises:
+            InputError: the pooling or the layer is none that there is.
+        """
+        precision = DEFAULT_OPTIONS.precision if self.precision == AUTO else self.precision
+        return EncoderOptions(self.layer, self.pooling, precision, self.compile)
+
+    def precision_on(self, device_type: str) -> str:
+        """The precision on a device, by its type: ``cpu``, ``cuda``; that which is asked for, or the device's own."""
+        if self.precision != AUTO:
+            return self.precision
+        return "float32" if device_type == "cpu" else "bfloat16"
+
+    @property
     def suffix(self) -> str:
         """What is appended to a model's id, so that no result of other options is taken for it."""
         parts = [] if self.precision in (AUTO, "float32") else [self.precision]
@@ -61,8 +79,15 @@ class LanguageOptions(EncoderOptions):
         return f"@{'+'.join(parts)}" if parts else ""
 
 
+def encoder_options(options: EncoderOptions) -> EncoderOptions:
+    """Options of a model that embeds, out of those of any model; see `LanguageOptions.of_encoder`."""
+    return options.of_encoder if isinstance(options, LanguageOptions) else options
+
+
 def language_options(options: EncoderOptions, name: str) -> LanguageOptions:
-    """Options of a model that answers, out of those of any model, whose default precision is the device's.
+    """Options of a model that answers, out of those of any model.
+
+    The default precision of `EncoderOptions` becomes the device's own: only `LanguageOptions` can say float32.
 
     Raises:
         ModelError: a layer, a pooling or compilation is asked for.

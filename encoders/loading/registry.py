@@ -14,6 +14,7 @@ from ..base import ModelError, StagedEncoder
 from ..inference import resolve_device
 from ..language_models.endpoint_name import is_endpoint, parse_endpoint
 from ..language_models.listing import check_architecture, family_of
+from ..language_models.options import encoder_options
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..protocols import Model
 from .controls import CONTROLS, control, split_control
@@ -92,7 +93,10 @@ def check_name(name: str) -> None:
         split_file_spec(plain_name)
         return
     names = (named_models(), _adapter_prefixes(plain_name), installed_classes())
-    if plain_name.partition("=")[0] in names[0] or prefix in names[1] or plain_name in names[2]:
+    if prefix in names[1]:
+        adapters()[prefix].check(plain_name.partition(":")[2])
+        return
+    if plain_name.partition("=")[0] in names[0] or plain_name in names[2]:
         return
     if is_file_spec(plain_name):
         split_file_spec(plain_name)
@@ -136,7 +140,8 @@ def load_model(
     Args:
         name: which model.
         device: torch device of the model; by default CUDA where there is one, else the CPU.
-        options: layer, pooling, precision, compilation; of a model that answers `LanguageOptions`.
+        options: layer, pooling, precision, compilation; `LanguageOptions` says how a model that answers is run, and of
+            one that embeds the same things.
         seed: seed of the weights of a twin; every other model is fixed and ignores it.
 
     Raises:
@@ -172,7 +177,7 @@ def _load(
     if listing is not None and (path or plain_name == listed_name):
         if not path and Path(plain_name, "config.json").is_file():
             warnings.warn(f"'{plain_name}' is the listed model; the folder here is './{plain_name}'", stacklevel=2)
-        return _load_listed(listing, path, twin, device, options)
+        return _load_listed(listing, path, twin, device, encoder_options(options))
     if twin is not None and plain_name and not has_twins(plain_name):
         raise ModelError(f"'{name}': '{plain_name}' is made by code of its own, so nothing here can {twin.kind.deed}")
     foreign = _load_foreign(plain_name, device, options)
@@ -327,7 +332,7 @@ def _load_checkpoint(
     elif name is None and checkpoint.config.model_type not in makers:
         check_architecture(checkpoint.config, checkpoint.name)
     make = makers.get(checkpoint.config.model_type, makers[ANY_OTHER])
-    return make(checkpoint, torch_device, options)
+    return make(checkpoint, torch_device, encoder_options(options))
 
 
 def _load_foreign(name: str, device: str | torch.device | None, options: EncoderOptions) -> Model | None:
@@ -335,15 +340,15 @@ def _load_foreign(name: str, device: str | torch.device | None, options: Encoder
     named_device = None if device is None else resolve_device(device)
     prefix, colon, spec = name.partition(":")
     if colon and prefix in _adapter_prefixes(name):
-        return adapters()[prefix].load(spec, named_device, options)
+        adapter = adapters()[prefix]
+        return adapter.load(spec, named_device, options if adapter.answers else encoder_options(options))
     point = None if is_file_spec(name) else installed_classes().get(name)
     if point is None and not is_file_spec(name):
         return None
     from ..adapters.custom_loading import load_from_file, load_installed
 
-    return (
-        load_from_file(name, named_device, options) if point is None else load_installed(point, named_device, options)
-    )
+    plain = encoder_options(options)
+    return load_from_file(name, named_device, plain) if point is None else load_installed(point, named_device, plain)
 
 
 def _adapter_prefixes(name: str) -> set[str]:

@@ -101,16 +101,17 @@ def scoring_problem(model: AudioLanguageModel, scoring: Scoring) -> str | None:
 
 
 def questions_per_call(model: AudioLanguageModel, options: RunOptions) -> int:
-    """Questions that a model is given at a time: as many as are asked for, or else as it wants, where it forms batches
-    of its own; else as clips are embedded.
+    """Questions that a model is given at a time: as many as it wants, where it forms batches of its own that are not
+    larger than what is asked for; else as many as are asked for, or as clips are embedded.
 
     Raises:
         InputError: less than 1 is asked for, or more than 64.
     """
     former = innermost(model)
-    if options.batch_size is None and isinstance(former, BatchFormer):
+    size = batch_size_of(model, options)
+    if isinstance(former, BatchFormer) and (options.batch_size is None or former.batch_size <= size):
         return former.questions_per_call
-    return batch_size_of(model, options)
+    return size
 
 
 def ask_of_labels(model: LabelReader, card: ModelCard, asked: Asked, on_answers: OnAnswers) -> Answers:

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.language_models import base, listing
+from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
 from audio_compositionality.encoders.language_models.batches import Batches, Question
 from audio_compositionality.encoders.language_models.front_end import FrontEnd, Inputs
 from audio_compositionality.encoders.language_models.listing import Family, families
@@ -234,6 +235,18 @@ def test_options_of_encoders_are_refused(folder: Folder) -> None:
     for changes in ({"precision": "half"}, {"max_new_tokens": 0}, {"batch_size": True}):
         with pytest.raises(InputError):
             LanguageOptions(**changes)  # type: ignore[arg-type]
+
+
+def test_options_that_are_asked_for_are_those_of_the_model(folder: Folder) -> None:
+    """The command line asks for any model so: of one that embeds the same precision, its default float32."""
+    path, options = str(folder("qwen2-audio")), LanguageOptions(precision="bfloat16", batch_size=64)
+    model = load_model(path, device="cpu", options=options)
+    assert isinstance(model, TransformersLanguageModel)
+    assert (model.batch_size, model.questions_per_call, model.options.precision) == (64, 512, "bfloat16")
+    assert load_model(path, device="cpu", options=LanguageOptions()).batch_size == 4  # type: ignore[union-attr]
+    for precision, expected in (("auto", "float32"), ("bfloat16", "bfloat16")):
+        tower = load_encoder(path, device="cpu", options=LanguageOptions(precision=precision, batch_size=8))
+        assert tower.card.options == EncoderOptions(precision=expected)
 
 
 def test_where_an_encoder_is_wanted_it_is_the_audio_tower(folder: Folder) -> None:
