@@ -49,7 +49,8 @@ class Profile:
     Attributes:
         measure: name of the measure, a mean over all samples, that is told of groups of samples.
         groupings: those of `Samples.groups` that are drawn, in their order.
-        shares: of measures that count, and of the measure that counts what they are shares of, the names.
+        shares: of measures that count, and of the measure that counts what they are shares of, the names; the first
+            counts all answers without a choice.
         tallies: tables of measures.
         choices: name of the column of the samples that has the place of the option that was taken, from 0; empty where
             nothing is chosen.

@@ -132,6 +132,29 @@ def test_many_answers_without_a_choice_are_said_beside_the_scores(compared):
     assert "org/yes: " not in legend
 
 
+def test_where_most_answers_name_no_option_the_page_says_that_first(data, monkeypatch, tmp_path):
+    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+
+    def hardly(count):
+        numbers = {row["id"]: number for number, row in enumerate(row for row in data.rows if row["split"] == "test")}
+        return lambda row: "Well, well." if numbers[row["id"]] < count else knowing(row)
+
+    pages = {}
+    for count in (114, 115):
+        evaluate_models(
+            [Says("org/poet", hardly(count), data)],
+            data,
+            [load_task("polybench")],
+            RunOptions(out=tmp_path / str(count), progress=False),
+        )
+        page = write_report([tmp_path / str(count)], tmp_path / "page.html", data="mini", progress=False).read_text()
+        pages[count] = re.sub(r"\s+", " ", re.sub(r"<.*?>", "", page[page.index('<p class="lead">') :]))
+    said = "Most answers of org/poet name no option: 115 of 228 (PolyBench). Its score tells how a model writes"
+    assert pages[115].startswith(said)
+    assert "Most answers name no option: 115 of 228 (PolyBench). " in pages[115]
+    assert "Most answers" not in pages[114]
+
+
 def test_tables_of_tasks_and_states(compared):
     profiles = {profile.label: profile for profile in model_profiles(compared)}
 
