@@ -16,8 +16,9 @@ def add_asking_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--prompt",
         metavar="NAME",
-        help="direct (default) asks for one letter only; reason asks for an explanation first and the letter behind "
-        "it, of up to 1,024 tokens, which takes much longer",
+        help="direct (default) asks for one letter only; text for the text of an option, the default of --scoring "
+        "options; reason asks for an explanation first and the letter behind it, of up to 1,024 tokens, which takes "
+        "much longer",
     )
     group.add_argument(
         "--orders",

@@ -21,20 +21,24 @@ class PromptStyle:
         last_line: what is asked for below the options.
         version: it rises with any change of the prompt's words: answers to other words are other answers.
         reasons: whether the model writes down its reasons first, so that its answer is long.
+        scorings: ways to take an answer that the words go with; see `Inputs.scoring`.
     """
 
     last_line: str
     version: int = 1
     reasons: bool = False
+    scorings: tuple[str, ...] = ("generate",)
 
 
-DIRECT = "direct"
+DIRECT, TEXT = "direct", "text"
 
 PROMPTS = {
-    DIRECT: PromptStyle("Answer with one letter only."),
+    DIRECT: PromptStyle("Answer with one letter only.", scorings=("generate", "letters")),
+    # Where the likelihood of an option's text is taken, a letter must not be what is asked for.
+    TEXT: PromptStyle("Answer with the text of one option only, without its letter.", scorings=("generate", "options")),
     "reason": PromptStyle("Explain, then <answer>letter</answer>.", reasons=True),
 }
-"""Every way to put a question, by its name; the first is the default."""
+"""Every way to put a question, by its name."""
 
 ONE_ORDER, CYCLIC = 1, "cyclic"
 ORDERS: tuple[int | str, ...] = (ONE_ORDER, CYCLIC)

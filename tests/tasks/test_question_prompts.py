@@ -21,6 +21,7 @@ QUESTION = "Which of these overlaps in time with the organ?"
 def test_the_words_of_a_prompt():
     assert {name: (style.version, style.reasons) for name, style in PROMPTS.items()} == {
         "direct": (1, False),
+        "text": (1, False),
         "reason": (1, True),
     }
     assert direct_prompt(QUESTION, ["reed", "glass bell", "brass"]).split("\n") == [
@@ -37,6 +38,9 @@ def test_the_words_of_a_prompt_to_reason():
     assert prompt == f"{QUESTION}\nA. reed\nB. brass\nExplain, then <answer>letter</answer>."
     assert read_prompt(prompt) == (QUESTION, ["reed", "brass"])
     assert question_prompt(QUESTION, ["reed", "brass"], "direct") == direct_prompt(QUESTION, ["reed", "brass"])
+    as_text = question_prompt(QUESTION, ["reed", "brass"], "text")
+    assert as_text == f"{QUESTION}\nA. reed\nB. brass\nAnswer with the text of one option only, without its letter."
+    assert read_prompt(as_text) == (QUESTION, ["reed", "brass"])
     with pytest.raises(InputError, match="the prompt 'raeson' is not known; did you mean 'reason'"):
         question_prompt(QUESTION, ["reed", "brass"], "raeson")
 
