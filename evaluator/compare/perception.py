@@ -94,7 +94,12 @@ def told_twin(comparison: Comparison, place: int) -> int | None:
         told = result.result.model
         if result.result.settings != heard.settings:
             continue
-        is_same = told.id == CONTROLS[EVENTS_AS_TEXT].prefix + model.id and told.revision.startswith(model.revision)
+        # The version of the text stands behind the model's own revision.
+        is_same = (told.id, told.revision.rpartition("+text-")[0], told.options) == (
+            CONTROLS[EVENTS_AS_TEXT].prefix + model.id,
+            model.revision,
+            model.options,
+        )
         if result.kind is ModelKind.CONTROL and is_same:
             return other
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -134,6 +136,18 @@ def test_results_that_were_asked_in_other_ways_are_not_crossed(tmp_path, monkeyp
     monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
     (compared,) = compare_results([tmp_path], data="mini")
     assert told_twin(compared, compared.labels.index("org/habitual")) is None
+
+
+def test_another_version_of_the_model_that_is_told_is_not_crossed(tmp_path, monkeypatch):
+    data, task = Questions(12), [load_task("polybench")]
+    newer = Listener(data)
+    newer.card = replace(newer.card, revision="12")
+    models = [Listener(data), control(newer, CONTROLS["events-as-text"])]
+    evaluate_models(models, data, task, RunOptions(out=tmp_path, progress=False))
+    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+    (compared,) = compare_results([tmp_path], data="mini")
+    place = next(n for n, one in enumerate(compared.results) if one.result.model.id == "org/listener")
+    assert told_twin(compared, place) is None
 
 
 def test_it_stands_among_the_tables_and_on_the_page_of_the_model(compared) -> None:
