@@ -12,6 +12,7 @@ from audio_compositionality.dataset_builder.synthesis.atom_scenes import AtomSet
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.tasks.answerers import cascade
 from audio_compositionality.tasks.base import Inputs, Outputs, TaskError
 from audio_compositionality.tasks.polybench_atoms import TASK
 from audio_compositionality.tasks.registry import load_benchmark, load_task
@@ -69,6 +70,16 @@ def test_who_does_not_listen(rows, who, right, yes):
     values = scored(rows, who).measures
     assert (values["accuracy"], values["yes_rate"], values["groups_right"]) == (right, yes, 0.0)
     assert values["refused"] == (48 if who is refusing else 0)
+
+
+@pytest.mark.slow
+def test_a_cascade_that_learns_from_atoms_hears_them(monkeypatch):
+    """Chance and three standard errors are .72."""
+    monkeypatch.setattr(cascade, "STEPS", 600)
+    data = RenderedData("few", {"polybench_atoms": AtomSettings(train_sets=8, test_sets=6, sample_rate=8_000)})
+    (result,) = evaluate_models([load_model("cascade")], data, [TASK], RunOptions(progress=False))
+    assert (result.measures["unparsed"], result.measures["answers"]) == (0, 48)
+    assert result.measures["accuracy"] >= 0.72
 
 
 def test_positions_under_cyclic_orders_are_half_right(rows):
