@@ -3,26 +3,45 @@
     detector hears -> events as text -> language model answers
 
 Anything that detects events (`EventDetector`) goes with anything that answers texts (`TextModel`), such as a model
-behind a server. What it cannot answer is lost in between, or not understood by the one that reads.
+behind a server, and with any model that hears and answers: that one is given silence beside the text. What the cascade
+cannot answer is lost in between, or not understood by the one that reads.
 """
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol, cast, runtime_checkable
+
+import numpy as np
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import plain
 
-from ..base import ModelError
-from ..protocols import LimitedScorer, ModelCard, OnAnswer, Teller
+from ..base import GivenClip, ModelError
+from ..protocols import (
+    AudioLanguageModel,
+    Learner,
+    LengthLimited,
+    LimitedScorer,
+    ModelCard,
+    OnAnswer,
+    OptionScorer,
+    QuestionCounter,
+    Teller,
+    Writer,
+)
 
 Event = Mapping[str, Any]
 """``onset`` and ``offset``, seconds from the start of the clip, and ``label``, a text; as in the column ``events``."""
 
 TEXT_VERSION = 1
 """Counted up when the text of the same events becomes another."""
+
+PREFIX = "heard-as-text"
+"""What the names of cascades begin with, up to the colon: ``heard-as-text:DETECTOR:MODEL``."""
 
 _HEAD = "These sounds were detected in a recording, with the seconds in which they are heard:"
 _NONE = "No sounds were detected in a recording."
@@ -76,39 +95,64 @@ class EventTextModel:
     """A language model that answers questions about clips from a detector's events; an `AudioLanguageModel`.
 
     Attributes:
-        card: its id is ``events:DETECTOR+MODEL``, its revision that of both and of the text.
+        card: its id is ``heard-as-text:DETECTOR:MODEL``, its revision that of both and of the text.
         device: that of the language model.
     """
 
     card: ModelCard
     device: str
 
-    def __init__(self, detector: EventDetector, model: TextModel, *, detector_card: ModelCard) -> None:
+    def __init__(
+        self, detector: EventDetector, model: TextModel | AudioLanguageModel, *, detector_card: ModelCard
+    ) -> None:
         """Put the two together.
 
         Args:
             detector: of events.
-            model: a language model.
+            model: a language model; one that answers texts is given no sound, any other silence as long as the clip.
             detector_card: says what the detector is; answers are stored under it.
         """
         self._detector = detector
         self._model = model
         self.device = model.device
-        self.card = ModelCard(
-            id=f"events:{detector_card.id}+{model.card.id}",
-            revision=f"{detector_card.revision}+{model.card.revision}+text-{TEXT_VERSION}",
-            sample_rate=detector_card.sample_rate,
-            output_dim=None,
-            paradigm="text cascade (a detector's events, read by a language model)",
-            trained_on=detector_card.trained_on,
-        )
+        self.card = _card(detector_card, model.card)
+        self._detector_card = detector_card
 
     @property
     def scorings(self) -> tuple[str, ...]:
         """See `LimitedScorer`: those of the language model."""
         if isinstance(self._model, LimitedScorer):
             return self._model.scorings
-        return ("letters", "options") if isinstance(self._model, TextScorer) else ()
+        return ("letters", "options") if isinstance(self._model, (TextScorer, OptionScorer)) else ()
+
+    @property
+    def limit_seconds(self) -> float | None:
+        """See `LengthLimited`: of a language model that is given silence."""
+        is_limited = isinstance(self._model, LengthLimited) and not isinstance(self._model, TextModel)
+        return cast(LengthLimited, self._model).limit_seconds if is_limited else None
+
+    @property
+    def new_tokens(self) -> int:
+        """See `Writer`: those of the language model; of one that knows of no such number more than any task needs."""
+        return self._model.new_tokens if isinstance(self._model, Writer) else sys.maxsize
+
+    def with_new_tokens(self, count: int) -> EventTextModel:
+        """See `Writer`.
+
+        Raises:
+            ModelError: the language model knows of no such number.
+        """
+        if not isinstance(self._model, Writer):
+            raise ModelError(f"'{self._model.card.id}' knows of no number of tokens")
+        model = copy.copy(self)
+        model._model = self._model.with_new_tokens(count)
+        model.card = _card(self._detector_card, model._model.card)
+        return model
+
+    def check_questions(self, count: int) -> None:
+        """See `QuestionCounter`: the language model refuses."""
+        if isinstance(self._model, QuestionCounter):
+            self._model.check_questions(count)
 
     @property
     def on_answers(self) -> OnAnswer | None:
@@ -127,7 +171,10 @@ class EventTextModel:
             InputError: there are not as many prompts as clips.
             ModelError: the detector gives no events that can be told, or what the language model raises.
         """
-        return self._model.answer_texts(self._told(clips, prompts))
+        told = self._told(clips, prompts)
+        if isinstance(self._model, TextModel):
+            return self._model.answer_texts(told)
+        return self._model.answer(_silence(clips), told)
 
     def score_options(
         self,
@@ -141,9 +188,11 @@ class EventTextModel:
         Raises:
             ModelError: the language model cannot tell.
         """
-        if not isinstance(self._model, TextScorer):
-            raise ModelError(f"'{self._model.card.id}' tells no likelihoods of options; it can only answer")
-        return self._model.score_texts(self._told(clips, prompts), options, by)
+        if isinstance(self._model, TextScorer):
+            return self._model.score_texts(self._told(clips, prompts), options, by)
+        if isinstance(self._model, OptionScorer):
+            return self._model.score_options(_silence(clips), self._told(clips, prompts), options, by)
+        raise ModelError(f"'{self._model.card.id}' tells no likelihoods of options; it can only answer")
 
     def _told(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
         if len(clips) != len(prompts):
@@ -158,6 +207,41 @@ class EventTextModel:
             )
         events_of = {id(clip): listed for clip, listed in zip(different, events, strict=True)}
         return [prompt_with_events(events_of[id(clip)], prompt) for clip, prompt in zip(clips, prompts, strict=True)]
+
+
+class LearningEventTextModel(EventTextModel):
+    """One whose detector learns from the split ``train`` before; a `Learner`."""
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """As the detector's; see `Learner.learn`."""
+        cast(Learner, self._detector).learn(rows, clips)
+
+
+def event_text_model(
+    detector: EventDetector, model: TextModel | AudioLanguageModel, detector_card: ModelCard
+) -> EventTextModel:
+    """A cascade, which learns where its detector does; arguments as `EventTextModel` has them."""
+    kind = LearningEventTextModel if isinstance(detector, Learner) else EventTextModel
+    return kind(detector, model, detector_card=detector_card)
+
+
+def _card(detector: ModelCard, model: ModelCard) -> ModelCard:
+    """The card of a cascade, of those of its parts."""
+    return ModelCard(
+        id=f"{PREFIX}:{detector.id}:{model.id}",
+        revision=f"{detector.revision}+{model.revision}+text-{TEXT_VERSION}",
+        sample_rate=detector.sample_rate,
+        output_dim=None,
+        paradigm="text cascade (a detector's events, read by a language model)",
+        trained_on=detector.trained_on,
+        front_end_version=detector.front_end_version,
+    )
+
+
+def _silence(clips: Sequence[Any]) -> list[GivenClip]:
+    """Silence as long as each clip; that of one length is one array."""
+    silence = {length: np.zeros(length, np.float32) for length in {len(clip.waveform) for clip in clips}}
+    return [GivenClip(silence[len(clip.waveform)], clip.sample_rate) for clip in clips]
 
 
 def prompt_with_events(events: Sequence[Event], prompt: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from ..base import INT16_SCALE, FloatArray, GivenClip, ModelError, StagedEncoder, check_embeddings
-from ..language_models.event_text import TEXT_VERSION, TextModel, TextScorer, prompt_with_events
+from ..language_models.event_text import TEXT_VERSION, EventTextModel, TextModel, TextScorer, prompt_with_events
 from ..protocols import (
     AudioEncoder,
     AudioLanguageModel,
@@ -370,6 +370,8 @@ def _told_answerer(model: Model, kind: ControlKind, name: str) -> ToldAnswerer:
         raise ModelError(
             f"{name} has learnt from questions without such a list, so it would not know what to do with it"
         )
+    if isinstance(model, EventTextModel):
+        raise ModelError(f"{name} is told what a detector has heard; ask for '{kind.prefix}' of its language model")
     if isinstance(model, Controlled):
         raise ModelError(f"{name} is a control of what is heard, and here nothing is")
     return (ToldScorer if isinstance(model, OptionScorer) else ToldAnswerer)(model, kind)

@@ -122,6 +122,7 @@ def load_model(
       the entry point of an installed package in the group `audio_compositionality.encoders`; both run that code;
     - `endpoint:MODEL@URL`: a model that hears and answers behind an OpenAI-compatible server, which is asked what it
       runs (`language_models.endpoint`);
+    - `heard-as-text:DETECTOR:MODEL`: a model that answers and reads what a detector has heard, as text;
     - a local folder with config.json, preprocessor_config.json and safetensors weights;
     - a Hub id (`org/name`) of a transformers audio model.
 

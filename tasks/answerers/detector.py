@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.annotations.base import Annotation, LabelledEvent
 from audio_compositionality.encoders.base import FloatArray, ModelError, resample
+from audio_compositionality.encoders.language_models.event_text import Event
 from audio_compositionality.encoders.protocols import ModelCard
 
 from .base import SAMPLE_RATE, Chooser, letters
@@ -118,6 +119,13 @@ class DetectorAnswerer(Chooser):
             for place, frames in zip(places, self._detected(resample(waveforms, rate, self.sample_rate)), strict=True):
                 heard[place] = self._annotation(frames, length / rate)
         return [heard[place] for place in range(len(clips))]
+
+    def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
+        """See `EventDetector.detect_events`: as `events`, for a language model to read."""
+        return [
+            [{"onset": event.onset, "offset": event.offset, "label": event.label} for event in heard.events]
+            for heard in self.events(clips)
+        ]
 
     def _detected(self, waveforms: FloatArray) -> NDArray[np.floating]:
         from audio_compositionality.encoders.adapters.custom import to_array, user_code

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,10 +18,18 @@ from audio_compositionality.encoders.language_models.event_text import (
     EventTextModel,
     TextModel,
     TextScorer,
+    event_text_model,
     prompt_with_events,
 )
-from audio_compositionality.encoders.loading.controls import CONTROLS, control
-from audio_compositionality.encoders.protocols import AudioLanguageModel, ModelCard, OptionScorer
+from audio_compositionality.encoders.loading.controls import CONTROLS, can_control, control
+from audio_compositionality.encoders.loading.under_controls import with_new_tokens
+from audio_compositionality.encoders.protocols import (
+    AudioLanguageModel,
+    Learner,
+    ModelCard,
+    OptionScorer,
+    QuestionCounter,
+)
 from audio_compositionality.support.errors import InputError
 
 HEAD = "These sounds were detected in a recording, with the seconds in which they are heard:"
@@ -114,7 +122,7 @@ def test_a_clip_is_listened_to_once_whatever_is_asked_about_it():
 
 def test_the_card_is_of_both():
     card = cascade().card
-    assert (card.id, card.revision) == ("events:levels+echo", "1+2+text-1")
+    assert (card.id, card.revision) == ("heard-as-text:levels:echo", "1+2+text-1")
     assert (card.sample_rate, card.output_dim, card.trained_on) == (16_000, None, "nothing")
     assert cascade().device == "server"
 
@@ -162,10 +170,75 @@ def test_a_detector_that_leaves_clips_out():
 def test_a_control_changes_what_the_detector_hears():
     model = control(cascade(), CONTROLS["without-audio"])
     assert isinstance(model, AudioLanguageModel)
-    assert model.card.id == "without-audio:events:levels+echo"
+    assert model.card.id == "without-audio:heard-as-text:levels:echo"
     (answer,) = model.answer([Clip(np.ones(16, np.float32))], ["a"])
     assert answer.startswith("No sounds")
 
 
 def test_a_model_behind_a_server_reads_events():
     assert isinstance(EndpointModel(parse_endpoint("endpoint:m@http://localhost")), TextScorer)
+
+
+class Hears:
+    """Hears, and answers with whether it heard anything and the prompt; in as many tokens as it is told."""
+
+    device = "cpu"
+    limit_seconds = 2.0
+
+    def __init__(self, new_tokens: int = 16) -> None:
+        self.new_tokens = new_tokens
+        self.card = ModelCard(f"hears@{new_tokens}", "3", 1, None)
+        self.counted: list[int] = []
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        return [f"{clip.waveform.any()} {len(clip.waveform)} {p}" for clip, p in zip(clips, prompts, strict=True)]
+
+    def score_options(
+        self, clips: Sequence[Any], prompts: Sequence[str], options: Sequence[Sequence[str]], by: str
+    ) -> list[list[float]]:
+        return [
+            [-float(clip.waveform.any()) - len(one) for one in row] for clip, row in zip(clips, options, strict=True)
+        ]
+
+    def with_new_tokens(self, count: int) -> Hears:
+        return Hears(count)
+
+    def check_questions(self, count: int) -> None:
+        self.counted.append(count)
+
+
+def test_a_model_that_hears_is_given_silence_beside_the_text():
+    clip = Clip(np.ones(8_000, np.float32))
+    model = event_text_model(Levels(), Hears(), CARD)
+    (answer,) = model.answer([clip], ["one"])
+    assert answer == f"False 8000 {HEAD}\n0.00-0.50 s: bell\n\none"
+    assert model.scorings == ("letters", "options")
+    assert model.score_options([clip], ["one"], [["bell", "siren"]], "letters") == [[-4, -5]]
+    assert model.limit_seconds == 2
+    assert cascade().limit_seconds is None
+
+
+def test_what_a_run_asks_of_its_language_model_is_asked_of_the_cascade():
+    reader = Hears()
+    model = event_text_model(Levels(), reader, CARD)
+    longer = with_new_tokens(control(model, CONTROLS["without-audio"]), 1024)
+    assert longer.card.id == "without-audio:heard-as-text:levels:hears@1024"
+    assert with_new_tokens(cascade(), 1024).card.id == "heard-as-text:levels:echo"
+    assert isinstance(model, QuestionCounter)
+    model.check_questions(7)
+    assert reader.counted == [7]
+    cascade().check_questions(7)
+    assert not isinstance(model, Learner)
+    assert not can_control(model, CONTROLS["events-as-text"])
+
+
+def test_a_detector_that_learns_makes_a_cascade_that_learns():
+    class Learns(Levels):
+        def learn(self, rows: Sequence[Any], clips: Iterable[Any]) -> None:
+            self.learnt = [*rows, *clips]
+
+    detector = Learns()
+    model = event_text_model(detector, Echo(), CARD)
+    assert isinstance(model, Learner)
+    model.learn([{"id": "a"}], [1])
+    assert detector.learnt == [{"id": "a"}, 1]
