@@ -44,7 +44,7 @@ class EndpointModel:
     """A model behind a server; it answers by `answer`, by `answer_texts` without sound, and scores letters.
 
     Attributes:
-        card: its id is ``endpoint:MODEL@host``; the revision is the name that the server has for what it runs, where
+        card: its id is that of its address; the revision is the name that the server has for what it runs, where
             that is another than it was asked for, else ``unknown``.
         device: ``server``.
         settings: how the server is asked.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -23,6 +24,8 @@ One name of ours: tokens and keys that a user has set for others, such as HF_TOK
 """
 
 _FORM = f"{PREFIX}MODEL@URL, such as {PREFIX}Qwen/Qwen2-Audio-7B-Instruct@http://localhost:8000/v1"
+
+_USUAL_PATHS = ("", "/v1")
 
 _NAME = re.compile(r"(?P<model>[!-~]+?)@(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>[!-~]*)")
 
@@ -58,8 +61,13 @@ class Address:
 
     @property
     def id(self) -> str:
-        """What results call the model."""
-        return f"{PREFIX}{self.model}@{self.host}"
+        """What results call the model, and what its answers are kept under.
+
+        Servers of one host are told apart by a digest of their paths, where these are not the usual ones.
+        """
+        path = urlsplit(self.url).path
+        digest = "" if path in _USUAL_PATHS else f"~{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+        return f"{PREFIX}{self.model}@{self.host}{digest}"
 
     @property
     def is_open_to_listeners(self) -> bool:

@@ -556,13 +556,20 @@ def test_a_key_that_everybody_on_the_way_can_read(monkeypatch: pytest.MonkeyPatc
             "https://host.example:8443/v1",
             "endpoint:a@host.example:8443",
         ),
-        ("endpoint:@cf/m:free@https://h/x@y/v1", "@cf/m:free", "https://h/x@y/v1", "endpoint:@cf/m:free@h"),
+        ("endpoint:@cf/m:free@https://h/x@y/v1", "@cf/m:free", "https://h/x@y/v1", "endpoint:@cf/m:free@h~314fdf61"),
         ("endpoint:a@http://[::1]:80/v1", "a", "http://[::1]:80/v1", "endpoint:a@[::1]:80"),
     ],
 )
 def test_a_name_says_model_and_server(name: str, model: str, url: str, id: str):
     address = parse_endpoint(name)
     assert (address.model, address.url, address.id) == (model, url, id)
+
+
+def test_servers_of_one_host_are_told_apart_and_their_paths_are_not_shown():
+    ids = [parse_endpoint(f"endpoint:m@https://h/{path}").id for path in ("", "v1", "v1/", "one/v1", "hunter2/v1")]
+    assert ids[:3] == ["endpoint:m@h"] * 3
+    assert len(set(ids)) == 3
+    assert not any("one" in id or "hunter2" in id for id in ids)
 
 
 @pytest.mark.parametrize(
