@@ -13,6 +13,9 @@ from .options import DEFAULT_OPTIONS, EncoderOptions
 
 Floats = NDArray[np.float32]
 
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""What the options of a question are called, in their order."""
+
 
 @dataclass(frozen=True)
 class ModelCard:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import string
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from audio_compositionality.support.errors import InputError
 from ..base import ClipError, FloatArray, ModelError, check_sample_rate, check_waveforms, resample
 from ..inference import inference
 from ..options import EncoderOptions
-from ..protocols import ModelCard, OnAnswer
+from ..protocols import LETTERS, ModelCard, OnAnswer
 from .batches import Batches, Question
 from .front_end import FrontEnd, Inputs
 from .invariance import difference_alone_and_together, tolerance
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     import torch
 
     from ..loading.checkpoints import Checkpoint
-
-LETTERS = string.ascii_uppercase
-"""What options are called, in their order."""
 
 SHORTEST_SECONDS = 0.1
 """Of a clip: less is a token or none to some models, which then hear something else or fail."""

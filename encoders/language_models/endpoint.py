@@ -11,7 +11,6 @@ import copy
 import math
 import threading
 import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,12 +24,12 @@ from audio_compositionality.support.text import plain, shortened
 
 from ..base import ClipError, FloatArray, ModelError, check_sample_rate, check_waveforms, resample
 from ..options import DEFAULT_OPTIONS, EncoderOptions
-from ..protocols import ModelCard, OnAnswer
+from ..protocols import LETTERS, ModelCard, OnAnswer
 from ..texts import check_texts
 from .endpoint_calls import Clock, EndpointError, Failure, Pace, ask_all, failure_of
-from .endpoint_messages import LETTERS, Reply, SoundClip, letter_scores, messages_of, reply_of
+from .endpoint_messages import Reply, SoundClip, letter_scores, messages_of, reply_of
 from .endpoint_name import KEY_VARIABLE, SERVER, Address, masked_answer, parse_endpoint, read_key
-from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, Counts, EndpointSettings, check_count
+from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, EndpointSettings, check_count
 from .options import LanguageOptions, language_options
 
 UNKNOWN = "unknown"
@@ -91,8 +90,7 @@ class EndpointModel:
         self._pace = Pace(self.card.id, clock or Clock(), settings.concurrency)
         self._lock = threading.Lock()
         self._questions = 0
-        self._counts: Counter[str] = Counter()
-        self._served: Counter[tuple[str | None, str | None]] = Counter()
+        self._served: set[str] = set()
         self._has_warned = False
         if read_key() is not None and address.is_open_to_listeners:
             warnings.warn(f"the key in {KEY_VARIABLE} goes to {address.host} unencrypted: use https://", stacklevel=2)
@@ -133,12 +131,6 @@ class EndpointModel:
         model.card = replace(self.card, id=self.address.id + suffix)
         return model
 
-    @property
-    def counts(self) -> Counts:
-        """What came back so far."""
-        with self._lock:
-            return Counts(**self._counts, retried=self._pace.retried, served=dict(self._served))
-
     def check_questions(self, count: int) -> None:
         """Refuse so many further questions, where they are too many; nothing is sent.
 
@@ -156,7 +148,7 @@ class EndpointModel:
     def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
         """Answer one prompt about each clip; see `AudioLanguageModel.answer`.
 
-        Empty answers, refusals and answers that were cut come as they are; `counts` has their numbers.
+        Empty answers, refusals and answers that were cut come as they are; `on_answers` is told which they are.
 
         Raises:
             InputError: there are not as many prompts as clips, or an empty one.
@@ -171,11 +163,7 @@ class EndpointModel:
 
     def replies(self, clips: Sequence[Any] | None, prompts: Sequence[str]) -> list[Reply]:
         """As `answer`, with what the server says beside the text; `clips` is None for prompts without sound."""
-        replies = self._ask(clips, prompts, lambda place, reply: reply.text, max_tokens=self.max_tokens)
-        with self._lock:
-            self._counts["empty"] += sum(not reply.text.strip() for reply in replies)
-            self._counts["cut"] += sum(reply.is_cut for reply in replies)
-        return replies
+        return self._ask(clips, prompts, lambda place, reply: (reply.text, reply.facts), max_tokens=self.max_tokens)
 
     def score_options(
         self,
@@ -235,17 +223,15 @@ class EndpointModel:
             raise InputError(f"there are {len(options)} lists of options for {len(prompts)} prompts")
         for texts in options:
             check_count("the number of options", len(texts), 1, len(LETTERS))
-        most, scores, unlisted = self.settings.top_logprobs, dict[int, list[float]](), 0
+        most, scores = self.settings.top_logprobs, dict[int, list[float]]()
 
-        def scored(place: int, reply: Reply) -> list[float]:
-            nonlocal unlisted
+        def scored(place: int, reply: Reply) -> tuple[list[float], dict[str, Any]]:
             scores[place], bounds = self._letter_scores(reply, len(options[place]))
-            unlisted += bounds
-            return scores[place]
+            # One token was asked for, so that nothing was cut.
+            facts = {name: value for name, value in reply.facts.items() if name in ("refused", "fingerprint")}
+            return scores[place], {**facts, "unlisted": bounds} if bounds else facts
 
         self._ask(clips, prompts, scored, max_tokens=1, logprobs=True, top_logprobs=most)
-        with self._lock:
-            self._counts["unlisted"] += unlisted
         return [scores[place] for place in range(len(prompts))]
 
     def _letter_scores(self, reply: Reply, count: int) -> tuple[list[float], int]:
@@ -263,12 +249,13 @@ class EndpointModel:
         self,
         clips: Sequence[Any] | None,
         prompts: Sequence[str],
-        answer_of: Callable[[int, Reply], str | list[float]],
+        answer_of: Callable[[int, Reply], tuple[str | list[float], dict[str, Any]]],
         **parameters: Any,
     ) -> list[Reply]:
         """The replies to some questions, in order; all is checked before one of them is sent.
 
-        Each is told of as soon as it is there: `answer_of` says what the answer is, by its place and the reply.
+        Each is told of as soon as it is there: `answer_of` says what the answer is, and what is known of
+        it beside, by its place and the reply.
         """
         texts = check_texts(prompts) if len(prompts) else []
         if clips is not None and len(clips) != len(texts):
@@ -281,14 +268,9 @@ class EndpointModel:
         def tell(place: int, reply: Reply) -> None:
             answer = answer_of(place, reply)
             if self.on_answers is not None:
-                # One token was asked for where letters are scored, so that nothing was cut.
-                self.on_answers([(place, answer, reply.facts if isinstance(answer, str) else {})])
+                self.on_answers([(place, *answer)])
 
-        replies = self._send(sounds, texts, tell, **parameters)
-        with self._lock:
-            self._counts["asked"] += len(replies)
-            self._counts["refused"] += sum(reply.is_refused for reply in replies)
-        return replies
+        return self._send(sounds, texts, tell, **parameters)
 
     def _checked(self, clip: Any, row: int) -> SoundClip:
         waveform, rate = np.asarray(clip.waveform), check_sample_rate(clip.sample_rate)
@@ -343,8 +325,9 @@ class EndpointModel:
             return self._try(client, key, messages, parameters)
 
         reply = self._pace.call(ask, stopped)
-        with self._lock:
-            self._served[reply.model, reply.fingerprint] += 1
+        if reply.model:
+            with self._lock:
+                self._served.add(reply.model)
         return reply
 
     def _try(
@@ -362,7 +345,7 @@ class EndpointModel:
             return failure
 
     def _warn_of_changes(self) -> None:
-        names = sorted({shortened(plain(model), 80) for model, _ in self._served if model})
+        names = sorted({shortened(plain(model), 80) for model in self._served})
         if len(names) > 1 and not self._has_warned:
             self._has_warned = True
             warnings.warn(f"the server of '{self.card.id}' answers as {' and as '.join(names)}", stacklevel=5)

@@ -83,14 +83,10 @@ class Pace:
     """When the next question may be sent: one for all threads, so that a server that asks one to wait is left alone.
 
     Nothing is drawn at random: the same failures make the same waits.
-
-    Attributes:
-        retried: how often a question was asked again.
     """
 
     def __init__(self, name: str, clock: Clock, threads: int) -> None:
         """Take the model's name, for messages, the clock, and how many threads there are at most."""
-        self.retried = 0
         self._name = name
         self._clock = clock
         # Where a server lets one question through at a time, each thread may be refused as often as there are others.
@@ -140,7 +136,6 @@ class Pace:
         now = self._clock.now()
         is_for_all = failure.status == TOO_MANY or failure.requested_wait is not None
         with self._lock:
-            self.retried += 1
             is_news = not is_for_all or self._resume <= now
             if is_for_all:
                 self._resume = max(self._resume, now + seconds)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import math
-import string
 import wave
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
@@ -14,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..base import INT16_SCALE, FloatArray
+from ..protocols import LETTERS
 from .endpoint_calls import Failure, no_completion, words_in
-
-LETTERS = string.ascii_uppercase
-"""The letters of options, in their order."""
 
 _SPACES = " \t\n\r▁Ġ"
 """Space, and the signs that tokens of SentencePiece and of GPT-2 have in its place."""
@@ -61,13 +58,13 @@ class Reply:
     @property
     def facts(self) -> dict[str, Any]:
         """What is known beside the text, as JSON values; see `OnAnswer`."""
-        facts = {"finish_reason": self.finish_reason, "tokens": self.tokens, "refused": self.is_refused or None}
+        facts = {
+            "finish_reason": self.finish_reason,
+            "tokens": self.tokens,
+            "refused": self.is_refused or None,
+            "fingerprint": self.fingerprint,
+        }
         return {name: value for name, value in facts.items() if value is not None}
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether it ended at the most tokens."""
-        return self.finish_reason == "length"
 
 
 def wav_bytes(waveform: FloatArray, sample_rate: int) -> bytes:

@@ -1,10 +1,9 @@
-"""How a server is asked, and what has come back from it, in numbers."""
+"""How a server is asked."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from audio_compositionality.support.errors import InputError
@@ -68,29 +67,3 @@ class EndpointSettings:
 
 
 DEFAULT_SETTINGS = EndpointSettings()
-
-
-@dataclass(frozen=True)
-class Counts:
-    """What came back so far.
-
-    Attributes:
-        asked: questions that were answered.
-        empty: of them those with nothing but space for an answer.
-        refused: those that the server marks as refused or filtered; what a model refuses in plain words is for whoever
-            reads its answers.
-        cut: answers that ended at the most tokens, not by themselves.
-        retried: tries beside the first of each question.
-        unlisted: letters that were not among the first tokens that the server listed, where letters are scored; their
-            log-likelihoods are upper bounds.
-        served: how often which (model, system_fingerprint) has answered, as the server calls them; None for what it
-            does not say.
-    """
-
-    asked: int = 0
-    empty: int = 0
-    refused: int = 0
-    cut: int = 0
-    retried: int = 0
-    unlisted: int = 0
-    served: Mapping[tuple[str | None, str | None], int] = field(default_factory=dict)

@@ -148,7 +148,8 @@ def outside_sentence(view: View) -> str:
 
 
 def result_remarks(result: Result, info: TaskInfo) -> list[str]:
-    """What has to be said of a result beside its numbers: flags that are set, a lower precision, clips left out."""
+    """What has to be said of a result beside its numbers: flags that are set, a lower precision, answers that were cut,
+    clips left out."""
     remarks = [
         f"{measure.heading}: {measure.meaning.removeprefix('whether ')}"
         for measure in info.measures
@@ -167,6 +168,11 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
         if part and every and part / every >= MANY:
             measure = info.measure(name)
             remarks.append(f"{measure.heading}: {part:,.0f} of {every:,.0f} {info.measure(whole).heading}")
+    if result.cut_answers:
+        remarks.append(
+            f"{result.cut_answers:,} answers were cut at the most tokens that an answer may have; those without a "
+            "choice count as wrong"
+        )
     if result.skipped:
         names = shown([shortened(clip.id, LONGEST_NAME) for clip in result.skipped], 3)
         remarks.append(f"n = {result.n:,}, without the clips that could not be embedded: {names}")

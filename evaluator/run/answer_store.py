@@ -35,7 +35,9 @@ class AnswerShard:
         answers: one a prompt, empty where there is none.
         errors: by place in the shard, why there is none.
         facts: what is known of each answer beside its text, as JSON values by name: ``log_likelihoods`` of the options,
-            ``finish_reason`` and ``tokens``, the number of those that were written; empty where nothing is of any.
+            of a server also how many of them are but upper bounds (``unlisted``), whether it marks the answer as
+            ``refused`` and its ``fingerprint``, ``finish_reason`` and ``tokens``, the number of those that were
+            written; empty where nothing is of any.
     """
 
     answers: tuple[str, ...]

@@ -39,12 +39,14 @@ class Answered:
         answers: to the prompts of its rows.
         skipped: why there are none about a clip, by its id.
         stage: see `stage_of`.
+        cut: how many ended at the most tokens; None where the model tells of none why it ended.
     """
 
     opened: OpenedTask
     answers: list[str]
     skipped: dict[str, str]
     stage: str
+    cut: int | None
 
 
 def learning_problem(model: object, card: ModelCard, opened: OpenedTask) -> str | None:
@@ -140,12 +142,12 @@ def compute_answers(
         return None
     store.check_complete()
     content = store.load()
-    _warn_of_cut(model.card, content)
+    cut = _cut(model.card, content)
     skipped = {ids[place]: why for place, why in content.errors.items()}
     left = opened.without(list(skipped)) if skipped else opened
     kept = {row["id"] for row in left.rows}
     answers = [answer for answer, row in zip(content.answers, rows, strict=True) if row["id"] in kept]
-    return Answered(left, answers, skipped, stage)
+    return Answered(left, answers, skipped, stage, cut)
 
 
 def _calls(store: AnswerStore, size: int, processes: Processes) -> list[range]:
@@ -162,15 +164,18 @@ def _calls(store: AnswerStore, size: int, processes: Processes) -> list[range]:
     return [every[place] for place in processes.share_of(len(every))]
 
 
-def _warn_of_cut(card: ModelCard, content: AnswerShard) -> None:
-    """Say how many answers ended at the most tokens, which may hold no choice yet."""
-    cut = sum(facts.get("finish_reason") == "length" for facts in content.facts)
+def _cut(card: ModelCard, content: AnswerShard) -> int | None:
+    """How many answers ended at the most tokens, which may hold no choice yet, with a warning; None where of none it is
+    known why it ended."""
+    reasons = [facts["finish_reason"] for facts in content.facts if "finish_reason" in facts]
+    cut = reasons.count("length")
     if cut:
         warnings.warn(
             f"'{card.id}': {cut:,} of {len(content.answers):,} answers were cut at the most tokens that an answer may "
             "have; those without a choice count as wrong",
-            stacklevel=2,
+            stacklevel=3,
         )
+    return cut if reasons else None
 
 
 def _prompted_rows(opened: OpenedTask) -> list[Row]:

@@ -12,6 +12,7 @@ from audio_compositionality.dataset_builder.data import Clip, Row
 from audio_compositionality.encoders.base import ClipError, ModelError
 from audio_compositionality.encoders.loading.under_controls import innermost
 from audio_compositionality.encoders.protocols import (
+    LETTERS,
     AudioLanguageModel,
     BatchFormer,
     LabelReader,
@@ -23,7 +24,6 @@ from audio_compositionality.encoders.protocols import (
     Teller,
 )
 from audio_compositionality.tasks.base import GENERATE, Scoring, TaskError
-from audio_compositionality.tasks.question_prompts import LETTERS
 
 from .answer_store import Answer
 from .embed import batch_size_of

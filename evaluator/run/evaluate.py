@@ -283,6 +283,7 @@ def _score(
     stated = {
         "precision_deviation": None if deviation is None else Deviation.model_validate(deviation),
         "skipped": [Skipped(id=id, reason=reason[:2_000]) for id, reason in skipped.items()],
+        "cut_answers": computed.cut,
     }
     return result.model_copy(update=stated), samples
 

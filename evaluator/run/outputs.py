@@ -47,6 +47,7 @@ class ModelOutputs:
         stage: name of what took the time, as results state it: ``embed`` where all was computed, ``read`` where all was
             there already, ``embed_rest`` where some was, ``embed_layers`` where one pass gave several layers.
         seconds: that it took.
+        cut: see `Result.cut_answers`.
     """
 
     opened: OpenedTask
@@ -54,6 +55,7 @@ class ModelOutputs:
     skipped: dict[str, str]
     stage: str
     seconds: float
+    cut: int | None = None
 
 
 def check_model_kind(task: Task, model: Model) -> None:
@@ -148,7 +150,7 @@ def compute_outputs(
         if answered is None:
             return None
         outputs, elapsed = Outputs(answers=answered.answers), time.perf_counter() - started
-        return ModelOutputs(answered.opened, outputs, answered.skipped, answered.stage, elapsed)
+        return ModelOutputs(answered.opened, outputs, answered.skipped, answered.stage, elapsed, answered.cut)
     texts, text_stage = None, ""
     if processes.is_main and opened.texts and isinstance(model, AudioTextEncoder):
         # First: a text that is too long, or a tokenizer that cannot be had, should not cost an hour of clips.

@@ -106,6 +106,7 @@ def test_faults_are_passed_over_and_the_key_is_nowhere(server, evaluate, tmp_pat
     cut = sum(fact["finish_reason"] == "length" for fact in facts)
     assert {fact["tokens"] for fact in facts} == {1}
     assert 0 < cut < QUESTIONS
+    assert result.cut_answers == cut
     assert f": {cut} of {QUESTIONS} answers were cut" in " ".join(err.split())
 
     # Nothing is asked again, and so nothing counts.

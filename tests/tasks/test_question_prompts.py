@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audio_compositionality.encoders.protocols import LETTERS
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.question_prompts import (
-    LETTERS,
     PROMPTS,
     cyclic_orders,
     direct_prompt,

@@ -74,13 +74,20 @@ def clips_of(count: int, samples: int = 64) -> list[Clip]:
     return [Clip(rng.uniform(-1, 1, samples).astype(np.float32)) for _ in range(count)]
 
 
+def told_by(model: EndpointModel) -> dict[int, dict[str, Any]]:
+    """What a model tells of answers beside them, by place; filled while it is asked."""
+    facts: dict[int, dict[str, Any]] = {}
+    model.on_answers = lambda answers: facts.update({place: dict(beside) for place, _, beside in answers})
+    return facts
+
+
 def prompts_of(count: int) -> list[str]:
     return [f"question {number}" for number in range(count)]
 
 
 def shown(model: EndpointModel, error: BaseException | None = None) -> str:
     """Everything that somebody could print of a model and of an error, with the variables on the way to it."""
-    texts = [repr(model), str(model), repr(model.card), repr(model.settings), repr(model.counts), repr(vars(model))]
+    texts = [repr(model), str(model), repr(model.card), repr(model.settings), repr(vars(model))]
     if error is not None:
         assert error.__traceback__ is not None
         # Without the test, which knows the key.
@@ -138,7 +145,7 @@ def test_answers_come_in_order_whatever_comes_first_and_so_many_are_asked_at_a_t
     model = model_of(server, concurrency=4)
     assert model.answer(clips_of(12), prompts_of(12)) == [str(number) for number in range(12)]
     assert server.most_at_once == 4
-    assert model.counts.asked == 12
+    assert len(server.requests) == 12
 
 
 def test_one_at_a_time(server: LoopbackEndpoint):
@@ -227,22 +234,24 @@ def test_empty_answers_refusals_and_cut_ones_stay_as_they_are_and_are_counted(se
         completion(" (C) "),
     ]
     model = model_of(server, concurrency=1)
+    facts = told_by(model)
     answers = model.answer(clips_of(9), prompts_of(9))
     assert answers == [
         "", "", " \n", "I cannot help with that.", "The an", "", "B.", "half ? a character", " (C) ",
     ]  # fmt: skip
-    counts = model.counts
-    assert (counts.asked, counts.empty, counts.refused, counts.cut, counts.retried) == (9, 4, 2, 1, 0)
+    assert sum("refused" in one for one in facts.values()) == 2
+    assert [place for place, one in facts.items() if one["finish_reason"] == "length"] == [4]
 
 
-def test_who_has_answered_is_counted_and_a_change_is_told(server: LoopbackEndpoint):
+def test_who_has_answered_is_known_and_a_change_is_told(server: LoopbackEndpoint):
     server.faults = [
         completion(model="tiny-2026-01", system_fingerprint="fp_1"),
         completion(model="tiny-2026-01", system_fingerprint="fp_2"),
     ]
     model = model_of(server, concurrency=1)
+    facts = told_by(model)
     model.answer(clips_of(2), prompts_of(2))
-    assert model.counts.served == {("tiny-2026-01", "fp_1"): 1, ("tiny-2026-01", "fp_2"): 1}
+    assert [facts[place]["fingerprint"] for place in range(2)] == ["fp_1", "fp_2"]
     server.faults = [completion(model="tiny-2026-02")]
     with pytest.warns(UserWarning, match="answers as tiny-2026-01 and as tiny-2026-02"):
         model.answer(clips_of(1), ["a"])
@@ -287,7 +296,7 @@ def test_what_can_pass_is_tried_again_after_the_same_waits(
     with caplog.at_level(logging.WARNING):
         assert model.answer(clips_of(1), ["a"]) == ["re: a"]
     assert clock.waits == list(WAITS)
-    assert model.counts.retried == 4
+    assert len(server.requests) == 5
     assert len({json.dumps(request.body) for request in server.requests}) == 1
     assert "asked again after 1 s" in caplog.text or "all questions wait 1 s" in caplog.text
     server.faults = [fault] * 5
@@ -616,7 +625,6 @@ def test_loading_asks_the_server_what_it_runs(server: LoopbackEndpoint):
     assert (model.card.id, model.card.revision) == (f"endpoint:tiny@{server.host}", "tiny-2026-01-31")
     assert (model.card.sample_rate, model.card.output_dim, model.card.weights_sha256) == (RATE, None, None)
     assert model.device == "server"
-    assert (model.counts.asked, model.counts.served) == (0, {("tiny-2026-01-31", "fp_1"): 1})
 
 
 @pytest.mark.parametrize("says", ["tiny", None, ""])
@@ -690,22 +698,22 @@ def test_a_control_of_it(server: LoopbackEndpoint):
 
 def scores_of(
     server: LoopbackEndpoint, *answers: Response, options: int = 3
-) -> tuple[list[list[float]], EndpointModel]:
+) -> tuple[list[list[float]], dict[int, dict[str, Any]]]:
     server.faults = list(answers)
     model = model_of(server, concurrency=1)
-    count = len(answers)
+    facts, count = told_by(model), len(answers)
     rows = model.score_options(clips_of(count), prompts_of(count), [["x"] * options] * count, "letters")
-    return rows, model
+    return rows, facts
 
 
 def test_letters_are_scored_by_the_first_token(server: LoopbackEndpoint):
     tokens = {"B": math.log(0.5), " B": math.log(0.1), "A": math.log(0.2), "▁C": math.log(0.1), "b": math.log(0.05)}
-    rows, model = scores_of(server, completion("B", finish="length", logprobs=logprobs(**tokens)))
+    rows, facts = scores_of(server, completion("B", finish="length", logprobs=logprobs(**tokens)))
     assert rows == [pytest.approx([math.log(0.2), math.log(0.6), math.log(0.1)], rel=1e-12)]
     (request,) = server.requests
     assert (request.body["logprobs"], request.body["top_logprobs"], request.body["max_tokens"]) == (True, 20, 1)
     assert request.content[0]["type"] == "input_audio"
-    assert (model.counts.asked, model.counts.unlisted, model.counts.cut) == (1, 0, 0)
+    assert facts == {0: {}}
 
 
 def test_probabilities_that_the_server_has_rounded_up(server: LoopbackEndpoint):
@@ -715,7 +723,7 @@ def test_probabilities_that_the_server_has_rounded_up(server: LoopbackEndpoint):
 
 
 def test_letters_that_are_not_listed_have_an_upper_bound(server: LoopbackEndpoint):
-    rows, model = scores_of(
+    rows, facts = scores_of(
         server,
         completion(logprobs=logprobs(A=math.log(0.9), The=math.log(0.05))),
         completion(logprobs=logprobs(A=math.log(0.6), The=math.log(0.1))),
@@ -724,7 +732,7 @@ def test_letters_that_are_not_listed_have_an_upper_bound(server: LoopbackEndpoin
     assert rows[0] == pytest.approx([math.log(0.9), math.log(0.05), math.log(0.05)])
     assert rows[1] == pytest.approx([math.log(0.6), math.log(0.1), math.log(0.1)])
     assert rows[2] == [0.0, -9999.0, -9999.0]
-    assert model.counts.unlisted == 5
+    assert facts == {0: {"unlisted": 2}, 1: {"unlisted": 2}, 2: {"unlisted": 1}}
 
 
 @pytest.mark.parametrize("value", ["1" + "0" * 400, "-1" + "0" * 400, '"-1"', "null", "[]"])
@@ -739,10 +747,10 @@ def test_log_probabilities_that_are_none_are_left_out(server: LoopbackEndpoint, 
 
 
 def test_letters_of_what_is_refused(server: LoopbackEndpoint):
-    rows, model = scores_of(server, completion(None, message={"refusal": "no"}))
+    rows, facts = scores_of(server, completion(None, message={"refusal": "no"}))
     assert np.isnan(rows).all()
     assert np.shape(rows) == (1, 3)
-    assert model.counts.refused == 1
+    assert facts == {0: {"refused": True}}
 
 
 @pytest.mark.parametrize(

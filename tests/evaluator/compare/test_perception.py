@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.loading.controls import CONTROLS, control
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.protocols import LETTERS, ModelCard
 from audio_compositionality.evaluator.compare import comparison as comparison_module
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.group_tables import comparison_tables
@@ -17,7 +17,7 @@ from audio_compositionality.evaluator.report.profiles import model_profiles
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.question_prompts import LETTERS, read_prompt
+from audio_compositionality.tasks.question_prompts import read_prompt
 from audio_compositionality.tasks.registry import load_task
 
 from ...tasks.questions import knowing, twin_rows

@@ -13,6 +13,7 @@ from audio_compositionality.encoders.base import ClipError, ModelError
 from audio_compositionality.encoders.loading.controls import CONTROLS, control
 from audio_compositionality.encoders.loading.under_controls import innermost, with_new_tokens
 from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.support.errors import InputError
@@ -159,7 +160,10 @@ class TestTold:
         model = Tells()
         for options in (replace(OPTIONS, store=tmp_path), OPTIONS):
             with pytest.warns(UserWarning, match="'tells': 4 of 8 answers were cut at the most tokens"):
-                scored(model, options=options)
+                (result,) = evaluate_models([model], Questions(), [Orders()], options)
+            assert result.cut_answers == 4
+            assert Result.loads(result.dumps()) == result
+        assert evaluate_models([Hears()], Questions(), [Orders()], OPTIONS)[0].cut_answers is None
         assert model.on_answers is None
         (path,) = tmp_path.rglob("0*.json")
         assert json.loads(path.read_text())["facts"] == [{}, {"finish_reason": "length"}] * 4
