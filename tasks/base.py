@@ -212,6 +212,8 @@ class Inputs:
         scoring: how an answer is taken: `GENERATE`, what the model writes, or by which log-likelihood the likeliest of
             `options` is told, ``letters`` or ``options``, see `OptionScorer`.
         new_tokens: tokens that an answer may need; None for as many as the model gives by itself.
+        group: what rows share whose clips are of the same sounds, so that none is another clip for the others; empty
+            where the clusters of samples say that.
     """
 
     clips: tuple[str, ...] = ()
@@ -220,6 +222,7 @@ class Inputs:
     options: tuple[tuple[str, ...], ...] = ()
     scoring: Scoring = GENERATE
     new_tokens: int | None = None
+    group: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.questions.rows import CLIP
 from audio_compositionality.dataset_builder.synthesis.apart_twins import APART_TASKS, ARRANGEMENTS
 
-from .base import Drawing, Floats, Measure, Number, Outputs, Samples, Scores, TaskError
+from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError
 from .polybench import REFUSED, TASKS, UNPARSED, Polybench
 from .profiles import Profile, Tally
 from .question_bars import QuestionBar, draw_question_bars
@@ -141,6 +141,11 @@ class PolybenchApart(Polybench):
         printed=None,
     )
     drawings: tuple[Drawing, ...] = (_BY_ARRANGEMENT,)
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """As of `Polybench`; scenes in both arrangements are of one group."""
+        inputs = super().inputs(row, settings)
+        return replace(inputs, group=row["pair"].rpartition("-")[0]) if inputs.prompts else inputs
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """As of `Polybench`.

@@ -265,7 +265,8 @@ def _other_clips(opened: OpenedTask) -> list[str]:
 
     All clips are laid in a circle in the order of the SHA-256 of their ids, which has nothing to do with what is asked
     or answered; each prompt is given the next clip that is of another group. So the whole configuration decides, and
-    no batch. Groups are the clusters of the task's samples; a row that is none is a group of its own.
+    no batch. Groups are those of the inputs, else the clusters of the task's samples; a row
+    that is of none is a group of its own.
 
     Raises:
         TaskError: all are of one group.
@@ -273,7 +274,7 @@ def _other_clips(opened: OpenedTask) -> list[str]:
     samples = opened.samples
     groups = {id: int(cluster) for id, cluster in zip(samples.ids, samples.clusters, strict=True)}
     group_of = {
-        f"{row['id']}/{name}": groups.get(row["id"], row["id"])
+        f"{row['id']}/{name}": one.group or groups.get(row["id"], row["id"])
         for row, one in zip(opened.rows, opened.inputs, strict=True)
         for name in one.clips
     }

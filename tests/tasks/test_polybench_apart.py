@@ -10,7 +10,9 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.synthesis.apart_scenes import ApartSettings
 from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.evaluator.run.answers import _other_clips
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.tasks.base import Inputs, Outputs, TaskError
 from audio_compositionality.tasks.polybench_apart import TASK
@@ -45,6 +47,16 @@ def test_both_arrangements_are_asked_alike(rows):
         prompts.setdefault(row["pair"], []).append(inputs.prompts)
     assert all(len(both) == 2 and both[0] == both[1] for both in prompts.values())
     assert TASK.inputs(rows[0], {}) == Inputs()
+
+
+def test_another_clip_is_of_other_sounds_in_either_arrangement():
+    data = RenderedData("few", {"polybench_apart": ApartSettings(train_sets=0, test_sets=3, sample_rate=8_000)})
+    opened = open_task(TASK, data)
+    scene = {f"{row['id']}/audio": row["pair"].rpartition("-")[0] for row in opened.rows}
+    assert len(set(scene.values())) == 6
+    pairs = list(zip(opened.clip_ids, _other_clips(opened), strict=True))
+    assert len(pairs) == 42
+    assert [pair for pair in pairs if scene[pair[0]] == scene[pair[1]]] == []
 
 
 def test_who_knows_loses_nothing_and_who_hears_worse_together_loses_that(rows):
