@@ -148,7 +148,7 @@ class Result(Strict):
     model: Model
     precision_deviation: Deviation | None
     skipped: Annotated[list[Skipped], Field(max_length=100_000)]
-    cut_answers: Count | None = None
+    cut_answers: Count | None
     recipe: Name
     fingerprint: Sha256
     dataset: Text

@@ -358,6 +358,7 @@ def make_result(
         model=ResultModel.of(card),
         precision_deviation=None,
         skipped=[],
+        cut_answers=None,
         recipe=info.recipe,
         fingerprint=opened.configuration.fingerprint,
         dataset=shortened(opened.configuration.source, 200),

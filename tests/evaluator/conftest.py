@@ -114,6 +114,7 @@ def made_up_result(
         "model": model | changes.get("model", {}),
         "precision_deviation": None,
         "skipped": [],
+        "cut_answers": None,
         "recipe": task.info.recipe,
         "fingerprint": configuration.fingerprint,
         "dataset": data.source,
