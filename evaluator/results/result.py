@@ -34,6 +34,7 @@ from .strict import (
     Setting,
     Sha256,
     Strict,
+    Tally,
     Text,
     told,
     validated,
@@ -148,7 +149,7 @@ class Result(Strict):
     model: Model
     precision_deviation: Deviation | None
     skipped: Annotated[list[Skipped], Field(max_length=100_000)]
-    cut_answers: Count | None
+    cut_answers: Tally | None
     recipe: Name
     fingerprint: Sha256
     dataset: Text
