@@ -51,7 +51,7 @@ def _measured(preset: str, dim: int) -> dict[str, Any]:
         rows[recipe] = rendered_preset(preset, recipes=[recipe]).configuration(recipe).rows
     for task in load_benchmark("axes"):
         given = rows[task.info.recipe]
-        count = sum(len(task.inputs(row).clips) for row in given)
+        count = sum(len(task.inputs(row, {}).clips) for row in given)
         embeddings = np.random.default_rng(0).normal(size=(count, dim)).astype(np.float32)
         started = time.process_time()
         task.score(given, Outputs(clips=embeddings), task.settings(given, {}), "cpu", False)

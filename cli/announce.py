@@ -10,6 +10,17 @@ from audio_compositionality.support.text import number_text, plain
 
 if TYPE_CHECKING:
     from audio_compositionality.evaluator.results.result import Result
+    from audio_compositionality.tasks.base import Task
+
+
+def kept_outputs(tasks: Sequence[Task]) -> str:
+    """What is kept of models that do some tasks: embeddings, answers, or both."""
+    from audio_compositionality.encoders.protocols import AudioLanguageModel
+
+    answers = {task.info.model is AudioLanguageModel for task in tasks}
+    return " and ".join(
+        name for name, of_answers in (("embeddings", False), ("answers", True)) if of_answers in answers
+    )
 
 
 def result_line(result: Result) -> str:
@@ -36,9 +47,10 @@ def print_end(results: Sequence[Result], out: Path, store: Path | None) -> None:
     """Print the tables of all results, and where everything is."""
     from audio_compositionality.evaluator.compare.tables import results_tables
     from audio_compositionality.support.table import print_table
+    from audio_compositionality.tasks.registry import load_task
 
     for table in results_tables(results):
         print()
         print_table(table)
-    kept = "" if store is None else f", embeddings in {store}"
+    kept = "" if store is None else f", {kept_outputs([load_task(result.task) for result in results])} in {store}"
     print(f"Result files are in {out}{kept}.")

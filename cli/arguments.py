@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
+from . import asking
+
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.evaluator.run.options import RunOptions
@@ -20,10 +22,12 @@ if TYPE_CHECKING:
 MODEL_HELP = (
     "a name that `models` lists (NAME=PATH takes its weights from a local file or folder), the Hub id or folder of a "
     "transformers audio model, path/to/file.py:ClassName, the name of an installed entry point, hear:MODULE, "
-    "xares:FILE.py:CLASS, mteb:NAME, or a twin of a model as control: untrained:MODEL, its architecture with fresh "
-    "weights, or shuffled:MODEL, with the entries of each weight matrix permuted; or any of these that is given "
-    "something else: sorted-words:, reversed-audio:, padded-audio:, without-audio:, noise-audio:, other-audio: or "
-    "without-text:MODEL"
+    "xares:FILE.py:CLASS, mteb:NAME, endpoint:NAME@URL, a model that answers behind an OpenAI-compatible server, or "
+    "tower:MODEL, the audio encoder of a model that answers, or a twin of a model as control: untrained:MODEL, its "
+    "architecture with fresh weights, or shuffled:MODEL, with the entries of each weight matrix permuted; or any of "
+    "these that is given something else: sorted-words:, reversed-audio:, padded-audio:, without-audio:, noise-audio:, "
+    "other-audio:, events-as-text: or without-text:MODEL; or heard-as-text:DETECTOR:MODEL, a language model that reads "
+    "what a detector (cascade, or FILE.py:CLASS) has heard"
 )
 
 
@@ -122,7 +126,8 @@ def add_embedding_options(parser: argparse.ArgumentParser, *, store: bool = True
         "--batch-size",
         type=int,
         metavar="N",
-        help="clips embedded at a time, at most 64; default 4, on a GPU 32. Halved where memory does not suffice",
+        help="clips embedded, or questions put, at a time, at most 64; default 4, on a GPU 32 clips or 16 questions, "
+        "and 8 questions to a server. Halved where memory does not suffice",
     )
     if store:
         add_store(group)
@@ -217,11 +222,12 @@ def run_options(options: argparse.Namespace, out: Path | None = None) -> RunOpti
     """How models are evaluated.
 
     Args:
-        options: with the arguments of `add_embedding_options`, and of `add_fit_options` where something is scored.
+        options: with the arguments of `add_embedding_options`, and of `add_fit_options` and `add_asking_options` where
+            something is scored.
         out: folder for results.
 
     Raises:
-        InputError: a number is below 1, or a batch is too large.
+        InputError: a number is too low, a batch is too large, or questions cannot be put like that.
     """
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.store import check_batch_size, store_root
@@ -240,7 +246,8 @@ def run_options(options: argparse.Namespace, out: Path | None = None) -> RunOpti
         device=options.device,
         out=out,
         store=getattr(options, "store", None) or store_root(),
-        settings=settings,
+        settings={**settings, **asking.asking_settings(options)},
+        max_questions=asking.most_questions(options),
         skip_invalid=options.skip_invalid,
         force=options.force,
         progress=sys.stderr.isatty(),

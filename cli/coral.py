@@ -54,13 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Check the models, and print what changes."""
     arguments.check_models(options.models)
+    how = arguments.run_options(options)
     model_options.check_model_options(options)
     from audio_compositionality.studies.coral import coral_check
     from audio_compositionality.studies.coral_table import coral_table
     from audio_compositionality.studies.recordings import MAX_CLIPS
     from audio_compositionality.support.table import print_table
 
-    how = arguments.run_options(options)
     tasks = arguments.chosen_tasks(options)
     data = arguments.opened_data(options)
     max_clips = MAX_CLIPS if options.max_clips is None else options.max_clips

@@ -29,10 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Embed the configurations that the tasks need with every model; of a folder all, where no tasks are named."""
     arguments.check_models(options.models)
+    how = replace(arguments.run_options(options), store=options.out)
     model_options.check_model_options(options)
     from audio_compositionality.evaluator.run.embed import embed_at_layers, models_by_pass
 
-    how = replace(arguments.run_options(options), store=options.out)
     tasks = arguments.chosen_tasks(options)
     data, tasks = recordings.opened_data(options, tasks)
     recipes = data.recipes if tasks is None else tuple(dict.fromkeys(task.info.recipe for task in tasks))

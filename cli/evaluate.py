@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from . import arguments, model_options, recordings, several_processes
+from . import arguments, asking, model_options, recordings, several_processes
 from .announce import print_end, print_result
 from .command import GO_ON, Command
 from .imports import import_evaluate
@@ -19,6 +19,8 @@ _EXAMPLES = """\
       any data set of the Hub with audio, with labels in a column
   audio-compositionality evaluate MODEL --labels validation.tsv --audio desed/audio --out results-desed
       questions about recordings with labels that say what is heard from when to when, to a model that answers
+  audio-compositionality evaluate MODEL --labels validation.tsv --audio desed/audio --orders cyclic --scoring letters
+      each question once an order of its options, and the likeliest letter as the answer
 """
 
 
@@ -31,13 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model_options.add_model_options(parser)
     arguments.add_embedding_options(parser)
     arguments.add_fit_options(parser)
+    asking.add_asking_options(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Score the models, print each result as it is ready, and the tables at the end."""
     arguments.check_models(options.models)
-    model_options.check_model_options(options)
     how = arguments.run_options(options, options.out)
+    model_options.check_model_options(options)
     tasks = arguments.chosen_tasks(options)
     data, tasks = recordings.opened_data(options, tasks)
     # Imported only where the arguments are right: it takes seconds.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, cast
 
 from audio_compositionality.support.errors import InputError
 
@@ -35,9 +36,9 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     )
     model.add_argument(
         "--precision",
-        default="float32",
         metavar="NAME",
-        help="float32 (default), or bfloat16 or float16 by autocast. Results state how far that is from float32",
+        help="float32 (default), or bfloat16 or float16 by autocast. Results state how far that is from float32. "
+        "A model that answers has its weights in it; of these the default on a GPU is bfloat16",
     )
     model.add_argument("--compile", action="store_true", help="run the model through torch.compile")
 
@@ -84,30 +85,62 @@ def check_model_options(options: argparse.Namespace) -> None:
 
 
 def _without_layer(options: argparse.Namespace) -> EncoderOptions:
-    from audio_compositionality.encoders.options import EncoderOptions
+    from audio_compositionality.encoders.language_models.options import AUTO, LanguageOptions
+    from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
 
-    return EncoderOptions(pooling=options.pooling, precision=options.precision, compile=options.compile)
+    # Refuses what there is not.
+    EncoderOptions(pooling=options.pooling, precision=options.precision or DEFAULT_OPTIONS.precision)
+    return LanguageOptions(
+        pooling=options.pooling,
+        precision=options.precision or AUTO,
+        compile=options.compile,
+        # Commands that put no questions have none.
+        batch_size=getattr(options, "batch_size", None),
+    )
 
 
-def loaded_models(names: Sequence[str], options: argparse.Namespace, processes: Processes) -> list[Model]:
+def loaded_models(
+    names: Sequence[str],
+    options: argparse.Namespace,
+    processes: Processes,
+    there: Mapping[str, Model] = MappingProxyType({}),
+) -> list[Model]:
     """Models by their names, each once, and once for each layer that is asked for; one process of each machine
     downloads.
+
+    Controls of a model that answers share its weights: several times so many would hardly fit.
+
+    Args:
+        names: of models.
+        options: with the arguments of `add_model_options`, and of `arguments.add_embedding_options` where they are.
+        processes: that score together.
+        there: models that are loaded already, by their names.
 
     Raises:
         AudioCompositionalityError: one of them cannot be had.
     """
+    from audio_compositionality.encoders.loading.controls import control, split_control
     from audio_compositionality.encoders.loading.registry import load_layers, load_model
+    from audio_compositionality.encoders.protocols import AudioLanguageModel, Learner
 
     layers, encoder = asked_layers(options), _without_layer(options)
     device = processes.device(options.device)
     models: list[Model] = []
+    loaded = dict(there)
     with processes.one_first():
         for name in dict.fromkeys(names):
             if layers == "all":
                 models += load_layers(name, device=device, options=encoder)
             elif layers is None or len(layers) == 1:
                 one = replace(encoder, layer=None if layers is None else layers[0])
-                models.append(load_model(name, device=device, options=one))
+                kind, inner = split_control(name)
+                shared = None if kind is None else loaded.get(inner)
+                if kind is not None and isinstance(shared, AudioLanguageModel) and not isinstance(shared, Learner):
+                    model = cast("Model", control(shared, kind))
+                else:
+                    model = load_model(name, device=device, options=one)
+                loaded[name] = model
+                models.append(model)
             else:
                 models += load_layers(name, layers, device=device, options=encoder)
     return models

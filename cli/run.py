@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import AudioCompositionalityError
 
-from . import arguments, model_options, recordings
-from .announce import print_end, print_result
+from . import arguments, asking, model_options, recordings
+from .announce import kept_outputs, print_end, print_result
 from .command import GO_ON, Command
 from .imports import import_evaluate
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.encoders.protocols import Model
     from audio_compositionality.tasks.base import Task
 
 PRESET = "mini"
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model_options.add_model_options(parser)
     arguments.add_embedding_options(parser)
     arguments.add_fit_options(parser, default="1")
+    asking.add_asking_options(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -61,16 +63,15 @@ def run(options: argparse.Namespace) -> None:
     if processes.is_main:
         where = data.source if brought else f"the preset {data.source}"
         networks = [one for name, twins in beside.items() for one in (name, *twins)]
-        print(_opening(where, baselines, networks, options.out, how.store), flush=True)
+        print(_opening(where, baselines, networks, options.out, how.store, kept_outputs(scored)), flush=True)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
-    as_they_are = argparse.Namespace(
-        device=options.device, layer=None, pooling=None, precision="float32", compile=False
-    )
+    as_they_are = argparse.Namespace(device=options.device, layer=None, pooling=None, precision=None, compile=False)
     models = model_options.loaded_models(baselines, as_they_are, processes)
     for name, twins in beside.items():
         given = model_options.loaded_models([name], options, processes)
         model_options.check_kinds(given, scored, options, data.source)
-        models += [*given, *model_options.loaded_models(twins, options, processes)]
+        there = {name: given[0]} if len(given) == 1 else {}
+        models += [*given, *model_options.loaded_models(_sensible(twins, given), options, processes, there)]
     protocol = arguments.protocol_settings(options, data, tasks)
     how = replace(how, settings={**_quick_settings(data, tasks), **protocol, **how.settings})
     if processes.is_main:
@@ -93,8 +94,8 @@ def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
 def _names(
     given: Sequence[str], tasks: Sequence[Task] | None, scored: Sequence[Task]
 ) -> tuple[list[str], dict[str, list[str]]]:
-    """Names of the baselines; and for each of the models what stands beside it: its untrained twin, and what tasks that
-    are named want.
+    """Names of the baselines; and for each of the models what stands beside it: its untrained twin, where tasks judge
+    by it, and what tasks that are named want.
 
     Args:
         given: the models.
@@ -111,7 +112,10 @@ def _names(
     baselines += [
         control for control in dict.fromkeys(wanted) if not control.endswith(":") and control not in baselines
     ]
-    prefixes = dict.fromkeys([UNTRAINED, *(control for control in wanted if control.endswith(":"))])
+    # Tasks say beside which twin a model is judged: one that has to read the question says nothing untrained.
+    judged = {task.info.twin[0] for task in tasks or ()} or {UNTRAINED}
+    usual = [UNTRAINED] if UNTRAINED in judged else []
+    prefixes = dict.fromkeys([*usual, *(control for control in wanted if control.endswith(":"))])
     of_input = tuple(kind.prefix for kind in CONTROLS.values())
     beside: dict[str, list[str]] = {}
     for name in dict.fromkeys(given):
@@ -122,12 +126,23 @@ def _names(
     return baselines, beside
 
 
-def _opening(where: str, baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None) -> str:
+def _sensible(twins: Sequence[str], given: Sequence[Model]) -> list[str]:
+    """The twins and controls of a model without the controls of what it does not do: who has learnt to answer by sound,
+    or reads labels, is not told what is heard."""
+    from audio_compositionality.encoders.loading.controls import can_control, split_control
+
+    kinds = {twin: split_control(twin)[0] for twin in twins}
+    return [twin for twin, kind in kinds.items() if kind is None or all(can_control(model, kind) for model in given)]
+
+
+def _opening(
+    where: str, baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None, kept: str
+) -> str:
     more = f" and {', '.join(networks)}" if networks else ""
     minutes = "one to four minutes" if not networks else "a few minutes, and on a CPU one to ten more a model"
     return (
         f"Scoring {', '.join(baselines)}{more} on {where}, which takes {minutes}. Results go to {out}, the "
-        f"report to {out / 'report.html'}, embeddings (some MB a model) to {store}; what is there already is used."
+        f"report to {out / 'report.html'}, {kept} to {store}; what is there already is used."
     )
 
 
@@ -152,7 +167,8 @@ def _write_report(out: Path, command: str, data: str | RenderedData | None) -> N
 COMMAND = Command(
     summary="the main job: baselines, and models beside their untrained twins, on the preset mini, with a report",
     description="Score the baselines, and each MODEL beside its untrained twin, on the preset mini, and write a "
-    "report. --layer, --pooling, --precision and --compile are for MODEL; the baselines have no model.",
+    "report; a model that answers questions also beside itself without sound, and told what is heard as text. --layer, "
+    "--pooling, --precision and --compile are for MODEL; the baselines have no model.",
     add_arguments=add_arguments,
     run=run,
     examples="""\

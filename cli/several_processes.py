@@ -18,9 +18,10 @@ _EXAMPLES = """\
       several machines in a SLURM job with one task a node; {folder} must be on a file system that all of them see
 
 what is kept:
-  Every 64 clips are one file below {folder}, under a key made of the data, the model's revision and weights, layer,
-  pooling and precision. What is there is not computed again: a run that was stopped, however it was stopped, is
-  continued by the same command, and another layer or precision gets a folder of its own.
+  Every 64 clips, or 16 answers, are one file below {folder}, under a key made of the data, the model's revision and
+  weights, layer, pooling, precision, and the words, orders and scoring of questions. What is there is not computed
+  again: a run that was stopped, however it was stopped, is continued by the same command, and another layer, precision
+  or prompt gets a folder of its own. Answers of a file that is not finished are kept too, each as soon as it is there.
 """
 
 

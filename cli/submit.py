@@ -11,11 +11,12 @@ from .command import GO_ON, Command
 
 _DESCRIPTION = """\
 Submit results to the leaderboard of an organisation: a pull request on ORG/audio-compositionality-results with each
-result, the scores of its samples and its embeddings, so that anybody can compute the scores again.
+result, the scores of its samples and its embeddings, or the raw answers to questions, so that anybody can compute the
+scores again. Both are read from the store; no model is run.
 
 Embeddings are rounded to 16 bits and scored once more before they are sent: a submitted result is that of the submitted
-embeddings, and both scores are printed. The leaderboard checks the pull request by the code of
-`audio-compositionality verify`, adds what agrees and closes the pull request.
+embeddings, and both scores are printed. Answers are sent word for word. The leaderboard checks the pull request by the
+code of `audio-compositionality verify`, adds what agrees and closes the pull request.
 """
 
 _EXAMPLES = """\
@@ -36,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_data_of_results(parser)
     arguments.add_store(parser)
     parser.add_argument(
-        "--without-embeddings",
+        "--scores-only",
         action="store_true",
-        help="send the scores alone; they cannot be verified and stay self-reported",
+        help="send neither embeddings nor answers; the scores cannot be verified and stay self-reported",
     )
     parser.add_argument(
         "--paradigm", metavar="TEXT", help='how the model was trained, such as "self-supervised"; known of named ones'
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
         options.org,
         data=options.data,
         store=options.store,
-        with_embeddings=not options.without_embeddings,
+        with_outputs=not options.scores_only,
         paradigm=options.paradigm,
         licence=options.licence,
         model_card=options.model_card,

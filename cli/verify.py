@@ -1,4 +1,4 @@
-"""`verify`: recompute results from their embeddings."""
+"""`verify`: recompute results from their embeddings or answers."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from . import arguments
 from .command import Command
 
 _DESCRIPTION = """\
-Recompute results from their embeddings, and compare: what a leaderboard does with a submission before it calls a result
-verified. RESULT is the folder of a submission, its result.json, a folder that holds some, or a local result file, whose
-embeddings are taken from the store.
+Recompute results from their embeddings, or from the raw answers to questions, and compare: what a leaderboard does with
+a submission before it calls a result verified. RESULT is the folder of a submission, its result.json, a folder that
+holds some, or a local result file, for which what the model gave is taken from the store; the model is not run.
 
-  verified       the scores are those of these embeddings on these data. Whatever needs no fit agrees to 1e-6, fitted
-                 scores within the spread of their fits. Nothing is left out; settings are the default
-  not verified   a number differs, or the embeddings are absent, of other clips, or not of the data that are named
+  verified       the scores are those of these embeddings or answers on these data. Whatever needs no fit agrees to
+                 1e-6, fitted scores within the spread of their fits. Nothing is left out; settings are the default
+  not verified   a number differs, or embeddings or answers are absent, of other clips or questions, or not of the data
+                 that are named
 
-What it cannot tell: that the embeddings come from the model that is named, and that they were not made up from the
-labels. That is the word of whoever submits. The exit status is 0 if all are verified, 1 if one is not, 2 if one cannot
-be read.
+What it cannot tell: that embeddings and answers come from the model that is named, and that they were not made up from
+the labels. That is the word of whoever submits. The exit status is 0 if all are verified, 1 if one is not, 2 if one
+cannot be read.
 """
 
 _EXAMPLES = """\
   audio-compositionality verify results
-      all results of `evaluate` in a folder, from the embeddings in the cache
+      all results of `evaluate` in a folder, from the embeddings and answers in the cache
   audio-compositionality verify results/openai__whisper-base/REVISION/TASK-0123456789abcdef
       a submission, as it lies in the results repository
   audio-compositionality verify submission --data ORG/audio-compositionality
@@ -77,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    summary="recompute results from their embeddings: do they hold what they claim?",
+    summary="recompute results from their embeddings or answers: do they hold what they claim?",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from .options import DEFAULT_OPTIONS, EncoderOptions
 
 Floats = NDArray[np.float32]
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""What the options of a question are called, in their order."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,131 @@ class LabelReader(Protocol):
         Returns:
             a text each, as long as prompts; it depends on its own row and prompt only.
         """
+        ...
+
+
+@runtime_checkable
+class OptionScorer(Protocol):
+    """A model that says how likely each of some given answers is."""
+
+    def score_options(
+        self,
+        clips: Sequence[Any],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """The log-likelihood of each option as the answer to one prompt about each clip.
+
+        Args:
+            clips: as those of `AudioLanguageModel.answer`.
+            prompts: as many.
+            options: of each prompt two or more texts, in the order in which the prompt calls them A, B, C and so on.
+            by: ``letters``: the log-likelihood of the first token of an option's letter, of all that the model may
+                begin its answer with; ``options``: the mean log-likelihood of the tokens of its text.
+
+        Returns:
+            for each prompt a natural logarithm for each option, at most 0; they depend on its own clip, prompt and
+            options only.
+        """
+        ...
+
+
+@runtime_checkable
+class LimitedScorer(Protocol):
+    """A model that does not score options in all ways.
+
+    Attributes:
+        scorings: values of ``by`` of `OptionScorer.score_options` that it takes.
+    """
+
+    @property
+    def scorings(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
+@runtime_checkable
+class LabelScorer(Protocol):
+    """A `LabelReader` that says how likely each of some given answers is."""
+
+    def score_options_from_labels(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """As `OptionScorer.score_options`, from rows as `LabelReader.answer_from_labels` is given them."""
+        ...
+
+
+OnAnswer = Callable[[Sequence[tuple[int, "str | list[float]", Mapping[str, Any]]]], object]
+"""Called with answers that have come: of each the place of its question in the call, what it is, a text or the
+log-likelihoods of options, and what is known of it beside, as JSON values by name: ``finish_reason``, which is
+``length`` of an answer that was cut, and ``tokens``, how many were written."""
+
+
+@runtime_checkable
+class Teller(Protocol):
+    """A model that tells of answers as soon as it has them, before the others of the same call.
+
+    Attributes:
+        on_answers: called with each answer of `AudioLanguageModel.answer` or `OptionScorer.score_options`, never by two
+            threads at a time; None where nobody listens.
+    """
+
+    on_answers: OnAnswer | None
+
+
+@runtime_checkable
+class BatchFormer(Protocol):
+    """A model that answers in batches of its own, such as of clips of similar length.
+
+    Attributes:
+        batch_size: how many questions a batch has.
+        questions_per_call: how many questions it wants in a call.
+    """
+
+    @property
+    def batch_size(self) -> int: ...  # noqa: D102
+
+    @property
+    def questions_per_call(self) -> int: ...  # noqa: D102
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """A model that answers in as many tokens as it is allowed.
+
+    Attributes:
+        new_tokens: how many an answer may have.
+    """
+
+    @property
+    def new_tokens(self) -> int: ...  # noqa: D102
+
+    def with_new_tokens(self, count: int) -> AudioLanguageModel:
+        """The same model with answers of so many tokens; its id says so."""
+        ...
+
+
+@runtime_checkable
+class LengthLimited(Protocol):
+    """A model that refuses clips that are too long for it.
+
+    Attributes:
+        limit_seconds: of a clip that it takes; None where it knows of no limit.
+    """
+
+    @property
+    def limit_seconds(self) -> float | None: ...  # noqa: D102
+
+
+@runtime_checkable
+class QuestionCounter(Protocol):
+    """A model of which each question costs."""
+
+    def check_questions(self, count: int) -> None:
+        """Refuse so many further questions, where they are too many; nothing is asked."""
         ...
 
 

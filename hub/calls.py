@@ -12,14 +12,9 @@ from typing import Any, TypeVar
 from huggingface_hub import HfApi
 
 from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.retries import LONGEST_WAIT, WAITS
 
 from .errors import Action, explain, is_of_client, is_transient, retry_after, said, status_of
-
-WAITS = (1.0, 2.0, 4.0, 8.0)
-"""Seconds before each further try, where the Hub does not ask for more; those of huggingface_hub's own retries."""
-
-LONGEST_WAIT = 300.0
-"""Seconds; where the Hub asks for more, the call fails and says so."""
 
 Answer = TypeVar("Answer")
 

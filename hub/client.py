@@ -20,7 +20,9 @@ from huggingface_hub import (
 )
 from huggingface_hub.hf_api import RepoFile
 
-from .calls import WAITS, call, pause_or_raise, quiet_client
+from audio_compositionality.support.retries import WAITS
+
+from .calls import call, pause_or_raise, quiet_client
 from .content import Changes, Comment, Commit, Content, PullRequest, RemoteFile, size_of
 from .errors import Action, HubError, Repository, is_repository_absent, status_of
 

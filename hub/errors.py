@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from json import JSONDecodeError
 from typing import Any, Literal
 
@@ -19,9 +17,9 @@ from huggingface_hub.errors import (
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
 )
-from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
 
 from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.retries import requested_wait
 
 Kind = Literal["dataset", "space", "model"]
 
@@ -135,26 +133,9 @@ def is_of_client(error: BaseException) -> bool:
 
 
 def retry_after(error: BaseException) -> float | None:
-    """The seconds that the Hub asks to wait.
-
-    From its header RateLimit (the draft draft-ietf-httpapi-ratelimit-headers-09), which huggingface_hub looks at first,
-    or Retry-After, a number or a date (RFC 9110, 10.2.3).
-    """
+    """The seconds that the Hub asks to wait; see `requested_wait`."""
     answer = _answer(error)
-    if answer is None:
-        return None
-    limit = parse_ratelimit_headers(answer.headers)
-    if limit is not None and limit.remaining == 0:
-        return float(limit.reset_in_seconds)
-    value = answer.headers.get("Retry-After", "").strip()
-    if value.isascii() and value.isdigit():
-        return float(value)
-    try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    return None if answer is None else requested_wait(answer.headers)
 
 
 def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -> HubError:

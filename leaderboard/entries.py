@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.tasks.registry import load_task
 
 VERIFIED, REPORTED = "verified", "reported"
-"""The statuses: recomputed from the submitted embeddings by the checker, or the submitter's word."""
+"""The statuses: recomputed from the submitted embeddings or answers by the checker, or the submitter's word."""
 
 Interval = tuple[float, float]
 
@@ -37,7 +38,7 @@ class Entry:
         reported: what was reported.
         verified_on: when the checker computed `result`, ISO 8601; None of a reported entry.
         samples: path in the repository of the samples of `result`.
-        has_embeddings: whether the submission can be verified.
+        is_verifiable: whether the submission can be verified.
         submitter: who submitted it, by the record of the checker; None where that is not known.
     """
 
@@ -46,7 +47,7 @@ class Entry:
     reported: Result
     verified_on: str | None
     samples: str
-    has_embeddings: bool
+    is_verifiable: bool
     submitter: str | None
 
     @property
@@ -75,12 +76,14 @@ class Entry:
 
     @property
     def same(self) -> tuple[object, ...]:
-        """Equal for entries of which the table shows one: task, version, data, model, revision, options and submitter.
+        """Equal for entries of which the table shows one: task, version, data, model, revision, options, settings and
+        submitter.
 
         So nobody's entry takes the place of another's.
         """
         model = self.result.model
-        return (*self.result.key, model.id, model.revision, model.options.model_dump_json(), self.submitter)
+        options, settings = model.options.model_dump_json(), json.dumps(self.result.settings, sort_keys=True)
+        return (*self.result.key, model.id, model.revision, options, settings, self.submitter)
 
     @property
     def precedence(self) -> tuple[bool, str, str]:

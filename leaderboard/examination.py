@@ -21,7 +21,12 @@ from audio_compositionality.evaluator.submissions.submission import (
     preset_with,
     read_result,
 )
-from audio_compositionality.evaluator.submissions.submission_files import EMBEDDINGS, LIMITS, RESULT, VERIFICATION
+from audio_compositionality.evaluator.submissions.submission_files import (
+    EMBEDDINGS,
+    LIMITS,
+    RESULT,
+    outputs_in,
+)
 from audio_compositionality.evaluator.submissions.verification import Verification, verify_folder
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError, Repository
@@ -110,9 +115,9 @@ class Examiner:
             published = dataset_of(self._repository.namespace)
             data = published.id if self._hub.exists(published) else None
         try:
-            if EMBEDDINGS not in files:
-                _check_claim(files, entry.path, data)
-                raise LeftError("it has no embeddings, so that it can only be shown as *reported*")
+            if outputs_in(files) is None:
+                lacking = _check_claim(files, entry.path, data)
+                raise LeftError(f"it has no {lacking}, so that it can only be shown as *reported*")
             verification = self._recomputed(files, entry.path, data)
             return Examined(entry.path, files, verification, datetime.now(UTC))
         except DatasetError as error:
@@ -120,7 +125,7 @@ class Examiner:
             raise HubError(f"the data {data or result.dataset} cannot be opened: {error}") from error
 
     def check_copies(self, examined: Examined, earlier: Iterable[Earlier]) -> None:
-        """Leave to the maintainers, with LeftError, an entry whose embeddings may be another model's."""
+        """Leave to the maintainers, with LeftError, an entry whose embeddings or answers may be another model's."""
         if examined.verification.sketch is None:
             return
         model = examined.verification.result.model.id
@@ -133,10 +138,11 @@ class Examiner:
         """What the checker has found of an entry of main, where the board takes it for verified."""
         try:
             contents: Contents = {}
-            for folder, name in ((entry, RESULT), (verified, RESULT), (verified, VERIFICATION)):
+            for folder in (entry, verified):
                 folder.check()
-                file = folder.files[name]
-                contents[file.path, file.digest] = self._fetch(commit, folder, name, keep=True)
+                for name in folder.to_read:
+                    file = folder.files[name]
+                    contents[file.path, file.digest] = self._fetch(commit, folder, name, keep=True)
             digests, reported = read_entry(entry, contents)
             return read_verified(verified, contents, digests, reported, self._secret)
         except ResultError:
@@ -167,10 +173,12 @@ def quoted(text: object) -> str:
     return f"`{shortened(str(text), 300).replace('`', chr(0x2018))}`"
 
 
-def _check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> None:
-    """Refuse, with ResultError, a submission without embeddings that does not fit its data."""
+def _check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> str:
+    """Refuse, with ResultError, a submission without what the model gave that does not fit its data; returns what that
+    would be, in words."""
     submission = parse_submission(files, name)
     opened = open_result_task(submission.result, data)
     problem = policy_problem(submission.result, opened) or claim_problem(submission, opened)
     if problem is not None:
         raise ResultError(problem)
+    return "answers" if opened.prompts else "embeddings"

@@ -17,7 +17,7 @@ from functools import partial
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.copies import Earlier
 from audio_compositionality.evaluator.submissions.record import verification_files, verification_folder
-from audio_compositionality.evaluator.submissions.submission_files import EMBEDDINGS, MAX_ENTRIES, parse_path
+from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES, OUTPUTS, parse_path
 from audio_compositionality.evaluator.submissions.verification import Verification
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit, PullRequest
@@ -127,7 +127,7 @@ class Checks:
         return [outcomes.get(number, Outcome(f"#{number}", "waiting", (later,))) for number in requests]
 
     def verify_merged(self) -> list[Outcome]:
-        """Verify the entries of main that have embeddings and no valid verification: those that maintainers add.
+        """Verify the entries of main that can be verified and have no valid verification: those that maintainers add.
 
         Returns:
             one an entry that was not settled before. Trouble with one ends in its outcome, and the next is verified.
@@ -139,7 +139,7 @@ class Checks:
         results, verified, _ = folders_of(self._hub.files(self._repository, commit))
         outcomes = []
         for key, entry in sorted(results.items()):
-            if EMBEDDINGS in entry.files and entry.path not in self._settled:
+            if _is_verifiable(entry) and entry.path not in self._settled:
                 outcome = _guarded(entry.path, partial(self._merged, commit, entry, verified.get(key)))
                 if outcome.action != "failed":
                     self._settled.add(entry.path)
@@ -200,7 +200,7 @@ class Checks:
             return refuse(reasons)
         numbers = figures(one.verification for one in examined)
         if left:
-            text = "Maintainers decide about this. Entries with embeddings that they merge are verified by the checker."
+            text = "Maintainers decide about this. What they merge is verified by the checker, where it can be."
             say(text, _listed(left), numbers)
             return Outcome(subject, "left", tuple(left))
         if hub.head(repository, request.revision) != head or hub.status(repository, request.number) != "open":
@@ -245,7 +245,7 @@ class Checks:
         """What the entries of main are recognised by, of all that are verified."""
         results, verified, _ = folders_of(main)
         for key, entry in results.items():
-            if key in verified and EMBEDDINGS in entry.files and entry.path not in self._recognised:
+            if key in verified and _is_verifiable(entry) and entry.path not in self._recognised:
                 checked = self._examiner.verified(commit, entry, verified[key])
                 if checked is not None:
                     record, result = checked
@@ -342,6 +342,11 @@ def figures(verifications: Iterable[Verification]) -> str:
             f"{number_text(one.recomputed.score, 6)}, reported {number_text(one.result.score, 6)}{interval}"
         )
     return "\n".join(lines)
+
+
+def _is_verifiable(entry: Folder) -> bool:
+    """Whether it has what scores can be computed of; what else is wrong with it is not looked at."""
+    return any(name in entry.files for name in OUTPUTS)
 
 
 def _listed(reasons: Sequence[str]) -> str:

@@ -10,9 +10,11 @@ from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.record import Record, check, check_record
 from audio_compositionality.evaluator.submissions.submission import read_result
 from audio_compositionality.evaluator.submissions.submission_files import (
+    ANSWERS,
     EMBEDDINGS,
     FILES,
     LIMITS,
+    OUTPUTS,
     RESULT,
     SAMPLES,
     VERIFICATION,
@@ -20,11 +22,13 @@ from audio_compositionality.evaluator.submissions.submission_files import (
     digests_of,
     folder_of,
     id_of,
+    outputs_in,
     parse_path,
 )
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.hub.errors import HubError, Repository
+from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import TaskError
 from audio_compositionality.tasks.registry import load_task
@@ -44,7 +48,7 @@ FileKey = tuple[str, str]
 """Path and digest."""
 
 Contents = dict[FileKey, bytes | str]
-"""Of JSON files; of one that the Hub does not give, why."""
+"""Of files that are read; of one that the Hub does not give, why."""
 
 
 @dataclass(frozen=True)
@@ -65,27 +69,43 @@ class Folder:
 
     def check(self) -> None:
         """Refuse, with ResultError, other files than there should be, and one that is too large."""
-        check_names(list(self.files), FILES[self.kind], optional=(EMBEDDINGS,))
+        check_names(list(self.files), FILES[self.kind], optional=OUTPUTS)
         for name, file in self.files.items():
             if file.size > LIMITS[name]:
                 raise ResultError(f"{name} has {file.size:,} bytes; at most {LIMITS[name]:,} can be")
-        self.embeddings_digest()
+        if self.outputs == EMBEDDINGS:
+            self._stored_digest(EMBEDDINGS)
 
-    def embeddings_digest(self) -> str | None:
-        """The SHA-256 of its embeddings; None where it has none.
+    @property
+    def outputs(self) -> str | None:
+        """The name of the file of what the model gave, of which scores are computed again; None where it has none."""
+        return outputs_in(self.files)
 
-        Raises:
-            ResultError: the Hub does not know it.
-        """
-        if EMBEDDINGS not in self.files:
-            return None
-        digest = self.files[EMBEDDINGS].digest
+    def _stored_digest(self, name: str) -> str:
+        """The SHA-256 of a file in large file storage; ResultError of another one."""
+        digest = self.files[name].digest
         if not digest.startswith("sha256:"):
-            raise ResultError(f"{EMBEDDINGS} is not in large file storage, so that its hash is not known")
+            raise ResultError(f"{name} is not in large file storage, so that its hash is not known")
         return digest.removeprefix("sha256:")
 
+    @property
+    def to_read(self) -> tuple[str, ...]:
+        """The files that a board has to read: JSON, and answers that are too small for large file storage, of which the
+        Hub knows the hash."""
+        small = ANSWERS in self.files and not self.files[ANSWERS].digest.startswith("sha256:")
+        names = (RESULT, VERIFICATION, *([ANSWERS] if small else []))
+        return tuple(name for name in names if name in self.files)
+
+    def digest(self, name: str, contents: Contents) -> str:
+        """The SHA-256 of one of its files that is read, or in large file storage.
+
+        Raises:
+            ResultError: the Hub neither knows it nor gives the file.
+        """
+        return sha256_of(self.content(name, contents)) if name in self.to_read else self._stored_digest(name)
+
     def content(self, name: str, contents: Contents) -> bytes:
-        """One of its JSON files.
+        """One of the files that are read.
 
         Raises:
             ResultError: the Hub does not give it.
@@ -203,7 +223,7 @@ class BoardReader:
         contents = {}
         for folder in filter(None, place):
             for name, file in folder.files.items():
-                if name in (RESULT, VERIFICATION) and file.size <= LIMITS[name]:
+                if name in folder.to_read and file.size <= LIMITS[name]:
                     contents[file.path, file.digest] = self._fetch(commit, file.path, LIMITS[name])
         folder, verification = place
         read = None if any(isinstance(content, str) for content in contents.values()) else place
@@ -247,9 +267,8 @@ def read_entry(folder: Folder, contents: Contents) -> tuple[dict[str, str], Resu
     except TaskError as error:
         raise ResultError(str(error)) from None
     digests = {**digests_of({RESULT: content}), SAMPLES: result.samples_sha256}
-    embeddings = folder.embeddings_digest()
-    if embeddings is not None:
-        digests[EMBEDDINGS] = embeddings
+    if folder.outputs is not None:
+        digests[folder.outputs] = folder.digest(folder.outputs, contents)
     place = folder_of(result, id_of(digests))
     if place != folder.path:
         raise ResultError(f"its content belongs to {place}")
@@ -291,7 +310,7 @@ def _entry(folder: Folder, reported: Result, verified: tuple[Record, Result] | N
             reported=reported,
             verified_on=None,
             samples=folder.files[SAMPLES].path,
-            has_embeddings=EMBEDDINGS in folder.files,
+            is_verifiable=folder.outputs is not None,
             submitter=None,
         )
     record, result = verified
@@ -301,7 +320,7 @@ def _entry(folder: Folder, reported: Result, verified: tuple[Record, Result] | N
         reported=reported,
         verified_on=record.date,
         samples=f"verified/{folder.path.removeprefix('results/')}/{SAMPLES}",
-        has_embeddings=True,
+        is_verifiable=True,
         submitter=record.submitter,
     )
 

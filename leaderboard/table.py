@@ -96,6 +96,10 @@ def notes(entry: Entry, task: TaskInfo) -> list[str]:
         lines.append(f"pooling {shortened(options.pooling, 20)}")
     if options.precision != "float32":
         lines.append(shortened(options.precision, 20))
+    for name, default in task.choices.items():
+        value = result.settings.get(name, default)
+        if value != default:
+            lines.append(f"{name} {shortened(str(value), 20)}")
     if result.skipped:
         lines.append(f"{len(result.skipped):,} clips left out")
     return lines

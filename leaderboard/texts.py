@@ -20,9 +20,9 @@ Do models that hear know the parts of a sound, and how they are put together? Re
 """)
 
 _STATUSES = """\
-**verified**: recomputed from the submitted embeddings by this leaderboard, which shows what it computed.
-**reported**: the submitter's numbers, which nobody has recomputed. That embeddings come from the model that is named
-is the submitter's word in both, and so are parameters, paradigm, licence, options and date. *submitted by* is who
+**verified**: recomputed from the submitted embeddings or answers by this leaderboard, which shows what it computed.
+**reported**: the submitter's numbers, which nobody has recomputed. That these come from the model that is named is the
+submitter's word in both, and so are parameters, paradigm, licence, options and date. *submitted by* is who
 opened the pull request of a verified entry; of what maintainers put on main, such as the baselines, it is not known.
 Intervals are of 95 %, from a BCa bootstrap over samples. *entries* counts all results of the same model, revision,
 options and submitter; the page of the model has each of them. Entries of an older version of a task are data of their
@@ -41,29 +41,31 @@ audio-compositionality submit results --org $org
 
 $project
 
-1. `evaluate` embeds every clip and scores the embeddings. MODEL is a name of `audio-compositionality models`, the id of
-   a model on the Hub, or a class of your own, `path/to/file.py:ClassName`. Submit `--preset mini` as well if you like:
-   each data set has a table of its own.
+1. `evaluate` embeds every clip, or asks every question, and scores what the model gives; what is on request, `--tasks`
+   names. MODEL is a name of `audio-compositionality models`, the id of a model on the Hub, or a class of your own,
+   `path/to/file.py:ClassName`. Submit `--preset mini` as well if you like: each data set has a table of its own.
 2. `verify` is what the leaderboard runs on a submission: run it yourself first, on the folder of the results or on
    what `submit` has written.
 3. `submit` opens a pull request on [$results]($url): result, scores of all samples, and the embeddings as 16-bit
-   numbers, at most 64 MB. It needs a token of the Hub that may open pull requests (`hf auth login`).
+   numbers, at most 64 MB, or the answers to questions word for word, at most 16 MB. Settings are the default ones. It
+   needs a token of the Hub that may open pull requests (`hf auth login`).
 
-A pull request that only adds new entries is checked by itself. When all of it is right, the checker adds the entries
-to main, and closes the pull request; else a comment says what is wrong. One without embeddings is left to the
+A pull request that only adds new entries is checked by itself. When all of it is right, the checker adds the entries to
+main, and closes the pull request; else a comment says what is wrong. One without embeddings or answers is left to the
 maintainers, and can only ever be *reported*. Each author has one pull request checked in a round, and two hours of
 checks a day; an entry that takes longer than half an hour is left to the maintainers.
 
 ## What verified means, and what not
 
-The scores were **computed again from the submitted embeddings**, against the fingerprint of the data. What no fit is
-behind agrees to 1e-6, the rest to the spread of its fits. A verified entry shows what was computed, and its record is
-signed by this leaderboard. So the numbers are those of these embeddings, on these data, with these settings.
+The scores were **computed again from the submitted embeddings or answers**, against the fingerprint of the data. What
+no fit is behind agrees to 1e-6, the rest to the spread of its fits. A verified entry shows what was computed, and its
+record is signed by this leaderboard. So the numbers are those of these embeddings or answers, on these data, with these
+settings.
 
-It does **not** show that the embeddings come from the model that is named, in the revision and with the options that
-are stated. That is the submitter's word, like everything that is not computed from embeddings: parameters, paradigm,
-licence, options, and the date of the result. Whoever doubts it runs `audio-compositionality evaluate` on the model and
-compares. Embeddings that are those of another model's entry, or nearly so, are left to the maintainers, with the name
+It does **not** show that they come from the model that is named, in the revision and with the options that are stated.
+That is the submitter's word, like everything that is not computed from them: parameters, paradigm, licence, options,
+and the date of the result. Whoever doubts it runs `audio-compositionality evaluate` on the model and compares.
+Embeddings or answers that are those of another model's entry, or nearly so, are left to the maintainers, with the name
 of the first owner.
 
 ## Nothing is replaced

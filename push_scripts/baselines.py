@@ -15,7 +15,7 @@ from audio_compositionality.evaluator.run.evaluate import Report, differences, e
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import store_root
-from audio_compositionality.evaluator.submissions.submission import outputs_problem, read_result
+from audio_compositionality.evaluator.submissions.submission import read_result
 from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES, RESULT, RESULT_LIMIT, parse_path
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import Repository
@@ -78,9 +78,7 @@ def missing_baselines(org: str, preset: str, *, hub: Hub | None = None, device: 
         lacking = tuple(
             one
             for one in opened
-            # Only what is computed from embeddings of clips can be verified.
             if isinstance(model, one.task.info.model)
-            and outputs_problem(one) is None
             and all(result.task != one.task.info.name or differences(result, model.card, one) for result in present)
         )
         if lacking:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from audio_compositionality.evaluator.submissions.submission_files import ANSWERS
 from audio_compositionality.hub.content import Changes, Commit, size_of
 from audio_compositionality.support.text import number_text, plain
 from audio_compositionality.tasks.registry import load_task
@@ -55,7 +56,8 @@ def submission_lines(submitted: Submitted) -> list[str]:
     for made in submitted.submissions:
         sent = made.result
         local = made.local or sent
-        before = "" if local.score == sent.score else f" ({number_text(local.score, 6)} before rounding to 16 bits)"
+        how = "characters that cannot be sent were replaced" if ANSWERS in made.files else "rounding to 16 bits"
+        before = "" if local.score == sent.score else f" ({number_text(local.score, 6)} before {how})"
         title = load_task(sent.task).info.title
         lines.append(f"{plain(sent.model.id)}, {title}: {number_text(sent.score, 6)}{before}")
         if submitted.dry_run:

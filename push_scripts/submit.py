@@ -1,4 +1,4 @@
-"""Submit results to a leaderboard, with their samples and embeddings: by a pull request, or to the branch main."""
+"""Submit results to a leaderboard, with samples and what the model gave: by a pull request, or to the branch main."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from audio_compositionality.evaluator.compare.loading import load_results
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.making import make_submission
 from audio_compositionality.evaluator.submissions.submission import Submission, data_with
-from audio_compositionality.evaluator.submissions.submission_files import EMBEDDINGS, MAX_ENTRIES, RESULT
+from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES, OUTPUTS, RESULT, outputs_in
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit, RemoteFile, digest_of
 from audio_compositionality.hub.errors import HubError, Repository
@@ -50,7 +50,7 @@ def submit_results(
     hub: Hub | None = None,
     data: str | None = None,
     store: str | Path | None = None,
-    with_embeddings: bool = True,
+    with_outputs: bool = True,
     paradigm: str | None = None,
     licence: str | None = None,
     model_card: bool = False,
@@ -61,16 +61,17 @@ def submit_results(
 ) -> Submitted:
     """Open a pull request with results on ``ORG/audio-compositionality-results``, or commit them to it.
 
-    Embeddings are rounded to 16 bits and scored again: a submitted result is that of the submitted embeddings. Called
-    again after it was killed or has lost an answer, it finds its own pull request and opens no second one.
+    Embeddings are rounded to 16 bits and scored again: a submitted result is that of the submitted embeddings. Answers
+    are sent as they were given. Called again after it was killed or has lost an answer, it finds its own pull request
+    and opens no second one.
 
     Args:
         paths: folders of results, or their JSON files.
         org: organisation or user that the leaderboard belongs to.
         hub: by default as the user of the saved token.
         data: the data of the results, where they are no preset.
-        store: folder of the stored embeddings; by default that in the cache.
-        with_embeddings: without them a result cannot be verified, and stays self-reported.
+        store: folder of the stored embeddings and answers; by default that in the cache.
+        with_outputs: without them, or without answers, a result cannot be verified, and stays self-reported.
         paradigm: how the model was trained, where the result does not say.
         licence: of its weights, likewise.
         model_card: also open pull requests on the models' own repositories.
@@ -98,7 +99,7 @@ def submit_results(
         raise HubError(
             f"there is no {repository}: check --org; `audio-compositionality push leaderboard` makes one", 404
         )
-    title = _title([one.path for one in loaded], results, (with_embeddings, paradigm, licence))
+    title = _title([one.path for one in loaded], results, (with_outputs, paradigm, licence))
     opened = hub.own_request(repository, title) if pull_request and not dry_run else None
     if opened is not None:
         url = f"{repository.url}/discussions/{opened.number}"
@@ -114,7 +115,7 @@ def submit_results(
                 one.path,
                 opened_data[key],
                 store=None if store is None else Path(store),
-                with_embeddings=with_embeddings,
+                with_outputs=with_outputs,
                 paradigm=paradigm,
                 licence=licence,
                 device=device,
@@ -156,24 +157,26 @@ def _description(submissions: Sequence[Submission]) -> str:
 
 
 def _check_new(present: Mapping[str, RemoteFile], submissions: Sequence[Submission], pull_request: bool) -> None:
-    """Refuse a pull request with an entry that the leaderboard has; warn of embeddings that it has of another model.
+    """Refuse a pull request with an entry that the leaderboard has; warn of embeddings or answers that it
+    has of another model.
 
     A commit leaves out what is there. Only equal files are noticed here; the checker of the leaderboard compares what
     is in them.
     """
-    stored = [file for path, file in present.items() if path.endswith(f"/{EMBEDDINGS}")]
+    stored = [file for path, file in present.items() if path.rpartition("/")[2] in OUTPUTS]
     for made in submissions:
         if pull_request and f"{made.folder}/{RESULT}" in present:
             raise ResultError(f"the leaderboard has this result already: {made.folder}")
-        if EMBEDDINGS not in made.files:
+        given = outputs_in(made.files)
+        if given is None:
             continue
-        digests = {digest_of(made.files[EMBEDDINGS], kind) for kind in ("sha256", "git")}
+        digests = {digest_of(made.files[given], kind) for kind in ("sha256", "git")}
         for file in stored:
             folder, _, _ = file.path.rpartition("/")
             if file.digest in digests and folder.split("/")[1] != made.folder.split("/")[1]:
                 warnings.warn(
-                    f"{made.folder} has the same embeddings as {folder}, which is another model: maintainers decide "
-                    "about it",
+                    f"{made.folder} has the same {given.partition('.')[0]} as {folder}, which is another model: "
+                    "maintainers decide about it",
                     stacklevel=3,
                 )
 

@@ -73,7 +73,7 @@ class ACoat:
         ),
     )
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The four clips of a quadruple."""
         return Inputs(clips=("A", "B", "C", "D"))
 

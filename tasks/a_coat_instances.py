@@ -71,7 +71,7 @@ class ACoatInstances:
         ),
     )
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The contexts, then the scenes and instances of each class."""
         return Inputs(clips=("A", "C", *(f"{name}/{k}" for name in _LISTS for k in range(len(row["labels"])))))
 

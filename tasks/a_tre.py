@@ -76,7 +76,7 @@ class ATre:
         ),
     )
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip of a scene."""
         return Inputs(clips=("audio",))
 

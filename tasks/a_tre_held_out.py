@@ -66,7 +66,7 @@ class ATreHeldOut:
     )
     drawings: tuple[Drawing, ...] = ()
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip of a scene."""
         return Inputs(clips=("audio",))
 

@@ -54,7 +54,7 @@ class AudioTextRetrieval:
     )
     drawings: tuple[Drawing, ...] = ()
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip and its captions."""
         return Inputs(clips=("audio",), texts=tuple(row["captions"]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.support.errors import AudioCompositionalityError
 
+from .printed import Printed
 from .profiles import Asked, Profile
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Number = float | int | bool | None
 MeanOfPlaces = Callable[[NDArray[np.int64]], float]
+
+Scoring = Literal["generate", "letters", "options"]
+GENERATE: Scoring = "generate"
+"""An answer is what a model writes."""
 
 ENERGY = "energy alone"
 """What an encoder hears that hears nothing but how much sounds."""
@@ -123,6 +128,8 @@ class TaskInfo:
             was trained on such. Empty where there is none.
         twin: what stands before the name of the model that a model has to be above first, and what that is in words.
         profile: what is told of each model by itself; None where tables say it all.
+        printed: what somebody printed of the same measures on other data, which is shown and compared with nothing.
+        choices: settings that submissions may have other than by default, with their defaults; boards show which.
     """
 
     name: str
@@ -153,6 +160,8 @@ class TaskInfo:
     twin: tuple[str, str] = ("untrained:", "its untrained twin")
     training: str = ""
     profile: Profile | None = None
+    printed: Printed | None = None
+    choices: Mapping[str, str | int] = field(default_factory=dict)
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""
@@ -201,11 +210,22 @@ class Inputs:
         clips: names of the row's clips, as `Recipe.clip_names` has them, in the order that `Task.score` wants them.
         texts: to be embedded by an audio–text encoder.
         prompts: to be answered by an audio language model, one about each of `clips`.
+        options: of each of `prompts` the texts between which it asks to choose, in the order in which they stand;
+            empty where the answer is free.
+        scoring: how an answer is taken: `GENERATE`, what the model writes, or by which log-likelihood the likeliest of
+            `options` is told, ``letters`` or ``options``, see `OptionScorer`.
+        new_tokens: tokens that an answer may need; None for as many as the model gives by itself.
+        group: what rows share whose clips are of the same sounds, so that none is another clip for the others; empty
+            where the clusters of samples say that.
     """
 
     clips: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
+    options: tuple[tuple[str, ...], ...] = ()
+    scoring: Scoring = GENERATE
+    new_tokens: int | None = None
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -348,8 +368,8 @@ class Task(Protocol):
     info: TaskInfo
     drawings: tuple[Drawing, ...]
 
-    def inputs(self, row: Row) -> Inputs:
-        """What a model is given of a row."""
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """What a model is given of a row, under settings; see `settings`."""
         ...
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Binding:
     )
     drawings: tuple[Drawing, ...] = ()
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The four scenes, and two more where there are other conditions."""
         return Inputs(clips=(*_SCENES, *(_ACROSS if row["conditions_across"] else ())))
 
@@ -77,7 +77,7 @@ class Binding:
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
         from audio_compositionality.metrics.binding.binding import binding
 
-        places = np.cumsum([0, *(len(self.inputs(row).clips) for row in rows)])
+        places = np.cumsum([0, *(len(self.inputs(row, settings).clips) for row in rows)])
         embeddings = np.asarray(outputs.clips)
         scenes = [embeddings[places[:-1] + scene] for scene in range(len(_SCENES))]
         across = [place for place, row in enumerate(rows) if row["conditions_across"]]

@@ -117,7 +117,7 @@ class CaptionPairs:
         """Give `info` by `pair_info`."""
         self.info = info
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clips and captions of an item, two or three of each."""
         return Inputs(
             clips=tuple(f"audio/{place}" for place in range(len(row["captions"]))), texts=tuple(row["captions"])

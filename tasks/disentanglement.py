@@ -67,7 +67,7 @@ class Disentanglement:
     )
     drawings: tuple[Drawing, ...] = ()
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip of a single source."""
         return crossed_inputs(row)
 

@@ -78,7 +78,7 @@ class Equivariance:
     )
     drawings: tuple[Drawing, ...] = ()
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip, but for stars' clips of other onsets."""
         return Inputs(clips=("audio",)) if is_crossed(row) or star_clip(row) in (*FACTORS, "") else Inputs()
 
@@ -95,7 +95,7 @@ class Equivariance:
     ) -> Scores:
         """Score the embeddings [n, dim] of single sources and stars; orbits are tested whole where they were not
         learnt from."""
-        given = [row for row in rows if self.inputs(row).clips]
+        given = [row for row in rows if self.inputs(row, settings).clips]
         embeddings = np.asarray(outputs.clips)  # the metric makes float64 of what it is given, part by part
         crossed = np.array([is_crossed(row) for row in given])
         singles = crossed_rows(given)

@@ -61,7 +61,7 @@ class Informativeness:
     )
     drawings: tuple[Drawing, ...] = ()
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip of a single source."""
         return crossed_inputs(row)
 

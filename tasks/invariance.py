@@ -64,7 +64,7 @@ class Invariance:
     )
     drawings: tuple[Drawing, ...] = ()
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip."""
         return Inputs(clips=("audio",))
 

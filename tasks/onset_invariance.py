@@ -61,7 +61,7 @@ class OnsetInvariance:
     )
     drawings: tuple[Drawing, ...] = ()
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip of a star; nothing of the other rows."""
         return Inputs() if is_crossed(row) else Inputs(clips=("audio",))
 

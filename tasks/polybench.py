@@ -11,15 +11,19 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
 from audio_compositionality.dataset_builder.questions.rows import CLIP, check_question_row
+from audio_compositionality.encoders.language_models.options import REASON_TOKENS
 from audio_compositionality.encoders.protocols import AudioLanguageModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError, TaskInfo
 from .metric_files import describe_metric
+from .printed import printed_figures
 from .profiles import Asked, Profile, Tally
-from .question_prompts import PROMPT_VERSION, direct_prompt
-from .question_scores import all_right, constant_answers, mean_of_parts, overlap_quartiles
+from .question_bars import QuestionBar, draw_question_bars
+from .question_prompts import CYCLIC, direct_prompt, prompt_style, question_prompt, shown_orders
+from .question_scores import all_right, constant_answers, mean_of_parts, overlap_quartiles, usual_choices
+from .question_settings import DEFAULTS, asking_settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,9 +32,6 @@ _METRIC = describe_metric("polybench")
 
 TASKS = tuple(measure.name for measure in _METRIC.measures if measure.null == f"chance_{measure.name}")
 """What questions are about, in the order of the paper; a sample's column ``task`` has the place."""
-
-PROMPTS = ("direct",)
-"""How a question is put; the setting ``prompt``."""
 
 UNPARSED, REFUSED = -1, -2
 """In the column ``choice``, where no option was taken."""
@@ -108,56 +109,50 @@ _PROFILE = Profile(
             },
             {"something overlaps": 0, "nothing overlaps": 1},
         ),
+        Tally(
+            "Every question under all cyclic orders of its options",
+            "questions",
+            ("the same answer in two orders", "chance", "right in all orders", "chance of that", "position habit"),
+            {
+                "all": (
+                    "consistency",
+                    "consistency_chance",
+                    "all_orders_right",
+                    "all_orders_right_chance",
+                    "position_distance",
+                )
+            },
+            needs="consistency",
+        ),
     ),
     choices="choice",
     no_choice={UNPARSED: "names no option", REFUSED: "refuses to answer"},
     heard_from="task",
 )
 
-_BAR, _EDGE, _CHANCE, _MAJORITY, _STRICT = "#80B9D9", "#0072B2", "#555555", "#D55E00", "#000000"
-"""Of Okabe and Ito 2008, "Color universal design", and grey."""
+PRINTED = printed_figures("polybench")
+"""What the paper prints of the five tasks."""
+
+_BARS = tuple(
+    QuestionBar(task, task, chance=f"chance_{task}", majority=f"majority_{task}", strict=f"groups_right_{task}")
+    for task in TASKS
+)
 
 
 def draw_tasks(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
-    """Draw one model's accuracy by task with 95 % intervals, beside what needs no listening, and all of a group right.
-
-    Args:
-        axes: an empty panel.
-        columns: the ends of the interval of each of `TASKS`.
-        measures: of the metric.
-    """
-    from matplotlib.patheffects import withStroke
-
-    outline = [withStroke(linewidth=1.5, foreground="white", alpha=0.8)]
-    for place, name in enumerate(TASKS):
-        value = measures.get(name)
-        axes.text(
-            place, 0.03, name, rotation=90, ha="center", va="bottom", fontsize="small", zorder=4, path_effects=outline
-        )
-        if value is None:
-            continue
-        low, high = columns[name]
-        axes.bar(place, float(value), width=0.66, color=_BAR, edgecolor=_EDGE, linewidth=0.6)
-        if np.isfinite([low, high]).all():
-            axes.vlines(place + 0.2, low, high, color=_EDGE, linewidth=1.0)
-        for prefix, colour, style in (("chance", _CHANCE, "--"), ("majority", _MAJORITY, ":")):
-            beside = measures.get(f"{prefix}_{name}")
-            if beside is not None:
-                axes.hlines(float(beside), place - 0.42, place + 0.42, color=colour, linestyle=style, linewidth=1.2)
-        strict = measures.get(f"groups_right_{name}")
-        if strict is not None:
-            axes.plot(place - 0.2, float(strict), "D", color=_STRICT, markersize=2.5)
-    axes.set_xticks([])
-    axes.set(xlim=(-0.6, len(TASKS) - 0.4), ylim=(0, 1.02))
+    """Draw one model's accuracy by task; see `draw_question_bars`."""
+    draw_question_bars(axes, columns, measures, _BARS, PRINTED)
 
 
 _BY_TASK = Drawing(
     name="tasks",
     title=(
         "Accuracy by task with 95 % intervals. Dashed: chance. Dotted: the best constant text. Diamonds: groups, "
-        "such as the twins of a scene, of which every question of the task is answered rightly."
+        "such as the twins of a scene, of which every question of the task is answered rightly. Grey ticks on the "
+        f"right of a bar: the accuracies of five models as printed, not comparable. {PRINTED.sentence}"
     ),
-    alternative="Bars of the accuracy in each task with chance and the best constant text, a panel a model.",
+    alternative="Bars of the accuracy in each task with chance, the best constant text and the accuracies that the "
+    "paper prints, a panel a model.",
     columns=("task", "score_correct"),
     panel=draw_tasks,
     intervals=TASKS,
@@ -188,63 +183,79 @@ class Polybench:
         warning=(
             "An accuracy alone says little: compare it with the best constant answer, with the baseline blind, which "
             "learns from the words of questions alone, and with the same model given silence (without-audio:). An "
-            "answer that names no option is wrong. Groups right is the strict score: of twins, whose answers differ "
-            "only because labels changed places, all have to be right; of recordings it depends on how many questions "
-            "were asked about each. On recordings, classification tests which sounds occur more than when: present, "
-            "which knows nothing of time, answers nearly all of it. The baseline statistics may be above chance "
-            "without telling sounds apart: the spectrum of a whole clip is broader the more kinds of sound there are, "
-            "and has more of what lasts longer."
+            "answer that names no option is wrong; where there are many of these (unparsed), look at what the model "
+            "writes, or let its likelihoods decide (--scoring letters). Groups right is the strict score: of twins, "
+            "whose answers differ only because labels changed places, all have to be right; of recordings it depends "
+            "on how many questions were asked about each. On recordings, classification tests which sounds occur more "
+            "than when: present, which knows nothing of time, answers nearly all of it. The baseline statistics may "
+            "be above chance without telling sounds apart: the spectrum of a whole clip is broader the more kinds of "
+            "sound there are, and has more of what lasts longer."
         ),
         citation=_METRIC.citation,
         on_request=True,
         controls=(
             *("first", "longest", "majority", "blind", "statistics", "present", "oracle", "cascade"),
-            "without-audio:",
+            *("without-audio:", "events-as-text:"),
         ),
         is_level_matched=True,
         profile=_PROFILE,
+        printed=PRINTED,
+        choices=DEFAULTS,
     )
     drawings: tuple[Drawing, ...] = (_BY_TASK,)
 
-    def inputs(self, row: Row) -> Inputs:
-        """The clip of a test question, and the question with its options as a prompt; nothing of one to learn from."""
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The clip of a test question, and the question as a prompt for each order of its options; nothing of one to
+        learn from."""
         if row["split"] != "test":
             return Inputs()
-        return Inputs(clips=(CLIP,), prompts=(direct_prompt(row["question"], row["options"]),))
+        how = asking_settings(settings)
+        orders = shown_orders(row["options"], how["orders"])
+        return Inputs(
+            clips=(CLIP,) * len(orders),
+            prompts=tuple(question_prompt(row["question"], options, how["prompt"]) for options in orders),
+            options=tuple(orders),
+            scoring=how["scoring"],
+            new_tokens=REASON_TOKENS if prompt_style(how["prompt"]).reasons else None,
+        )
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """How questions are put in words.
+        """How questions are put in words, in which orders of their options, and how answers are taken.
 
         Raises:
-            TaskError: there are no questions to test by, one cannot be asked, or a prompt is requested that there is
+            TaskError: there are no questions to test by, one cannot be asked, or a setting is requested that there is
                 not.
         """
-        prompt = requested.get("prompt", PROMPTS[0])
-        if prompt not in PROMPTS:
-            raise TaskError(f"{self.info.name}: the prompt {prompt!r} is not known; {nearest(str(prompt), PROMPTS)}")
+        try:
+            how = asking_settings(requested)
+        except InputError as error:
+            raise TaskError(f"{self.info.name}: {error}") from error
         tested = _tested(rows)
         if not tested:
             raise TaskError(f"{self.info.name} has no questions of the split test; it needs at least one")
         for row in tested:
             _check(row)
-        return {"prompt": prompt, "prompt_version": PROMPT_VERSION}
+        return how
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the answers to the questions of the split test."""
+        """Score the answers to the questions of the split test, of each one for every order of its options."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
         from audio_compositionality.metrics.polybench.polybench import REFUSED as REFUSALS
         from audio_compositionality.metrics.polybench.polybench import polybench
 
         tested = _tested(rows)
+        how = asking_settings(settings)
+        asked = [(row, options) for row in tested for options in shown_orders(row["options"], how["orders"])]
         values = polybench(
             list(outputs.answers),
-            [row["answer"] for row in tested],
-            [row["options"] for row in tested],
-            [row["task"] for row in tested],
-            groups=[row["group"] for row in tested],
-            polarity=[row["polarity"] for row in tested],
+            [row["answer"] for row, _ in asked],
+            [options for _, options in asked],
+            [row["task"] for row, _ in asked],
+            ids=[row["id"] for row, _ in asked] if how["orders"] == CYCLIC else None,
+            groups=[row["group"] for row, _ in asked],
+            polarity=[row["polarity"] for row, _ in asked],
             return_scores=True,
         )
         by_task = values["by_task"]
@@ -252,7 +263,11 @@ class Polybench:
         values[_WITHOUT_LISTENING.name] = float(np.mean(best))
         values |= {f"groups_right_chance_{name}": part["groups_right_chance"] for name, part in by_task.items()}
         missed = [REFUSED if rule in REFUSALS else UNPARSED for rule in values["rules"]]
-        taken = [no if choice is None else choice for choice, no in zip(values["choices"], missed, strict=True)]
+        # Of options that were turned, the place that they have in the row.
+        taken = [
+            no if choice is None else row["options"].index(options[choice])
+            for choice, no, (row, options) in zip(values["choices"], missed, asked, strict=True)
+        ]
         correct, task = np.array(values["scores_correct"], np.float64), _task_places(tested)
         together = np.zeros(len(tested), np.int64)
         columns: dict[str, Floats] = {
@@ -261,7 +276,7 @@ class Polybench:
             "score_group": all_right(correct, _groups(tested), together),
             "score_group_in_task": all_right(correct, _groups(tested), task),
             "task": task.astype(np.float64),
-            "choice": np.array(taken, np.float64),
+            "choice": np.array(usual_choices([row["id"] for row, _ in asked], taken), np.float64),
         }
         measures = {measure.name: values.get(measure.name) for measure in self.info.measures}
         return Scores(measures, tuple(row["id"] for row in tested), columns)

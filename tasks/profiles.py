@@ -30,6 +30,7 @@ class Tally:
         of_rows: what the headings of rows are.
         columns: headings.
         rows: by their headings, for each column the name of a measure.
+        needs: name of a measure without which nothing is told; empty where anything that is there is.
         right: of rows of counts, which are told with their shares of the row, the place of the column that is right.
     """
 
@@ -38,6 +39,7 @@ class Tally:
     columns: tuple[str, ...]
     rows: Mapping[str, tuple[str, ...]]
     right: Mapping[str, int] = field(default_factory=dict)
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Profile:
     Attributes:
         measure: name of the measure, a mean over all samples, that is told of groups of samples.
         groupings: those of `Samples.groups` that are drawn, in their order.
-        shares: of measures that count, and of the measure that counts what they are shares of, the names.
+        shares: of measures that count, and of the measure that counts what they are shares of, the names; the first
+            counts all answers without a choice.
         tallies: tables of measures.
         choices: name of the column of the samples that has the place of the option that was taken, from 0; empty where
             nothing is chosen.

@@ -40,6 +40,20 @@ def all_right(correct: Floats, groups: NDArray[np.int64], parts: NDArray[np.int6
     return scores
 
 
+def usual_choices(ids: Sequence[str], choices: Sequence[int]) -> list[int]:
+    """What is chosen most often in the answers to each question, of several the first: of each id, in the order in
+    which ids first come.
+
+    Args:
+        ids: of the question of each answer.
+        choices: what each answer chooses, as many.
+    """
+    by_question: dict[str, list[int]] = {}
+    for id, choice in zip(ids, choices, strict=True):
+        by_question.setdefault(id, []).append(choice)
+    return [Counter(taken).most_common(1)[0][0] for taken in by_question.values()]
+
+
 def constant_answers(rows: Sequence[Row]) -> float:
     """The share of questions that are answered rightly by always giving the text, or always taking the position, that
     is right most often in their task: the better of the two, chosen when all answers are known."""

@@ -79,7 +79,7 @@ class TransformDisentanglement:
     )
     drawings: tuple[Drawing, ...] = ()
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip, where its label is known."""
         return Inputs(clips=("audio",)) if _labelled(row) else Inputs()
 

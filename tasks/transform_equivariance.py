@@ -71,7 +71,7 @@ class TransformEquivariance:
     )
     drawings: tuple[Drawing, ...] = ()
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip."""
         return Inputs(clips=("audio",))
 

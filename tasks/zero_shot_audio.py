@@ -47,7 +47,7 @@ class ZeroShotAudio:
     )
     drawings: tuple[Drawing, ...] = ()
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip, and the prompts of its classes; those of all rows are those of all classes."""
         return Inputs(clips=("audio",), texts=tuple(prompt for prompts in row["prompts"] for prompt in prompts))
 

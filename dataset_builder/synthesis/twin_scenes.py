@@ -18,6 +18,7 @@ from ..annotations.base import Annotation, LabelledEvent
 from ..annotations.intervals import STEPS
 from ..data import DatasetError, Pcm16, Row, Waveform
 from ..language.lexicon import nouns
+from ..questions.base import Question
 from ..questions.rows import row_of
 from ..questions.templates import spoken, templates_digest
 from .rendering import SharedRendering
@@ -228,13 +229,17 @@ class TwinScenes(SharedRendering[TwinSettings]):
         order: list[int] = rng.permutation(self.settings.num_classes).tolist()
         return order
 
+    def questions(self, group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Question, ...]:
+        """The questions of a group, clip by clip; raises QuestionError where what is heard does not bear one out."""
+        return questions_of(group, annotations)
+
     @cached_property
     def _placed(self) -> tuple[_Placed, ...]:
         placed = []
         for number, group in enumerate(self.groups):
             annotations = {clip.name: self.annotation(group, clip) for clip in group.clips}
             places = {clip.name: place for place, clip in enumerate(group.clips)}
-            for question in questions_of(group, tuple(annotations.values())):
+            for question in self.questions(group, tuple(annotations.values())):
                 annotation = annotations[question.recording]
                 row = row_of(
                     question,

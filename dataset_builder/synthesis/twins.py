@@ -54,7 +54,7 @@ LEVELS = (0.0, 3.0, 6.0)
 _GROUPS, _LABELS, _TEMPLATES = 70, 71, 72
 """The random streams."""
 
-_FIRST, _LAST = 20, 980
+FIRST, LAST = 20, 980
 """Steps between which everything is heard."""
 
 _SOONEST = 44
@@ -144,8 +144,8 @@ class TwinGroup:
 
 
 @dataclass(frozen=True)
-class _Scene:
-    """What is drawn of a group before it has wordings.
+class Scene:
+    """What is drawn of a group before it has wordings, levels and a name.
 
     Attributes:
         clips: of each clip label, variant and spans of each track.
@@ -170,36 +170,56 @@ def draw_groups(labels: Sequence[str], split: str, sets: int, seed: int) -> Iter
     Raises:
         InputError: too few labels, or two that read alike.
     """
-    if len({spoken(label) for label in labels}) != len(labels) or len(labels) < FEWEST_LABELS:
-        raise InputError(
-            f"labels are {shown(list(labels))}; questions need {FEWEST_LABELS} or more, all of which read differently"
-        )
+    check_labels(labels)
     for number in range(sets):
         for place, (task, draw) in enumerate(_TASKS.items()):
             at = (SPLITS.index(split), place)
             rng = random_generator(seed, _GROUPS, *at, number)
-            scene = draw(_labels_of(labels, number, seed, at), number, rng)
-            yield _group(task, split, number, scene, seed, at, rng)
+            scene = draw(labels_of(labels, number, seed, at), number, rng)
+            yield group_of(task, split, number, scene, seed, at, rng)
 
 
-def _labels_of(labels: Sequence[str], number: int, seed: int, at: tuple[int, int]) -> list[str]:
+def check_labels(labels: Sequence[str]) -> None:
+    """Refuse labels that are too few, or of which two read alike.
+
+    Raises:
+        InputError: they are.
+    """
+    if len({spoken(label) for label in labels}) != len(labels) or len(labels) < FEWEST_LABELS:
+        raise InputError(
+            f"labels are {shown(list(labels))}; questions need {FEWEST_LABELS} or more, all of which read differently"
+        )
+
+
+def labels_of(labels: Sequence[str], number: int, seed: int, at: tuple[int, int]) -> list[str]:
     """The labels in the order of a group: in as many groups as there are labels, each stands at each place once."""
     turn, first = divmod(number, len(labels))
     order = random_generator(seed, _LABELS, *at, turn).permutation(len(labels))
     return [labels[k] for k in np.roll(order, -first)]
 
 
-def _group(
+def group_of(
     task: str,
     split: str,
     number: int,
-    scene: _Scene,
+    scene: Scene,
     seed: int,
     at: tuple[int, int],
     rng: np.random.Generator,
 ) -> TwinGroup:
+    """A group of a scene: wording and levels are dealt by its number, the order of options and who is softer drawn.
+
+    Args:
+        task: of `questions`.
+        split: train or test.
+        number: of the set that it is in.
+        scene: what was drawn.
+        seed: of all choices.
+        at: numbers of the random streams of wordings and labels: of the split, and of the kind of group.
+        rng: of this group.
+    """
     name, variant = f"{split}-{number:05d}-{task}", question_tasks()[task].variants[0]
-    levels = _levels([track[1] for track in scene.clips[0]], number, rng)
+    levels = levels_of([track[1] for track in scene.clips[0]], number, rng)
     clips = tuple(
         TwinClip(f"{name}-{place}", tuple(Track(label, which, levels[which], spans) for label, which, spans in tracks))
         for place, tracks in enumerate(scene.clips, 1)
@@ -221,7 +241,7 @@ def _wording(task: str, variant: str, polarity: str, number: int, seed: int, at:
     return wordings[int(random_generator(seed, _TEMPLATES, *at, side, turn).permutation(len(wordings))[place])]
 
 
-def _levels(variants: Sequence[int], number: int, rng: np.random.Generator) -> dict[int, float]:
+def levels_of(variants: Sequence[int], number: int, rng: np.random.Generator) -> dict[int, float]:
     """The level of each variant: some, but not all, are softer, by what is dealt to the group."""
     distinct = rng.permutation(sorted(set(variants))).tolist()
     softer = distinct[: int(rng.integers(1, len(distinct)))]
@@ -229,9 +249,9 @@ def _levels(variants: Sequence[int], number: int, rng: np.random.Generator) -> d
     return {variant: -difference if variant in softer else 0.0 for variant in distinct}
 
 
-def _counting(labels: Sequence[str], number: int, rng: np.random.Generator) -> _Scene:
+def _counting(labels: Sequence[str], number: int, rng: np.random.Generator) -> Scene:
     """Four tracks that are all heard together, and one to four labels on them."""
-    spans = [((int(rng.integers(_FIRST, 300)), int(rng.integers(600, _LAST))),) for _ in range(4)]
+    spans = [((int(rng.integers(FIRST, 300)), int(rng.integers(600, LAST))),) for _ in range(4)]
     counts = [int(count) for count in 1 + rng.permutation(4)]
     clips = []
     for count in counts:
@@ -239,18 +259,18 @@ def _counting(labels: Sequence[str], number: int, rng: np.random.Generator) -> _
         # Each label at least once, and which ones more often is drawn.
         dealt = rng.permutation([*range(count), *rng.integers(count, size=4 - count)])
         clips.append([(some[which], track, spans[track]) for track, which in enumerate(dealt)])
-    return _Scene(clips, [("", [str(count) for count in counts], "")])
+    return Scene(clips, [("", [str(count) for count in counts], "")])
 
 
-def _duration(labels: Sequence[str], number: int, rng: np.random.Generator) -> _Scene:
+def _duration(labels: Sequence[str], number: int, rng: np.random.Generator) -> Scene:
     """Three tracks of very different lengths, the longest of which overlaps the others; labels take turns."""
     unit = int(rng.integers(50, 71))
     longest, *shorter = (share * unit + int(rng.integers(0, 21)) for share in (11, 7, 4))
-    first = int(rng.integers(_FIRST, _LAST - longest))
+    first = int(rng.integers(FIRST, LAST - longest))
     spans = [((first, first + longest),)]
     for length in shorter:
         # Together with the longest for a second or more, on either side or within.
-        low, high = max(_FIRST, first + 100 - length), min(_LAST - length, first + longest - 100)
+        low, high = max(FIRST, first + 100 - length), min(LAST - length, first + longest - 100)
         start = int(rng.integers(low, high + 1))
         spans.append(((start, start + length),))
     clips, answers = [], []
@@ -258,15 +278,15 @@ def _duration(labels: Sequence[str], number: int, rng: np.random.Generator) -> _
         order = np.roll(labels[:3], turn).tolist()
         clips.append([(label, track, spans[track]) for track, label in enumerate(order)])
         answers.append(spoken(order[0]))
-    return _Scene(clips, [("", answers, "")])
+    return Scene(clips, [("", answers, "")])
 
 
-def _concurrency(labels: Sequence[str], number: int, rng: np.random.Generator) -> _Scene:
+def _concurrency(labels: Sequence[str], number: int, rng: np.random.Generator) -> Scene:
     """One track overlaps another; a third, of the same length, sound and level as the first, is alone."""
     length, other = int(rng.integers(220, 291)), int(rng.integers(220, 291))
     gap, overlap = _GAPS[number % len(_GAPS)], _OVERLAPS[number // len(_GAPS) % len(_OVERLAPS)]
     pair = length + other - overlap
-    start = int(rng.integers(_FIRST, _LAST - (pair + gap + length) + 1))
+    start = int(rng.integers(FIRST, LAST - (pair + gap + length) + 1))
     alone_first, other_first = rng.random(2) < 0.5
     of_pair, alone = (start + length + gap, start) if alone_first else (start, start + pair + gap)
     one = of_pair + (other - overlap) * int(other_first)
@@ -288,14 +308,14 @@ def _concurrency(labels: Sequence[str], number: int, rng: np.random.Generator) -
     for anchor, polarity in zip((labels[0], labels[2]), polarities, strict=True):
         states = [OVERLAP if anchor == first else ALONE for first, _ in exchanged]
         asked.append((anchor, [YES if state == polarity else NO for state in states], polarity))
-    return _Scene(clips, asked)
+    return Scene(clips, asked)
 
 
-def _classification(labels: Sequence[str], number: int, rng: np.random.Generator) -> _Scene:
+def _classification(labels: Sequence[str], number: int, rng: np.random.Generator) -> Scene:
     """An anchor, a sound that overlaps it, one before, one after, and one that is not there; four labels take turns."""
     gap, overlap = _GAPS[number % len(_GAPS)], _OVERLAPS[number // len(_GAPS) % len(_OVERLAPS)]
     length, before, after, with_it = rng.integers((220, 180, 180, 180), (291, 241, 241, 241)).tolist()
-    start = int(rng.integers(_FIRST, _LAST - (before + length + after + 2 * gap) + 1))
+    start = int(rng.integers(FIRST, LAST - (before + length + after + 2 * gap) + 1))
     anchor = start + before + gap
     partner = anchor + overlap - with_it if rng.random() < 0.5 else anchor + length - overlap
     spans = [
@@ -309,15 +329,15 @@ def _classification(labels: Sequence[str], number: int, rng: np.random.Generator
         tracks = [(order[track], 1 + track, spans[track]) for track in range(3)]
         clips.append([(labels[0], 0, ((anchor, anchor + length),)), *tracks])
         answers.append(spoken(order[0]))
-    return _Scene(clips, [(labels[0], answers, "")])
+    return Scene(clips, [(labels[0], answers, "")])
 
 
-def _detection(labels: Sequence[str], number: int, rng: np.random.Generator) -> _Scene:
+def _detection(labels: Sequence[str], number: int, rng: np.random.Generator) -> Scene:
     """Two labels in each of four slots: together in one of them, one after the other in the rest."""
     length, late, gap = int(rng.integers(86, 93)), int(rng.integers(6, 16)), int(rng.integers(22, 31))
     slot = 2 * length + gap
     # What is left stands between the slots, each two of which are apart.
-    rest = rng.multinomial(_LAST - _SOONEST - 4 * slot - 3 * _GAPS[0], [0.2] * 5)
+    rest = rng.multinomial(LAST - _SOONEST - 4 * slot - 3 * _GAPS[0], [0.2] * 5)
     starts = [_SOONEST + place * (slot + _GAPS[0]) + int(rest[: place + 1].sum()) for place in range(4)]
     within = [int(rng.integers(0, slot - length - late + 1)) for _ in starts]
     second_first = rng.random(4) < 0.5
@@ -334,10 +354,10 @@ def _detection(labels: Sequence[str], number: int, rng: np.random.Generator) -> 
                 of_label.append((onset, onset + length))
         clips.append([(labels[k], k, tuple(spans[k])) for k in range(2)])
         answers.append(window_text(windows[together], width))
-    return _Scene(clips, [("", answers, "")])
+    return Scene(clips, [("", answers, "")])
 
 
-_TASKS: Mapping[str, Callable[[Sequence[str], int, np.random.Generator], _Scene]] = {
+_TASKS: Mapping[str, Callable[[Sequence[str], int, np.random.Generator], Scene]] = {
     "counting": _counting,
     "duration": _duration,
     "concurrency": _concurrency,

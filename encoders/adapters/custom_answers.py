@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ..base import GivenClip, ModelError, resample
 from ..inference import inference
-from .custom import device_of, stated_card, user_code
+from .custom import CustomEncoder, device_of, stated_card, user_code
 
 
 class CustomAnswerer:
@@ -67,17 +67,54 @@ class CustomLabelReader(CustomAnswerer):
             return answers
 
 
-class _CustomLearningLabelReader(CustomLearner, CustomLabelReader):
-    """One that is told labels and learns before."""
+class CustomScorer(CustomAnswerer):
+    """One that says how likely each of some given answers is."""
+
+    def score_options(
+        self,
+        clips: Sequence[Any],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """As the object's, about clips at its rate; see `OptionScorer.score_options`."""
+        with inference(self.device), user_code(self._name):
+            scores: list[list[float]] = self._made.score_options(
+                [self._brought(clip) for clip in clips], prompts, options, by
+            )
+            return scores
+
+
+_ABILITIES: Mapping[str, type[CustomAnswerer]] = {
+    "learn": CustomLearner,
+    "answer_from_labels": CustomLabelReader,
+    "score_options": CustomScorer,
+}
+"""What an object may do beside answering, by the name of the method."""
 
 
 def custom_answerer(made: Any, *, name: str, source: str) -> CustomAnswerer:
     """An object that answers as a model, which can do what the object can; see `CustomAnswerer`."""
-    learns, reads = (callable(getattr(made, method, None)) for method in ("learn", "answer_from_labels"))
-    kinds = {
-        (False, False): CustomAnswerer,
-        (True, False): CustomLearner,
-        (False, True): CustomLabelReader,
-        (True, True): _CustomLearningLabelReader,
-    }
-    return kinds[learns, reads](made, name=name, source=source)
+    bases = _able(made)
+    kind: type[CustomAnswerer] = type("CustomModel", bases, {}) if len(bases) > 1 else bases[0]
+    return kind(made, name=name, source=source)
+
+
+def custom_encoder_that_answers(made: Any, encoder: type[CustomEncoder], *, name: str, source: str) -> CustomEncoder:
+    """An object that embeds and answers as one model: tasks that ask are answered, all others embedded.
+
+    Args:
+        made: the object.
+        encoder: what it is run through where it embeds.
+        name: what messages call it.
+        source: see `CustomAnswerer`.
+    """
+    kind: type[CustomEncoder] = type("CustomModel", (encoder, *_able(made)), {"_made": made})
+    return kind(made, name=name, source=source)
+
+
+def _able(made: Any) -> tuple[type[CustomAnswerer], ...]:
+    """What an object that answers is run through, by what else it can."""
+    return tuple(kind for method, kind in _ABILITIES.items() if callable(getattr(made, method, None))) or (
+        CustomAnswerer,
+    )

@@ -17,7 +17,7 @@ from .custom import (
     source_digest,
     user_code,
 )
-from .custom_answers import custom_answerer
+from .custom_answers import custom_answerer, custom_encoder_that_answers
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +27,7 @@ def load_from_file(spec: str, device: torch.device | None, options: EncoderOptio
     """The model that the class of ``path/to/file.py:ClassName`` makes; it is called without arguments.
 
     A `StagedEncoder` or an `AudioLanguageModel` is used as it is, an object that answers and does not embed through
-    `CustomAnswerer`, any other through `CustomEncoder`.
+    `CustomAnswerer`, any other through `CustomEncoder`, one that does both through both.
 
     Raises:
         ModelError: if there is no such file or class, the class needs arguments or is no model, or on options.
@@ -66,9 +66,12 @@ def _as_model(made: Any, name: str, source: str, device: torch.device | None) ->
         return made
     if isinstance(made, AudioLanguageModel):
         return made
-    if callable(getattr(made, "answer", None)) and not hasattr(made, "embed"):
+    answers = callable(getattr(made, "answer", None))
+    if answers and not hasattr(made, "embed"):
         return custom_answerer(made, name=name, source=source)
     kind = CustomTextEncoder if callable(getattr(made, "embed_text", None)) else CustomEncoder
+    if answers:
+        return custom_encoder_that_answers(made, kind, name=name, source=source)
     return kind(made, name=name, source=source)
 
 

@@ -9,11 +9,12 @@ loudness alone, would reach.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,21 @@ class RandomVector(WaveformEncoder):
         """One of the letters before the options of each prompt, seeded by the prompt and the clip; see
         `AudioLanguageModel.answer`. To a prompt without such options the answer is empty."""
         return [self._letter(clip, prompt) for clip, prompt in zip(clips, prompts, strict=True)]
+
+    def score_options(
+        self,
+        clips: Sequence[Any],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """0 of the option whose letter `answer` gives, minus infinity of the others; see
+        `OptionScorer.score_options`."""
+        places = ["ABCDEFGHIJKLMNOPQRSTUVWXYZ".find(letter or " ") for letter in self.answer(clips, prompts)]
+        return [
+            [0.0 if place == taken else -math.inf for place in range(len(texts))]
+            for taken, texts in zip(places, options, strict=True)
+        ]
 
     def _letter(self, clip: Any, prompt: str) -> str:
         letters = _OPTION.findall(prompt)

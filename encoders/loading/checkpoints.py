@@ -190,12 +190,21 @@ class Checkpoint(ModelSource):
             )
         return tokenizer
 
-    def load_model(self, model_class: Any, parts: tuple[str, ...] = ("",)) -> Any:
-        """The model in float32 and evaluation mode, with its stored weights or with those of its twin.
+    def load_model(
+        self,
+        model_class: Any,
+        parts: tuple[str, ...] = ("",),
+        *,
+        dtype: torch.dtype = torch.float32,
+        device_map: Any = None,
+    ) -> Any:
+        """The model in evaluation mode, with its stored weights or with those of its twin.
 
         Args:
             model_class: `AutoModel` or a class of model; of the full model, where only a part of it is used.
             parts: prefixes of the weights that are used, for which the checkpoint must account.
+            dtype: of the weights; that of fresh ones is float32.
+            device_map: where transformers puts stored weights; None for the CPU.
 
         Raises:
             ModelError: if there are no safetensors weights, if weights are missing, of another shape or left over, or
@@ -211,7 +220,8 @@ class Checkpoint(ModelSource):
                     self.source,
                     config=self.config,
                     revision=self.commit,
-                    dtype=torch.float32,
+                    dtype=dtype,
+                    device_map=device_map,
                     use_safetensors=True,
                     trust_remote_code=False,
                     ignore_mismatched_sizes=True,

@@ -10,16 +10,29 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from ..base import INT16_SCALE, FloatArray, GivenClip, ModelError, StagedEncoder, check_embeddings
-from ..protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder, LabelReader, Learner, Model, ModelCard
+from ..language_models.event_text import TEXT_VERSION, EventTextModel, TextModel, TextScorer, prompt_with_events
+from ..protocols import (
+    AudioEncoder,
+    AudioLanguageModel,
+    AudioTextEncoder,
+    LabelReader,
+    Learner,
+    Model,
+    ModelCard,
+    OptionScorer,
+)
 from ..texts import check_texts, words_of
 
 PLAIN_TEXT = "a sound"
 """What every text becomes for a model that is not to read any."""
+
+EVENTS_AS_TEXT = "events-as-text"
+"""The control of models that are told what is heard."""
 
 NOISE_LEVEL = 0.1
 """Root mean square of the noise that clips become: 20 dB below full scale."""
@@ -39,6 +52,7 @@ class ControlKind:
             clip comes back, all are this one.
         texts: what is done to texts; None where they stay. Where one comes back, all are this one.
         moves: whether questions are asked about the clips of other questions; which, whoever asks them decides.
+        tells: whether the model is told what is heard when, as text, and hears nothing.
     """
 
     name: str
@@ -46,6 +60,7 @@ class ControlKind:
     clips: Callable[[FloatArray, int], FloatArray] | None = None
     texts: Callable[[list[str]], list[str]] | None = None
     moves: bool = False
+    tells: bool = False
 
     @property
     def prefix(self) -> str:
@@ -111,6 +126,12 @@ CONTROLS = {
             "with each other; of models that answer",
             moves=True,
         ),
+        ControlKind(
+            EVENTS_AS_TEXT,
+            "every question asked about silence, with what is heard when, as it is known, in a list of text before it; "
+            "of models that answer",
+            tells=True,
+        ),
         ControlKind("without-text", f"'{PLAIN_TEXT}' for every text", texts=_one_text),
     )
 }
@@ -132,6 +153,11 @@ class Controlled:
         self._kind = kind
         self.card = replace(model.card, id=kind.prefix + model.card.id, paradigm=f"control ({kind.meaning})")
         self.device = model.device
+
+    @property
+    def inner(self) -> tuple[Model, ControlKind]:
+        """The model, and what is done to what it is given."""
+        return self._model, self._kind
 
     def _changed(self, clips: FloatArray, sample_rate: int) -> FloatArray:
         return clips if self._kind.clips is None else self._kind.clips(clips, sample_rate)
@@ -185,10 +211,24 @@ class ControlledAnswerer(Controlled):
 
     def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
         """As the model's, about the changed clips."""
-        changed = [
-            GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in clips
-        ]
-        return cast(AudioLanguageModel, self._model).answer(changed, prompts)
+        return cast(AudioLanguageModel, self._model).answer(self._given(clips), prompts)
+
+    def _given(self, clips: Sequence[Any]) -> list[GivenClip]:
+        return [GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in clips]
+
+
+class ControlledScorer(ControlledAnswerer):
+    """A model that scores options, about other clips than it is asked about."""
+
+    def score_options(
+        self,
+        clips: Sequence[Any],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """As the model's, about the changed clips."""
+        return cast(OptionScorer, self._model).score_options(self._given(clips), prompts, options, by)
 
 
 class ControlledLearner(ControlledAnswerer):
@@ -197,6 +237,81 @@ class ControlledLearner(ControlledAnswerer):
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
         """As the model's."""
         cast(Learner, self._model).learn(rows, clips)
+
+
+class ToldAnswerer(Controlled):
+    """A model that answers, told as text what is heard in clips and when; a `LabelReader`.
+
+    A model that answers texts alone is given the text alone, any other silence as long as the clip with it. What is
+    right so and wrong with sound was not heard; what is wrong so was not understood.
+    """
+
+    def __init__(self, model: Model, kind: ControlKind) -> None:
+        """Take a model that is loaded."""
+        super().__init__(model, kind)
+        self.card = replace(self.card, revision=f"{self.card.revision}+text-{TEXT_VERSION}")
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """It hears nothing.
+
+        Raises:
+            ModelError: always.
+        """
+        raise ModelError(f"'{self.card.id}' hears nothing: it answers from the labels of rows (answer_from_labels)")
+
+    def answer_from_labels(self, rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str]:
+        """Answer one prompt about each row; see `LabelReader.answer_from_labels`.
+
+        Raises:
+            ModelError: a row does not say what is heard when, or what the model raises.
+        """
+        told = _told(rows, prompts)
+        if isinstance(self._model, TextModel):
+            return self._model.answer_texts(told)
+        return cast(AudioLanguageModel, self._model).answer(self._silence(rows), told)
+
+    def _silence(self, rows: Sequence[Mapping[str, Any]]) -> list[GivenClip]:
+        """Silence as long as the clip of each row; that of one length is one array."""
+        rate = self.card.sample_rate
+        lengths = [round(float(row["duration"]) * rate) for row in rows]
+        silence = {length: np.zeros(length, np.float32) for length in set(lengths)}
+        return [GivenClip(silence[length], rate) for length in lengths]
+
+
+class ToldScorer(ToldAnswerer):
+    """A model that scores options, told as text what is heard in clips and when."""
+
+    def score_options_from_labels(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """The log-likelihood of each option; see `OptionScorer`, and `answer_from_labels` of what is told.
+
+        Raises:
+            ModelError: as `answer_from_labels`.
+        """
+        told = _told(rows, prompts)
+        if isinstance(self._model, TextScorer):
+            return self._model.score_texts(told, options, by)
+        return cast(OptionScorer, self._model).score_options(self._silence(rows), told, options, by)
+
+
+def _told(rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str]:
+    """Prompts, each after what is heard when.
+
+    Raises:
+        ModelError: a row does not say what is heard, or how long its clip is.
+    """
+    for row in rows:
+        for column in ("events", "duration"):
+            if row.get(column) is None:
+                raise ModelError(
+                    f"row {row.get('id')!r} has no {column}; to be told as text, what is heard has to be known"
+                )
+    return [prompt_with_events(row["events"], prompt) for row, prompt in zip(rows, prompts, strict=True)]
 
 
 def _as_many(embeddings: FloatArray, count: int) -> FloatArray:
@@ -219,15 +334,47 @@ def control(model: Model, kind: ControlKind) -> Controlled:
         raise ModelError(f"{name} embeds no text, so there is nothing to control")
     if kind.moves and not answers:
         raise ModelError(f"{name} answers no questions, so none can be asked about another clip")
+    if kind.tells:
+        return _told_answerer(model, kind, name)
     bases: list[type[Controlled]] = []
     if embeds and not kind.moves:
         bases.append(ControlledTextEncoder if reads else ControlledEncoder)
     if answers:
-        bases.append(ControlledLearner if isinstance(model, Learner) else ControlledAnswerer)
+        parts: list[type[Controlled]] = [ControlledLearner] if isinstance(model, Learner) else []
+        parts += [ControlledScorer] if isinstance(model, OptionScorer) else []
+        bases += parts or [ControlledAnswerer]
     if not bases:
         raise ModelError(f"{name} neither embeds nor answers")
     made: type[Controlled] = bases[0] if len(bases) == 1 else type("ControlledModel", tuple(bases), {})
     return made(model, kind)
+
+
+def can_control(model: Model, kind: ControlKind) -> bool:
+    """Whether a control is of anything that a model can do; see `control`."""
+    try:
+        control(model, kind)
+    except ModelError:
+        return False
+    return True
+
+
+def _told_answerer(model: Model, kind: ControlKind, name: str) -> ToldAnswerer:
+    """A model that is told what is heard.
+
+    Raises:
+        ModelError: it does not answer, has learnt from what it hears, or is given something else already.
+    """
+    if not isinstance(model, AudioLanguageModel):
+        raise ModelError(f"{name} answers no questions, so it cannot be told what is heard")
+    if isinstance(model, Learner):
+        raise ModelError(
+            f"{name} has learnt from questions without such a list, so it would not know what to do with it"
+        )
+    if isinstance(model, EventTextModel):
+        raise ModelError(f"{name} is told what a detector has heard; ask for '{kind.prefix}' of its language model")
+    if isinstance(model, Controlled):
+        raise ModelError(f"{name} is a control of what is heard, and here nothing is")
+    return (ToldScorer if isinstance(model, OptionScorer) else ToldAnswerer)(model, kind)
 
 
 def split_control(name: str) -> tuple[ControlKind | None, str]:

@@ -87,10 +87,14 @@ class Adapter:
     Attributes:
         prefix: what their names begin with, up to the colon.
         load: from the rest of the name, the device (None where the user named none) and the options to the model.
+        answers: whether its models answer, so that it is given `LanguageOptions` as they are.
+        check: refuses a rest of a name for what it is, before anything is loaded or shown.
     """
 
     prefix: str
     load: Callable[[str, torch.device | None, EncoderOptions], Model]
+    answers: bool = False
+    check: Callable[[str], None] = lambda spec: None
 
 
 ANY_OTHER = "*"

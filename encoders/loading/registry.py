@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..base import ModelError, StagedEncoder
 from ..inference import resolve_device
+from ..language_models.endpoint_name import is_endpoint, parse_endpoint
+from ..language_models.listing import check_architecture, family_of
+from ..language_models.options import encoder_options
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..protocols import Model
 from .controls import CONTROLS, control, split_control
@@ -22,6 +25,9 @@ from .user_classes import describe_installed, installed_classes, is_file_spec, s
 
 if TYPE_CHECKING:
     import torch
+
+TOWER = "tower:"
+"""Stands in front of the name of a model that hears and answers, where its audio encoder is meant."""
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 """What an id of a repository of the Hugging Face Hub looks like."""
@@ -52,6 +58,7 @@ def has_twins(name: str) -> bool:
     prefix = name.partition(":")[0]
     return not (
         is_file_spec(name)
+        or is_endpoint(name)
         or name in installed_classes()
         or (":" in name and (prefix in TWINS or prefix in CONTROLS))
         or prefix in _adapter_prefixes(name)
@@ -76,13 +83,20 @@ def check_name(name: str) -> None:
     if control_kind is not None:
         check_name(name)
         return
-    _, plain_name = _split_twin(name)
+    kind, plain_name = _split_twin(name)
+    if is_endpoint(plain_name.removeprefix(TOWER)):
+        _check_endpoint(plain_name, kind)
+        return
+    plain_name = plain_name.removeprefix(TOWER)
     prefix = plain_name.partition(":")[0]
     if is_file_spec(prefix):
         split_file_spec(plain_name)
         return
     names = (named_models(), _adapter_prefixes(plain_name), installed_classes())
-    if plain_name.partition("=")[0] in names[0] or prefix in names[1] or plain_name in names[2]:
+    if prefix in names[1]:
+        adapters()[prefix].check(plain_name.partition(":")[2])
+        return
+    if plain_name.partition("=")[0] in names[0] or plain_name in names[2]:
         return
     if is_file_spec(plain_name):
         split_file_spec(plain_name)
@@ -106,8 +120,14 @@ def load_model(
       another suite, whose code is run;
     - `path/to/file.py:ClassName`: a class of one's own (`adapters.custom.Embedder` says what it needs), or the name of
       the entry point of an installed package in the group `audio_compositionality.encoders`; both run that code;
+    - `endpoint:MODEL@URL`: a model that hears and answers behind an OpenAI-compatible server, which is asked what it
+      runs (`language_models.endpoint`);
+    - `heard-as-text:DETECTOR:MODEL`: a model that answers and reads what a detector has heard, as text;
     - a local folder with config.json, preprocessor_config.json and safetensors weights;
     - a Hub id (`org/name`) of a transformers audio model.
+
+    A folder or a Hub id whose config.json states an architecture that hears and answers (`language_models`) is that
+    model; with `tower:` in front it is its audio encoder.
 
     One of `TWINS` with a colon in front of any but a baseline or other people's code gives a twin of that model:
     `untrained:NAME`, the same architecture with fresh weights, for which a folder needs none, or `shuffled:NAME`, with
@@ -115,40 +135,61 @@ def load_model(
 
     One of `CONTROLS` with a colon in front of any of these, twins, baselines and other people's code too, gives that
     model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `padded-audio:NAME`,
-    `without-audio:NAME`, `noise-audio:NAME`, `without-text:NAME`, and of one that answers `other-audio:NAME`.
+    `without-audio:NAME`, `noise-audio:NAME`, `without-text:NAME`, and of one that answers `other-audio:NAME` and
+    `events-as-text:NAME`.
 
     Args:
         name: which model.
         device: torch device of the model; by default CUDA where there is one, else the CPU.
-        options: layer, pooling, precision, compilation.
+        options: layer, pooling, precision, compilation; `LanguageOptions` says how a model that answers is run, and of
+            one that embeds the same things.
         seed: seed of the weights of a twin; every other model is fixed and ignores it.
 
     Raises:
         ModelError: if there is no such model (with the nearest listed name), its files cannot be had or are
             incomplete, the model is of a kind that cannot be run here, or cannot be run with the options.
     """
+    return _load(name, device, options, seed, hears_only=False)
+
+
+def _load(
+    name: str,
+    device: str | torch.device | None,
+    options: EncoderOptions,
+    seed: int,
+    hears_only: bool,
+    is_told: bool = False,
+) -> Model:
+    """As `load_model`; of a model that answers its audio encoder, where that alone will do. One that is told as text
+    what is heard need not take sound."""
     control_kind, controlled = split_control(name)
     if control_kind is not None:
-        loaded = load_model(controlled, device=device, options=options, seed=seed)
+        loaded = _load(controlled, device, options, seed, hears_only, control_kind.tells)
         return cast(Model, control(loaded, control_kind))
     kind, plain_name = _split_twin(name)
+    if is_endpoint(plain_name.removeprefix(TOWER)):
+        _check_endpoint(plain_name, kind)
+        from ..language_models.endpoint import load_endpoint
+
+        return load_endpoint(plain_name, options, hears=not is_told)
     twin = None if kind is None else Twin(kind, seed)
     listed_name, _, path = plain_name.partition("=")
     listing = named_models().get(listed_name)
     if listing is not None and (path or plain_name == listed_name):
         if not path and Path(plain_name, "config.json").is_file():
             warnings.warn(f"'{plain_name}' is the listed model; the folder here is './{plain_name}'", stacklevel=2)
-        return _load_listed(listing, path, twin, device, options)
+        return _load_listed(listing, path, twin, device, encoder_options(options))
     if twin is not None and plain_name and not has_twins(plain_name):
         raise ModelError(f"'{name}': '{plain_name}' is made by code of its own, so nothing here can {twin.kind.deed}")
     foreign = _load_foreign(plain_name, device, options)
     if foreign is not None:
         return foreign
-    source = _locate(plain_name)
+    source = _locate(plain_name.removeprefix(TOWER))
     if source is None:
         raise ModelError(_unknown(name, plain_name))
     listing = next((entry for entry in named_models().values() if entry.source == source), None)
-    return _load_checkpoint(source, None, listing, twin, device, options)
+    hears_only = hears_only or plain_name.startswith(TOWER)
+    return _load_checkpoint(source, None, listing, twin, device, options, hears_only)
 
 
 def load_layers(
@@ -177,14 +218,14 @@ def load_layers(
 
     wanted = None if layers is None else sorted(set(layers))
     at_deepest = replace(options, layer=wanted[-1] if wanted else None)
-    model = load_model(name, device=device, options=at_deepest, seed=seed)
+    model = _load(name, device, at_deepest, seed, hears_only=True)
     numbers = range(model.num_layers + 1) if wanted is None and isinstance(model, ModelEncoder) else wanted
     if not numbers or (wanted is None and len(numbers) == 1):
         raise ModelError(f"'{name}' has no layers to choose from")
     if isinstance(model, LayeredEncoder):
         return list(model.at_layers(numbers))
     rest = [replace(options, layer=layer) for layer in numbers if layer != at_deepest.layer]
-    loaded = [load_model(name, device=device, options=one, seed=seed) for one in rest]
+    loaded = [_load(name, device, one, seed, hears_only=True) for one in rest]
     return loaded if wanted is None else [*loaded, model]
 
 
@@ -200,7 +241,7 @@ def load_encoder(
     Raises:
         ModelError: as `load_model`, or if the model embeds no sound.
     """
-    model = load_model(name, device=device, options=options, seed=seed)
+    model = _load(name, device, options, seed, hears_only=True)
     if not isinstance(model, StagedEncoder):
         raise ModelError(
             f"'{name}' is a {type(model).__name__}, which embeds no sound; an audio encoder is needed here"
@@ -218,6 +259,14 @@ def _split_twin(name: str) -> tuple[TwinKind | None, str]:
             f"{controlled}'"
         )
     return kind, plain_name
+
+
+def _check_endpoint(name: str, kind: TwinKind | None) -> None:
+    """Refuse a name that stands for no model behind a server, before any message shows the name."""
+    address = parse_endpoint(name.removeprefix(TOWER))
+    if kind is not None or name.startswith(TOWER):
+        deed = "take a part of it" if kind is None else kind.deed
+        raise ModelError(f"'{address.id}' runs on a server, so nothing here can {deed}")
 
 
 def _load_listed(
@@ -266,6 +315,7 @@ def _load_checkpoint(
     twin: Twin | None,
     device: str | torch.device | None,
     options: EncoderOptions,
+    hears_only: bool = True,
 ) -> Model:
     from .checkpoints import open_checkpoint
 
@@ -274,8 +324,17 @@ def _load_checkpoint(
     register_configurations()
     checkpoint = open_checkpoint(source, name=name, twin=twin, **stated)
     makers = architectures()
+    family = family_of(checkpoint.config) if name is None else None
+    if family is not None and hears_only:
+        checkpoint = replace(checkpoint, name=TOWER + checkpoint.name)
+    elif family is not None:
+        from ..language_models.base import TransformersLanguageModel
+
+        return TransformersLanguageModel(checkpoint, family, torch_device, options)
+    elif name is None and checkpoint.config.model_type not in makers:
+        check_architecture(checkpoint.config, checkpoint.name)
     make = makers.get(checkpoint.config.model_type, makers[ANY_OTHER])
-    return make(checkpoint, torch_device, options)
+    return make(checkpoint, torch_device, encoder_options(options))
 
 
 def _load_foreign(name: str, device: str | torch.device | None, options: EncoderOptions) -> Model | None:
@@ -283,15 +342,15 @@ def _load_foreign(name: str, device: str | torch.device | None, options: Encoder
     named_device = None if device is None else resolve_device(device)
     prefix, colon, spec = name.partition(":")
     if colon and prefix in _adapter_prefixes(name):
-        return adapters()[prefix].load(spec, named_device, options)
+        adapter = adapters()[prefix]
+        return adapter.load(spec, named_device, options if adapter.answers else encoder_options(options))
     point = None if is_file_spec(name) else installed_classes().get(name)
     if point is None and not is_file_spec(name):
         return None
     from ..adapters.custom_loading import load_from_file, load_installed
 
-    return (
-        load_from_file(name, named_device, options) if point is None else load_installed(point, named_device, options)
-    )
+    plain = encoder_options(options)
+    return load_from_file(name, named_device, plain) if point is None else load_installed(point, named_device, plain)
 
 
 def _adapter_prefixes(name: str) -> set[str]:

@@ -13,6 +13,9 @@ from .kinds import ModelKind, asked_of
 from .statistics import SIGNIFICANT
 from .verdicts import LONGEST_NAME, QUESTIONS, Answer, Verdict, combined, paired_check, question_words, verdicts
 
+MOST = 0.5
+"""The share of answers without a choice above which a score says how a model writes, and not what it hears."""
+
 
 @dataclass(frozen=True)
 class TaskVerdict:
@@ -69,8 +72,19 @@ class ModelVerdict:
         return all(task.verdict.is_evidence for task in self.tasks)
 
     @property
+    def unread(self) -> tuple[str, ...]:
+        """Tasks most of whose answers by the model name no option, be it that it refuses: how many do."""
+        return tuple(filter(None, (_unread(task) for task in (*self.tasks, *self.beside))))
+
+    @property
     def conclusion(self) -> str:
-        """By the tasks that decide, one sentence; another one says what the others say."""
+        """By the tasks that decide, one sentence; another one says what the others say. First, where it is so, that
+        most answers cannot be read."""
+        unread = f"Most answers name no option: {listed(self.unread)}. " if self.unread else ""
+        return unread + self._of_all
+
+    @property
+    def _of_all(self) -> str:
         if not self.beside:
             return self._conclusion
         by = listed([task.comparison.info.title for task in self.tasks])
@@ -127,6 +141,11 @@ class Judged:
         return [model.label for model in self.models if model.is_evidence]
 
     @property
+    def unread(self) -> list[ModelVerdict]:
+        """Models most of whose answers to the questions of a task name no option."""
+        return [model for model in self.models if model.unread]
+
+    @property
     def below(self) -> int:
         """How many are surely below their untrained twin or what describes plainly."""
         return sum(model.below["twin"] or model.below["description"] for model in self.models)
@@ -141,6 +160,18 @@ def judged_by_kind(comparisons: Sequence[Comparison], judged: Sequence[ModelVerd
         Judged(kind, question_words(comparison.info), tuple(model for model in judged if model.kind == kind))
         for kind, comparison in first.items()
     ]
+
+
+def _unread(task: TaskVerdict) -> str:
+    """How many answers of a model name no option, where most do; else empty."""
+    info = task.comparison.info
+    measures = task.comparison.results[task.verdict.place].result.measures
+    # The first share is of all that name none, refusals among them.
+    for name, whole in () if info.profile is None else info.profile.shares[:1]:
+        part, every = measures.get(name), measures.get(whole)
+        if part and every and part > every * MOST:
+            return f"{part:,.0f} of {every:,.0f} ({info.title})"
+    return ""
 
 
 def _of_tasks(label: str, tasks: Sequence[TaskVerdict]) -> ModelVerdict:

@@ -10,6 +10,7 @@ from audio_compositionality.support.text import listed, number_text
 from .comparison import Comparison
 from .diversity import Diversity, diversity
 from .lines import LineFit
+from .perception import perception_tables
 from .statistics import SIGNIFICANT, GroupMean
 from .tables import interval_text, outside_sentence, p_cell, pair_table, score_table, view_title
 
@@ -32,7 +33,7 @@ def comparison_tables(comparison: Comparison, *, brief: bool = False) -> list[Ta
                 tables.append(attribute_table(comparison, name, slopes))
         if slopes is not None and not brief:
             tables += group_tables(comparison, name, slopes)
-    return tables
+    return [*tables, *perception_tables(comparison)]
 
 
 def slope_table(comparison: Comparison, measure: str, slopes: Diversity) -> Table:

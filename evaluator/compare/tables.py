@@ -19,6 +19,9 @@ from .statistics import MIN_SAMPLES, Interval
 MOST_PAIRS = 45
 """Tables for people list the tests of up to so many pairs, those of ten models; CSV and JSON have all."""
 
+MANY = 0.1
+"""A share of answers that tells more of a model than its score does: of those that cannot be read, or refuse."""
+
 LONGEST_NAME = 80
 """Characters of a stranger's name in a sentence."""
 
@@ -152,7 +155,8 @@ def outside_sentence(view: View) -> str:
 
 
 def result_remarks(result: Result, info: TaskInfo) -> list[str]:
-    """What has to be said of a result beside its numbers: flags that are set, a lower precision, clips left out."""
+    """What has to be said of a result beside its numbers: flags that are set, a lower precision, answers that were cut,
+    clips left out."""
     remarks = [
         f"{measure.heading}: {measure.meaning.removeprefix('whether ')}"
         for measure in info.measures
@@ -171,6 +175,16 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
             f"{deviation.clips:,} clips are "
             f"{deviation.relative_mean:.2%} (at most {deviation.relative_max:.2%}) from those in float32, "
             f"{deviation.spread_ratio:.2%} of what clips differ by"
+        )
+    for name, whole in () if info.profile is None else info.profile.shares:
+        part, every = result.measures.get(name), result.measures.get(whole)
+        if part and every and part / every >= MANY:
+            measure = info.measure(name)
+            remarks.append(f"{measure.heading}: {part:,.0f} of {every:,.0f} {info.measure(whole).heading}")
+    if result.cut_answers:
+        remarks.append(
+            f"{result.cut_answers:,} answers were cut at the most tokens that an answer may have; those without a "
+            "choice count as wrong"
         )
     if result.skipped:
         names = shown([shortened(clip.id, LONGEST_NAME) for clip in result.skipped], 3)

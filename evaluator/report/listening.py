@@ -172,7 +172,7 @@ def _clips(
     """The clips of a sample that models are given and people are to hear, each once."""
     assert comparison.samples is not None
     row = comparison.samples.rows[index]
-    names = dict.fromkeys(comparison.task.inputs(row).clips)
+    names = dict.fromkeys(comparison.task.inputs(row, comparison.results[0].result.settings).clips)
     ids = [f"{row['id']}/{name}" for name in names if name in (comparison.info.heard or names)]
     missing = [id for id in ids if id not in places]
     if missing:

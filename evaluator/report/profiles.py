@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
 from audio_compositionality.evaluator.compare.diversity import group_order
 from audio_compositionality.evaluator.compare.loading import ComparedResult
+from audio_compositionality.evaluator.compare.perception import perception_table
 from audio_compositionality.evaluator.compare.statistics import Interval, mean_intervals
 from audio_compositionality.evaluator.compare.tables import interval_text, null_name
 from audio_compositionality.support.table import Cell, Column, Row, Table
@@ -53,6 +54,7 @@ class Bar:
         text: the score with its interval.
         beside: see `Beside`.
         is_above: whether the interval is above all of that; None where there is no interval.
+        printed: places of what somebody printed of the group on other data, percent of the width.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Bar:
     text: str
     beside: tuple[Beside, ...]
     is_above: bool | None
+    printed: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,10 @@ def model_profiles(comparison: Comparison) -> Iterator[ModelProfile]:
             kind="" if result.kind.value == "model" else result.kind.value,
             numbers=tuple(_numbers(comparison, place, result)),
             parts=() if view is None else tuple(_parts(comparison, view, place, profile.groupings)),
-            tallies=tuple(_tally_table(tally, comparison, place) for tally in _stated(profile, result)),
+            tallies=(
+                *(_tally_table(tally, comparison, place) for tally in _stated(profile, result)),
+                *filter(None, (perception_table(comparison, place),)),
+            ),
         )
 
 
@@ -183,6 +189,7 @@ def _parts(comparison: Comparison, view: View, place: int, groupings: Sequence[s
 
 def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDArray[np.int64]) -> Bar:
     assert comparison.samples is not None
+    printed = comparison.info.printed
     values = view.values[members, place]
     mean, interval = float(values.mean()), _interval(values, view.clusters[members], view.measure)
     beside = {words: reached(members) for words, reached in comparison.samples.without_listening.items()}
@@ -202,6 +209,8 @@ def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDA
         text=f"{number_text(mean, digits, minus='−')} {interval_text(interval, 2) or '(too few for an interval)'}",
         beside=tuple(Beside(words, at(value), number_text(value, digits)) for words, value in beside.items()),
         is_above=None if interval is None else low > max(beside.values(), default=-math.inf),
+        # A group of all samples of a task is called as the measure of it.
+        printed=() if printed is None else tuple(map(at, printed.of_measure(name))),
     )
 
 
@@ -220,6 +229,8 @@ def _stated(profile: Profile, result: ComparedResult) -> Iterator[Tally]:
     """The tables of which the result states something, without the rows of which it states nothing."""
     stated = result.result.measures
     for tally in profile.tallies:
+        if tally.needs and stated.get(tally.needs) is None:
+            continue
         rows = {
             heading: names
             for heading, names in tally.rows.items()

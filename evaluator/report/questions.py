@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from audio_compositionality.encoders.protocols import LETTERS
 from audio_compositionality.evaluator.compare.comparison import Comparison
-from audio_compositionality.tasks.question_prompts import LETTERS
 
 
 @dataclass(frozen=True)

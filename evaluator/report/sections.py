@@ -17,6 +17,7 @@ from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, j
 from audio_compositionality.evaluator.compare.diversity import diversity
 from audio_compositionality.evaluator.compare.group_tables import attribute_table, group_tables, slope_table
 from audio_compositionality.evaluator.compare.kinds import ModelKind, asked_of
+from audio_compositionality.evaluator.compare.printed import printed_table
 from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import pair_table, score_table, versioned_title
 from audio_compositionality.evaluator.figures.catalogue import described_figures, file_prefix
@@ -73,6 +74,7 @@ class Section:
         steps: the task's own figures with the first of them marked.
         silent: why there are none.
         profiles: each model by itself, where the task has that told.
+        printed: what somebody printed of the task on other data; None where nothing is known.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Section:
     steps: tuple[Picture, ...]
     silent: str | None
     profiles: tuple[ModelProfile, ...] = ()
+    printed: Table | None = None
 
 
 def page_sections(
@@ -139,6 +142,7 @@ def page_sections(
                 steps=() if isinstance(samples, str) or not samples else tuple(_marked(samples[0], places)),
                 silent=samples if isinstance(samples, str) else None,
                 profiles=tuple(model_profiles(comparison)),
+                printed=printed_table(comparison.info),
             )
         )
     return sections

@@ -34,6 +34,7 @@ from .strict import (
     Setting,
     Sha256,
     Strict,
+    Tally,
     Text,
     told,
     validated,
@@ -123,6 +124,8 @@ class Result(Strict):
         model: what was run.
         precision_deviation: how far embeddings are from those in float32; None in float32.
         skipped: clips that could not be embedded.
+        cut_answers: how many answers ended at the most tokens, which may hold no choice yet; None where the model does
+            not say why answers ended, or gives none.
         recipe: name of the configuration of the data.
         fingerprint: of that configuration.
         dataset: where it was opened from.
@@ -146,6 +149,7 @@ class Result(Strict):
     model: Model
     precision_deviation: Deviation | None
     skipped: Annotated[list[Skipped], Field(max_length=100_000)]
+    cut_answers: Tally | None
     recipe: Name
     fingerprint: Sha256
     dataset: Text

@@ -46,6 +46,9 @@ Text = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=MA
 Name = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Sha256 = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[StrictInt, Field(gt=0, lt=2**53)]
+
+Tally = Annotated[StrictInt, Field(ge=0, lt=2**53)]
+"""How many, and it may be none."""
 Finite = Annotated[StrictFloat | StrictInt, Field(ge=-1e300, le=1e300, allow_inf_nan=False)]
 Positive = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1e300, allow_inf_nan=False)]
 Date = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\+00:00$")]

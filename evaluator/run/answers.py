@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Clip, Row
-from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.loading.controls import ControlledAnswerer
 from audio_compositionality.encoders.protocols import AudioLanguageModel, LabelReader, Learner, Model, ModelCard
 from audio_compositionality.tasks.base import TaskError
 
-from .embed import batch_size_of, recorded_error
-from .opened import OpenedTask, digest_of_texts
+from .answer_store import Answer, AnswerShard, AnswerStore, answer_store, scoring_of
+from .asking import Answers, Asked, ask, ask_of_labels, questions_per_call, scoring_problem
+from .embed import recorded_error
+from .opened import OpenedTask
 from .options import RunOptions
-from .store import ITEMS_PER_SHARD, AnswerShard, AnswerStore, StoreKey, stage_of
+from .processes import Processes
+from .store import ITEMS_PER_SHARD, stage_of
 
 TRAIN = "train"
 """The split that models learn from."""
@@ -37,12 +39,14 @@ class Answered:
         answers: to the prompts of its rows.
         skipped: why there are none about a clip, by its id.
         stage: see `stage_of`.
+        cut: how many ended at the most tokens; None where the model tells of none why it ended.
     """
 
     opened: OpenedTask
     answers: list[str]
     skipped: dict[str, str]
     stage: str
+    cut: int | None
 
 
 def learning_problem(model: object, card: ModelCard, opened: OpenedTask) -> str | None:
@@ -60,8 +64,16 @@ def learning_problem(model: object, card: ModelCard, opened: OpenedTask) -> str 
     )
 
 
-def left_unlearnt(models: Sequence[Model], opened: Sequence[OpenedTask], leave_out: bool) -> set[tuple[int, str]]:
-    """The models, by number, and tasks, by name, of which a model cannot learn what the task asks; warns of each.
+def asking_problem(model: Model, opened: OpenedTask) -> str | None:
+    """Why a model cannot be asked what a task asks; None where it can, or does not answer at all."""
+    if not opened.prompts or not isinstance(model, AudioLanguageModel):
+        return learning_problem(model, model.card, opened)
+    return scoring_problem(model, scoring_of(opened)) or learning_problem(model, model.card, opened)
+
+
+def left_unasked(models: Sequence[Model], opened: Sequence[OpenedTask], leave_out: bool) -> set[tuple[int, str]]:
+    """The models, by number, and tasks, by name, of which a model cannot learn what the task asks, or cannot answer in
+    the way that is asked for; warns of each.
 
     Raises:
         TaskError: there are such, and they are not to be left out, or nothing else is there.
@@ -70,7 +82,7 @@ def left_unlearnt(models: Sequence[Model], opened: Sequence[OpenedTask], leave_o
         (number, one.task.info.name): problem
         for number, model in enumerate(models)
         for one in opened
-        if (problem := learning_problem(model, model.card, one)) is not None
+        if (problem := asking_problem(model, one)) is not None
     }
     if problems and (not leave_out or len(problems) == len(models) * len(opened)):
         raise TaskError(next(iter(problems.values())))
@@ -79,53 +91,147 @@ def left_unlearnt(models: Sequence[Model], opened: Sequence[OpenedTask], leave_o
     return set(problems)
 
 
-def compute_answers(model: AudioLanguageModel, opened: OpenedTask, options: RunOptions) -> Answered:
+def compute_answers(
+    model: AudioLanguageModel, opened: OpenedTask, options: RunOptions, processes: Processes | None = None
+) -> Answered | None:
     """The answers to the prompts of all rows, a batch after the other; without the rows of clips that are invalid.
 
-    What is in the store is not asked again; a model that learns does so only where something is to be asked.
+    What is in the store is not asked again; a model that learns does so only where something is to be asked. Several
+    processes ask each a share of the questions and wait for each other.
+
+    Args:
+        model: to be asked.
+        opened: the task and its data.
+        options: how models are run.
+        processes: those that share the work; None for this one alone.
+
+    Returns:
+        the answers in the main process, None in others.
 
     Raises:
         ClipError: there are such clips, and they are not to be left out.
         TaskError: what is left cannot be scored, or the model has nothing to learn from.
         ModelError: answers are no texts, or not as many as prompts.
+        StoreError: what is stored is damaged, or answers of another process cannot be seen.
+        ProcessError: another process has failed.
     """
-    prompts, ids = opened.prompts, opened.clip_ids
-    rows = [row for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
-    fingerprint = digest_of_texts([opened.configuration.fingerprint, *prompts])
-    store = AnswerStore(
-        options.store,
-        replace(StoreKey.of(model.card, opened.configuration.recipe, fingerprint, "answers"), output_dim=None),
-        [f"{id}?{number}" for number, id in enumerate(ids)],
-    )
-    size, shards = batch_size_of(model, options), range(store.num_shards)
-    stage = stage_of(store, shards, options.force)
+    processes = Processes() if processes is None else processes
+    ids, rows = opened.clip_ids, _prompted_rows(opened)
+    store = answer_store(model.card, opened, options.store)
+    calls = _calls(store, questions_per_call(model, options), processes)
+    share = [shard for call in calls for shard in call]
+    stage = stage_of(store, share, options.force)
     if stage != "read" and isinstance(model, Learner):
         _teach(model, model.card, opened, options)
     given = _other_clips(opened) if isinstance(model, ControlledAnswerer) and model.moves else ids
-    hidden = None if options.progress else True
-    with tqdm(
-        total=len(prompts), desc=f"{model.card.id}, {store.key.recipe}", unit="answer", disable=hidden, leave=None
-    ) as bar:
-        for shard in shards:
-            items = store.items(shard)
-            asked = slice(items.start, items.stop)
-            if not options.force and store.has(shard):
-                if not options.skip_invalid:
-                    for place, why in store.read(shard).errors.items():
-                        raise recorded_error(why, store.folder, place, given[items.start + place])
-            elif isinstance(model, LabelReader):
-                answers = model.answer_from_labels(rows[asked], prompts[asked])
-                store.write(shard, AnswerShard(_checked(answers, len(items), model.card), {}))
-            else:
-                clips = _clips_of(opened, given[asked], options.skip_invalid)
-                store.write(shard, _answered(model, clips, prompts[asked], size))
-            bar.update(len(items))
+    if options.force:
+        for shard in share:
+            store.discard(shard)
+    if not options.skip_invalid:
+        _refuse_recorded(store, given)
+    asked = Asked(given, rows, opened.prompts, opened.options, scoring_of(opened))
+    title = f"{model.card.id}, {store.key.recipe}"
+    if processes.count > 1:
+        title += f" (process 1 of {processes.count}, its share)"
+    hidden = None if options.progress and processes.is_main else True
+    total = sum(len(store.items(shard)) for shard in share)
+    with tqdm(total=total, desc=title, unit="answer", disable=hidden, leave=None) as bar:
+        _fill(store, calls, model, asked, opened, options, bar.update)
+    processes.wait()
+    if not processes.is_main:
+        return None
+    store.check_complete()
     content = store.load()
+    cut = _cut(model.card, content)
     skipped = {ids[place]: why for place, why in content.errors.items()}
     left = opened.without(list(skipped)) if skipped else opened
     kept = {row["id"] for row in left.rows}
     answers = [answer for answer, row in zip(content.answers, rows, strict=True) if row["id"] in kept]
-    return Answered(left, answers, skipped, stage)
+    return Answered(left, answers, skipped, stage, cut)
+
+
+def _calls(store: AnswerStore, size: int, processes: Processes) -> list[range]:
+    """The shards of this process, those together of which the questions make a call.
+
+    The same shards go together whatever is there already, and in whatever process, as long as each has some: what a
+    model computes of a batch may depend, within rounding, on what else is in it.
+    """
+    together = -(-size // store.items_per_shard)
+    together = min(together, -(-store.num_shards // processes.count)) or 1
+    # A process with less memory might take less at a time, and another share.
+    together = int(processes.tell(str(together)))
+    every = [range(start, min(start + together, store.num_shards)) for start in range(0, store.num_shards, together)]
+    return [every[place] for place in processes.share_of(len(every))]
+
+
+def _cut(card: ModelCard, content: AnswerShard) -> int | None:
+    """How many answers ended at the most tokens, which may hold no choice yet, with a warning; None where of none it is
+    known why it ended."""
+    reasons = [facts["finish_reason"] for facts in content.facts if "finish_reason" in facts]
+    cut = reasons.count("length")
+    if cut:
+        warnings.warn(
+            f"'{card.id}': {cut:,} of {len(content.answers):,} answers were cut at the most tokens that an answer may "
+            "have; those without a choice count as wrong",
+            stacklevel=3,
+        )
+    return cut if reasons else None
+
+
+def _prompted_rows(opened: OpenedTask) -> list[Row]:
+    """The row of each prompt."""
+    return [row for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
+
+
+def _refuse_recorded(store: AnswerStore, ids: Sequence[str]) -> None:
+    """Raise the ClipError of the first clip that finished files have no answer about."""
+    for shard in filter(store.has, range(store.num_shards)):
+        for place, why in store.read(shard).errors.items():
+            raise recorded_error(why, store.folder, place, ids[store.items(shard).start + place])
+
+
+def _fill(
+    store: AnswerStore,
+    calls: Sequence[Sequence[int]],
+    model: AudioLanguageModel,
+    asked: Asked,
+    opened: OpenedTask,
+    options: RunOptions,
+    on_done: Callable[[int], object],
+) -> None:
+    """Ask what is missing, call by call. Answers that a model tells of before its call is done are kept at once."""
+    size = questions_per_call(model, options)
+    for call in calls:
+        shards = [shard for shard in call if not store.has(shard)]
+        on_done(sum(len(store.items(shard)) for shard in call if shard not in shards))
+        begun = {place: answer for shard in shards for place, answer in store.begun(shard).items()}
+        on_done(len(begun))
+        places = [place for shard in shards for place in store.items(shard) if place not in begun]
+
+        def keep(answers: Sequence[tuple[int, Answer]], places: Sequence[int] = places) -> None:
+            of_shard: dict[int, list[tuple[int, Answer]]] = {}
+            for number, answer in answers:
+                of_shard.setdefault(places[number] // store.items_per_shard, []).append((places[number], answer))
+            for shard, some in of_shard.items():
+                store.add(shard, some)
+
+        part = asked.of(places)
+        if not places:
+            given = Answers((), {})
+        elif isinstance(model, LabelReader):
+            given = ask_of_labels(model, model.card, part, keep)
+            on_done(len(places))
+        else:
+            clips = _clips_of(opened, part.ids, options.skip_invalid)
+            given = ask(model, clips, part, size, options.skip_invalid, keep, on_done)
+        answers = begun | dict(zip(places, given.answers, strict=True))
+        errors = {places[number]: why for number, why in given.errors.items()}
+        for shard in shards:
+            items = store.items(shard)
+            facts = tuple(answers[place][1] for place in items)
+            failed = {place - items.start: errors[place] for place in items if place in errors}
+            texts = tuple(answers[place][0] for place in items)
+            store.write(shard, AnswerShard(texts, failed, facts if any(facts) else ()))
 
 
 def _train_rows(opened: OpenedTask) -> list[Row]:
@@ -159,7 +265,8 @@ def _other_clips(opened: OpenedTask) -> list[str]:
 
     All clips are laid in a circle in the order of the SHA-256 of their ids, which has nothing to do with what is asked
     or answered; each prompt is given the next clip that is of another group. So the whole configuration decides, and
-    no batch. Groups are the clusters of the task's samples; a row that is none is a group of its own.
+    no batch. Groups are those of the inputs, else the clusters of the task's samples; a row
+    that is of none is a group of its own.
 
     Raises:
         TaskError: all are of one group.
@@ -167,7 +274,7 @@ def _other_clips(opened: OpenedTask) -> list[str]:
     samples = opened.samples
     groups = {id: int(cluster) for id, cluster in zip(samples.ids, samples.clusters, strict=True)}
     group_of = {
-        f"{row['id']}/{name}": groups.get(row["id"], row["id"])
+        f"{row['id']}/{name}": one.group or groups.get(row["id"], row["id"])
         for row, one in zip(opened.rows, opened.inputs, strict=True)
         for name in one.clips
     }
@@ -182,35 +289,6 @@ def _other_clips(opened: OpenedTask) -> list[str]:
         following = after if group_of[after] != group_of[id] else following
         other[id] = following
     return [other[id] for id in opened.clip_ids]
-
-
-def _answered(model: AudioLanguageModel, clips: Sequence[Clip], prompts: Sequence[str], size: int) -> AnswerShard:
-    """The answers to prompts about clips, so many at a time; none about clips that cannot be used."""
-    errors = {place: clip.problem for place, clip in enumerate(clips) if clip.problem is not None}
-    usable = [place for place in range(len(clips)) if place not in errors]
-    answers = [""] * len(clips)
-    for start in range(0, len(usable), size):
-        batch = usable[start : start + size]
-        given = model.answer([clips[place] for place in batch], [prompts[place] for place in batch])
-        for place, answer in zip(batch, _checked(given, len(batch), model.card), strict=True):
-            answers[place] = answer
-    return AnswerShard(tuple(answers), errors)
-
-
-def _checked(given: Any, count: int, card: ModelCard) -> tuple[str, ...]:
-    """What a model gave, known to be a text for each prompt.
-
-    Raises:
-        ModelError: it is not.
-    """
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise ModelError(f"'{card.id}' answered with a {type(given).__name__}; it must give a list of texts")
-    if len(given) != count:
-        raise ModelError(f"'{card.id}' gave {len(given)} answers to {count} prompts; it must give one to each")
-    for answer in given:
-        if not isinstance(answer, str):
-            raise ModelError(f"'{card.id}' gave a {type(answer).__name__} as an answer; each must be a text (str)")
-    return tuple(given)
 
 
 def _clips_of(opened: OpenedTask, ids: Sequence[str], keep_invalid: bool) -> list[Clip]:

@@ -16,6 +16,7 @@ from audio_compositionality.dataset_builder.data import ClipBatch, Configuration
 from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.layers import LayeredEncoder
 from audio_compositionality.encoders.loading.controls import ControlledEncoder
+from audio_compositionality.encoders.memory import free_memory, is_out_of_memory
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches, embed_batches_at_layers
 from audio_compositionality.encoders.protocols import AudioEncoder, Model
 from audio_compositionality.support.text import first_line
@@ -135,7 +136,7 @@ def fill_stores(
     processes.wait()
     if processes.is_main:
         for store in stores:
-            _check_complete(store)
+            store.check_complete()
 
 
 def _check_stored(store: EmbeddingStore, share: Sequence[int], options: RunOptions) -> None:
@@ -295,7 +296,7 @@ def within_memory(work: Callable[[int], Value], size: int, model: AudioEncoder) 
         try:
             return work(size)
         except Exception as error:
-            if not _is_out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             reason = first_line(error)
         # Here the caught error is gone, whose traceback would keep the tensors that have to go.
@@ -305,32 +306,4 @@ def within_memory(work: Callable[[int], Value], size: int, model: AudioEncoder) 
             )
         size //= 2
         warnings.warn(f"out of memory; '{model.card.id}' goes on with batches of {size} ({reason})", stacklevel=2)
-        _free_memory()
-
-
-def _free_memory() -> None:
-    """Give back what nobody holds, on a GPU as well."""
-    from accelerate.utils.memory import clear_device_cache
-
-    clear_device_cache(garbage_collection=True)
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """More than accelerate takes for it: also allocations outside of torch's own, and NumPy's."""
-    import torch
-    from accelerate.utils.memory import should_reduce_batch_size
-
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or should_reduce_batch_size(error):
-        return True
-    signs = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
-    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
-
-
-def _check_complete(store: EmbeddingStore) -> None:
-    absent = [shard for shard in range(store.num_shards) if not store.has(shard)]
-    if absent:
-        raise StoreError(
-            f"{store.folder} lacks {len(absent)} of {store.num_shards} shards, such as {absent[0]}, though every "
-            "process has finished: it must be on a file system that all machines share, see --store. If it is on "
-            "one that shows new files late, the same command goes on from there"
-        )
+        free_memory()

@@ -36,7 +36,8 @@ from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
 from audio_compositionality.tasks.registry import default_tasks, load_tasks
 
-from .answers import left_unlearnt
+from .answers import left_unasked
+from .before import check_lengths, check_questions, with_long_answers
 from .embed import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
@@ -124,12 +125,15 @@ def evaluate_models(
             check_model_kind(task, model)
     opened = [open_task(task, data, options.settings) for task in tasks]
     _check_settings(opened, options.settings)
+    models = with_long_answers(models, opened)
     # A device that is not there is found before anything is embedded.
     options = replace(options, device=str(resolve_device(processes.device(options.device))))
     earlier = _earlier_results(models, opened, options, processes)
-    unlearnt = left_unlearnt(models, opened, leave_out)
+    unasked = left_unasked(models, opened, leave_out)
+    check_lengths(models, opened, {*earlier, *unasked}, options)
+    check_questions(models, opened, {*earlier, *unasked}, options)
     results: list[Result] = []
-    total = sum(can_do(one.task, model) for model, one in product(models, opened)) - len(unlearnt)
+    total = sum(can_do(one.task, model) for model, one in product(models, opened)) - len(unasked)
     hidden = None if options.progress and total > 1 else True
     numbers = {id(model): number for number, model in enumerate(models)}
     with tqdm(total=total, desc="scores", unit="score", disable=hidden) as bar:
@@ -137,7 +141,7 @@ def evaluate_models(
             # Tasks of one recipe share what the model makes of its clips, and layers of one model a pass through it.
             filled = Filled()
             for model, one in product(group, opened):
-                if not can_do(one.task, model) or (numbers[id(model)], one.task.info.name) in unlearnt:
+                if not can_do(one.task, model) or (numbers[id(model)], one.task.info.name) in unasked:
                     continue
                 result = earlier.get((numbers[id(model)], one.task.info.name))
                 if result is None:
@@ -279,6 +283,7 @@ def _score(
     stated = {
         "precision_deviation": None if deviation is None else Deviation.model_validate(deviation),
         "skipped": [Skipped(id=id, reason=reason[:2_000]) for id, reason in skipped.items()],
+        "cut_answers": computed.cut,
     }
     return result.model_copy(update=stated), samples
 
@@ -353,6 +358,7 @@ def make_result(
         model=ResultModel.of(card),
         precision_deviation=None,
         skipped=[],
+        cut_answers=None,
         recipe=info.recipe,
         fingerprint=opened.configuration.fingerprint,
         dataset=shortened(opened.configuration.source, 200),

@@ -58,6 +58,11 @@ class OpenedTask:
         return [prompt for one in self.inputs for prompt in one.prompts]
 
     @property
+    def options(self) -> list[tuple[str, ...]]:
+        """The texts between which each of `prompts` asks to choose; none where an answer is free."""
+        return [options for one in self.inputs for options in one.options or ((),) * len(one.prompts)]
+
+    @property
     def samples(self) -> Samples:
         """What is known of the scored samples."""
         return self.task.samples(self.rows)
@@ -125,4 +130,4 @@ def open_task(task: Task, data: Data, requested: Mapping[str, Any] | None = None
     configuration = data.configuration(task.info.recipe)
     rows = tuple(configuration.rows)
     settings = task.settings(rows, requested or {})
-    return OpenedTask(task, configuration, rows, tuple(task.inputs(row) for row in rows), settings)
+    return OpenedTask(task, configuration, rows, tuple(task.inputs(row, settings) for row in rows), settings)

@@ -22,6 +22,8 @@ class RunOptions:
         store: folder of the embeddings and answers that are kept; None keeps them in memory. What is there is not
             computed again, and a run that was stopped goes on from there.
         settings: settings of tasks that are not to be the defaults, by name: ``seeds``, ``max_steps``.
+        max_questions: most questions to put to a model behind a server, where each costs: more are refused before the
+            first one; those whose answers are in the store do not count. None for any number.
         skip_invalid: leave out clips that cannot be used, and with them their rows, instead of raising an error.
         force: compute and replace what is there.
         progress: show progress bars.
@@ -32,6 +34,7 @@ class RunOptions:
     out: Path | None = None
     store: Path | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    max_questions: int | None = None
     skip_invalid: bool = False
     force: bool = False
     progress: bool = True

@@ -47,6 +47,7 @@ class ModelOutputs:
         stage: name of what took the time, as results state it: ``embed`` where all was computed, ``read`` where all was
             there already, ``embed_rest`` where some was, ``embed_layers`` where one pass gave several layers.
         seconds: that it took.
+        cut: see `Result.cut_answers`.
     """
 
     opened: OpenedTask
@@ -54,6 +55,7 @@ class ModelOutputs:
     skipped: dict[str, str]
     stage: str
     seconds: float
+    cut: int | None = None
 
 
 def check_model_kind(task: Task, model: Model) -> None:
@@ -121,7 +123,7 @@ def compute_outputs(
 ) -> ModelOutputs | None:
     """What a model makes of the inputs of a task; what is in the store is not computed again.
 
-    Several processes share the embedding of clips; texts and answers are the main process's.
+    Several processes share the embedding of clips and the questions; texts are the main process's.
 
     Args:
         model: a model.
@@ -144,11 +146,11 @@ def compute_outputs(
     """
     started = time.perf_counter()
     if opened.prompts and isinstance(model, AudioLanguageModel):
-        if not processes.is_main:
+        answered = compute_answers(model, opened, options, processes)
+        if answered is None:
             return None
-        answered = compute_answers(model, opened, options)
         outputs, elapsed = Outputs(answers=answered.answers), time.perf_counter() - started
-        return ModelOutputs(answered.opened, outputs, answered.skipped, answered.stage, elapsed)
+        return ModelOutputs(answered.opened, outputs, answered.skipped, answered.stage, elapsed, answered.cut)
     texts, text_stage = None, ""
     if processes.is_main and opened.texts and isinstance(model, AudioTextEncoder):
         # First: a text that is too long, or a tokenizer that cannot be had, should not cost an hour of clips.

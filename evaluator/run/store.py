@@ -1,9 +1,9 @@
 """What models gave, on disk: computed once, in shards, under a key that says what it was computed from.
 
 A store is a folder, ``<root>/<model id>/<recipe>-<kind>-<first 16 hex digits of the key's digest>``, with the key as
-JSON and one file for every 64 items. Another key is another folder, so that what is stored never has to be thrown away,
-nor taken for something else. A shard appears under its name only when it is whole and on the disk, and one in which a
-single bit has changed since is refused.
+JSON and one file for every 64 items; of answers see `answer_store`. Another key is another folder, so that what is
+stored never has to be thrown away, nor taken for something else. A shard appears under its name only when it is whole
+and on the disk, and one in which a single bit has changed since is refused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Kind = Literal["clips", "texts", "answers"]
 
 Content = TypeVar("Content")
 
-_NO_SEAL = "0" * 64
+NO_SEAL = "0" * 64
 """Stands in the bytes of a shard where the SHA-256 of these bytes goes."""
 
 _SEAL = re.compile(rb"digest\W{1,8}([0-9a-f]{64})")
@@ -130,6 +130,7 @@ class ShardStore(ABC, Generic[Content]):
     """
 
     suffix = ""
+    items_per_shard = ITEMS_PER_SHARD
 
     def __init__(self, root: str | Path | None, key: StoreKey, ids: Sequence[str]) -> None:
         """Open a store; nothing is written before the first shard is.
@@ -160,11 +161,12 @@ class ShardStore(ABC, Generic[Content]):
     @property
     def num_shards(self) -> int:
         """Shards of the whole store."""
-        return -(-len(self.ids) // ITEMS_PER_SHARD)
+        return -(-len(self.ids) // self.items_per_shard)
 
     def items(self, shard: int) -> range:
         """The items of a shard, numbered from 0."""
-        return range(shard * ITEMS_PER_SHARD, min((shard + 1) * ITEMS_PER_SHARD, len(self.ids)))
+        size = self.items_per_shard
+        return range(shard * size, min((shard + 1) * size, len(self.ids)))
 
     def path(self, shard: int) -> Path | None:
         """The file of a shard; None in memory."""
@@ -218,11 +220,25 @@ class ShardStore(ABC, Generic[Content]):
 
     @abstractmethod
     def _serialise(self, shard: int, content: Content) -> bytes:
-        """The bytes of a shard, which its content alone decides, with `_NO_SEAL` as the first value: ``digest``."""
+        """The bytes of a shard, which its content alone decides, with `NO_SEAL` as the first value: ``digest``."""
 
     @abstractmethod
     def _parse(self, shard: int, content: bytes) -> Content:
         """The content of a shard's bytes, which are as they were written; an error where they are of another store."""
+
+    def check_complete(self) -> None:
+        """Refuse a store that lacks shards after every process has finished.
+
+        Raises:
+            StoreError: it does.
+        """
+        absent = [shard for shard in range(self.num_shards) if not self.has(shard)]
+        if absent:
+            raise StoreError(
+                f"{self.folder} lacks {len(absent)} of {self.num_shards} shards, such as {absent[0]}, though every "
+                "process has finished: it must be on a file system that all machines share, see --store. If it is on "
+                "one that shows new files late, the same command goes on from there"
+            )
 
     def _ids_digest(self, shard: int) -> str:
         ids = [self.ids[item] for item in self.items(shard)]
@@ -282,7 +298,7 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
         values = np.array(content.embeddings, np.float32, order="C")
         values[sorted(content.errors)] = 0
         errors = {str(place): content.errors[place] for place in sorted(content.errors)}
-        facts = {"digest": _NO_SEAL, "ids": self._ids_digest(shard), "errors": errors}
+        facts = {"digest": NO_SEAL, "ids": self._ids_digest(shard), "errors": errors}
         # A single entry: safetensors writes several in any order.
         return bytes(save({"embeddings": values}, metadata={"shard": json.dumps(facts)}))
 
@@ -309,51 +325,6 @@ def _metadata(content: bytes) -> dict[str, str]:
     return metadata
 
 
-@dataclass(frozen=True)
-class AnswerShard:
-    """The answers to consecutive prompts.
-
-    Attributes:
-        answers: one a prompt, empty where there is none.
-        errors: by place in the shard, why there is none.
-    """
-
-    answers: tuple[str, ...]
-    errors: Mapping[int, str]
-
-
-class AnswerStore(ShardStore[AnswerShard]):
-    """The answers that one model gives to prompts, as JSON with a digest."""
-
-    suffix = ".json"
-
-    def load(self) -> AnswerShard:
-        """All answers, merged in the order of the prompts.
-
-        Raises:
-            StoreError: as `read`.
-        """
-        answers: list[str] = []
-        errors: dict[int, str] = {}
-        for shard in range(self.num_shards):
-            content = self.read(shard)
-            errors |= {len(answers) + place: error for place, error in content.errors.items()}
-            answers += content.answers
-        return AnswerShard(tuple(answers), errors)
-
-    def _serialise(self, shard: int, content: AnswerShard) -> bytes:
-        errors = {str(place): content.errors[place] for place in sorted(content.errors)}
-        facts = {"digest": _NO_SEAL, "ids": self._ids_digest(shard), "errors": errors}
-        return json.dumps({**facts, "answers": list(content.answers)}).encode() + b"\n"
-
-    def _parse(self, shard: int, content: bytes) -> AnswerShard:
-        facts: Any = json.loads(content)
-        if facts["ids"] != self._ids_digest(shard):
-            raise StoreError("it holds answers of another key or to other prompts")
-        errors = {int(place): str(error) for place, error in facts["errors"].items()}
-        return AnswerShard(tuple(map(str, facts["answers"])), errors)
-
-
 def _sealed(content: bytes) -> bytes:
     """Bytes of a shard with their SHA-256 in the place that is kept for it.
 
@@ -366,7 +337,7 @@ def _sealed(content: bytes) -> bytes:
 def _is_sealed(content: bytes) -> bool:
     """Whether bytes are those that `_sealed` gave, to the last bit."""
     start, stop = _place_of_seal(content)
-    return _sealed(content[:start] + _NO_SEAL.encode() + content[stop:]) == content if stop else False
+    return _sealed(content[:start] + NO_SEAL.encode() + content[stop:]) == content if stop else False
 
 
 def _place_of_seal(content: bytes) -> tuple[int, int]:

@@ -1,8 +1,8 @@
-"""Copies: whether embeddings are those of an earlier submission, told from a few numbers instead of the files.
+"""Copies: whether embeddings or answers are those of an earlier submission, told from a few numbers, not the files.
 
 A `Sketch` stands in the checker's record of each submission. It holds a digest of the values, which a file's form does
 not change, and distances between clips, which a shift, a rotation, another order of dimensions, other signs and another
-scale do not change either.
+scale do not change either. Of answers it is the digest alone: different models give many the same ones.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,11 @@ from pydantic import Field
 
 from audio_compositionality.evaluator.results.strict import Count, Positive, Sha256, Strict
 
+from .raw_answers import RawAnswers
 from .rounded import RoundedEmbeddings
+
+if TYPE_CHECKING:
+    from .submission import Submission
 
 NUMBERS = 64
 """Distances of either kind in a sketch: 128 numbers, 1 kB of JSON."""
@@ -38,15 +42,16 @@ Distances = Annotated[list[Positive], Field(max_length=NUMBERS)]
 
 
 class Sketch(Strict):
-    """What embeddings are recognised by.
+    """What embeddings or answers are recognised by.
 
     Attributes:
-        clips: number of clips.
-        values: SHA-256 of the rounded values: equal where only offset, power of two or the file's form differ.
+        clips: number of clips, or of answers.
+        values: SHA-256 of the rounded values: equal where only offset, power of two or the file's form differ; of
+            answers that of the ids and texts.
         pairs: distance of each of up to 64 pairs of fixed clips, in units of the root mean square distance from the
-            mean; rounded to 1e-5.
+            mean; rounded to 1e-5. Of answers there are none.
         radii: 64 quantiles of the distances of all clips from their mean, in the same units: the order of clips does
-            not change them.
+            not change them. Of answers there are none.
     """
 
     clips: Count
@@ -70,12 +75,24 @@ def sketch_of(embeddings: RoundedEmbeddings) -> Sketch:
     return Sketch(clips=len(exact), values=digest, pairs=_written(pairs / unit), radii=_written(radii / unit))
 
 
+def sketch_of_answers(answers: RawAnswers) -> Sketch:
+    """The sketch of the answers of a submission."""
+    return Sketch(clips=len(answers.ids), values=hashlib.sha256(answers.dumps()).hexdigest(), pairs=[], radii=[])
+
+
+def sketch_of_submission(submission: Submission) -> Sketch | None:
+    """The sketch of what a model gave; None of a submission without it."""
+    if submission.answers is not None:
+        return sketch_of_answers(submission.answers)
+    return None if submission.embeddings is None else sketch_of(submission.embeddings)
+
+
 def _written(distances: NDArray[np.float64]) -> list[float]:
     return [round(float(distance), 5) for distance in distances]
 
 
 def is_same_sketch(one: Sketch, other: Sketch) -> bool:
-    """Whether two sketches are of the same embeddings: their distances agree but for what other processors round."""
+    """Whether two sketches are of the same embeddings or answers: distances agree but for what processors round."""
     same = (one.clips, one.values) == (other.clips, other.values)
     pairs = ((one.pairs, other.pairs), (one.radii, other.radii))
     return same and all(len(a) == len(b) and np.allclose(a, b, rtol=1e-6, atol=2e-5) for a, b in pairs)
@@ -100,7 +117,7 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """An earlier submission with the same, or nearly the same, embeddings.
+    """An earlier submission with the same answers, or with the same, or nearly the same, embeddings.
 
     Attributes:
         earlier: the submission.
@@ -114,7 +131,7 @@ class Duplicate:
 
     def __str__(self) -> str:
         alike = {
-            "exact": "its embeddings are those",
+            "exact": f"its {'embeddings' if self.earlier.sketch.radii else 'answers'} are those",
             "near": "its embeddings are nearly those",
             "permuted": "its embeddings are, in another order, nearly those",
         }
@@ -122,7 +139,7 @@ class Duplicate:
 
 
 def near_duplicates(sketch: Sketch, model: str, earlier: Iterable[Earlier]) -> list[Duplicate]:
-    """The earlier submissions of other models that embeddings may be copied from, the first owner first.
+    """The earlier submissions of other models that embeddings or answers may be copied from, the first owner first.
 
     Args:
         sketch: of the new submission.

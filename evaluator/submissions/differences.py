@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from audio_compositionality.encoders.protocols import AudioLanguageModel
 from audio_compositionality.evaluator.results.result import Result, SampleTable
 from audio_compositionality.tasks.base import Measure, TaskInfo
 
@@ -120,10 +121,13 @@ def sample_differences(info: TaskInfo, claimed: SampleTable, recomputed: SampleT
     """Of each column of samples the one that is farthest off; both have the same columns of the same samples.
 
     Columns of fitted measures are only told: where an embedding has nothing to be learnt, other fits score other
-    samples high. So are those that no measure is the mean of, such as coordinates on axes that may be any.
+    samples high. So are those that no measure is the mean of, such as coordinates on axes that may be any; but where
+    answers are scored: which option each takes is read from its text.
     """
-    exact = {measure.column for measure in info.sampled if not measure.fitted}
-    exact -= {measure.column for measure in info.sampled if measure.fitted}
+    exact = {measure.column for measure in info.with_intervals if not measure.fitted}
+    exact -= {measure.column for measure in info.with_intervals if measure.fitted}
+    if info.model is AudioLanguageModel:
+        exact |= set(recomputed.columns)
     differences = []
     for name, values in recomputed.columns.items():
         claims = claimed.columns[name]
@@ -146,16 +150,18 @@ def sample_problem(claimed: SampleTable, recomputed: SampleTable) -> str | None:
 def mean_problem(info: TaskInfo, result: Result, samples: SampleTable) -> str | None:
     """Why samples cannot be those of a result: a measure that is no mean of its column, or a value out of its range;
     None where they can."""
-    for measure in info.sampled:
+    for measure in info.with_intervals:
         column = samples.columns.get(measure.column or "")
         value = result.measures.get(measure.name)
         if column is None or value is None:
             continue
         low, high = measure.range
-        # A range that is open at one end is that of a ratio of means, which single samples may leave.
-        is_closed = low > -UNBOUNDED and high < UNBOUNDED
+        # A range that is open at one end is that of a ratio of means, which single samples may leave; as they may one
+        # of which the task says so.
+        is_closed = low > -UNBOUNDED and high < UNBOUNDED and not measure.outside
         if is_closed and (column.min() < low - TOLERANCE or column.max() > high + TOLERANCE):
             return f"{measure.column} is not within {low:g} to {high:g}"
-        if abs(float(column.mean()) - float(value)) > 1e-9 * max(1.0, abs(float(value))):
+        places = measure.places(samples.columns)
+        if not len(places) or abs(float(column[places].mean()) - float(value)) > 1e-9 * max(1.0, abs(float(value))):
             return f"the mean of {measure.column} is not the {measure.name} of the result"
     return None

@@ -35,12 +35,12 @@ from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import TaskError, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
-from .copies import Sketch, is_same_sketch, sketch_of
+from .copies import Sketch, is_same_sketch, sketch_of_submission
 from .differences import Difference, differences_of, sample_differences, sample_problem
 from .submission import Submission, is_date, read_result, read_samples
 from .submission_files import (
-    EMBEDDINGS,
     FILES,
+    OUTPUTS,
     RESULT,
     SAMPLES,
     VERIFICATION,
@@ -75,7 +75,7 @@ class Record(Strict):
         id: of the submission.
         submission: SHA-256 of the submission's files, by their names; the id is made of them.
         files: SHA-256 of the files beside the record: the result and the samples that the checker computed.
-        sketch: what the embeddings are recognised by.
+        sketch: what the embeddings or answers are recognised by.
         versions: of what computed, as in a `Result`.
         date: of the check, UTC, ISO 8601.
         submitter: name on the Hub of who submitted it; None where that is not known.
@@ -94,8 +94,9 @@ class Record(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Record:
-        # Without embeddings nothing is recomputed.
-        if set(self.submission) != {EMBEDDINGS, RESULT, SAMPLES} or set(self.files) != {RESULT, SAMPLES}:
+        # Without what the model gave nothing is recomputed.
+        whole = [{given, RESULT, SAMPLES} for given in OUTPUTS]
+        if set(self.submission) not in whole or set(self.files) != {RESULT, SAMPLES}:
             raise ResultError("it does not speak of all files")
         if self.id != id_of(self.submission):
             raise ResultError("its id is not made of the files that it speaks of")
@@ -276,8 +277,10 @@ def parse_verification(files: Mapping[str, bytes], name: str | None, submission:
     if problem is not None:
         raise ResultError(f"{SAMPLES} beside {VERIFICATION}: {problem}")
     _check_differences(sample_differences(_info(result), submission.samples, samples))
-    if submission.embeddings is not None and not is_same_sketch(record.sketch, sketch_of(submission.embeddings)):
-        raise ResultError(f"{VERIFICATION}: its sketch is not that of the embeddings of the submission")
+    sketch = sketch_of_submission(submission)
+    if sketch is not None and not is_same_sketch(record.sketch, sketch):
+        of_what = "embeddings" if submission.answers is None else "answers"
+        raise ResultError(f"{VERIFICATION}: its sketch is not that of the {of_what} of the submission")
     return VerifiedEntry(record, result, samples)
 
 

@@ -1,7 +1,7 @@
-"""A submission: a result, its samples and its embeddings, as a stranger sent it, and what every submission must have.
+"""A submission: a result, its samples and what the model gave, as a stranger sent it, and what all of them must have.
 
-It holds ``result.json``, ``samples.csv`` and, unless the result is to stay self-reported, ``embeddings.safetensors``,
-see `submission_files`. Whatever is wrong with what is read ends in a `ResultError`.
+It holds ``result.json``, ``samples.csv`` and, unless the result is to stay self-reported, ``embeddings.safetensors``
+or ``answers.jsonl``, see `submission_files`. Whatever is wrong with what is read ends in a `ResultError`.
 """
 
 from __future__ import annotations
@@ -16,21 +16,27 @@ from typing import Any, TypeVar
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, check_samples
+from audio_compositionality.evaluator.results.strict import told
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shortened
-from audio_compositionality.tasks.base import Scores, TaskError
+from audio_compositionality.tasks.base import Outputs, Scores, TaskError
 from audio_compositionality.tasks.registry import load_task
 
 from .differences import interval_tolerance, mean_problem
-from .rounded import MAX_DIM, RoundedEmbeddings
+from .raw_answers import RawAnswers, question_ids
+from .rounded import MAX_DIM, RoundedEmbeddings, clips_digest
 from .submission_files import (
+    ANSWERS,
     EMBEDDINGS,
     FILES,
     LIMITS,
+    OUTPUTS,
     RESULT,
     SAMPLES,
     check_names,
     folder_of,
+    outputs_in,
     read_files,
     submission_id,
 )
@@ -46,8 +52,9 @@ class Submission:
         files: content by name.
         result: what is submitted.
         samples: of the result.
-        embeddings: None where the result is to stay self-reported.
+        embeddings: None of a task that scores answers, and where the result is to stay self-reported.
         local: of one made here the result as it was, of embeddings that were not rounded.
+        answers: None of a task that scores embeddings, and where the result is to stay self-reported.
     """
 
     files: Mapping[str, bytes]
@@ -55,6 +62,7 @@ class Submission:
     samples: SampleTable
     embeddings: RoundedEmbeddings | None
     local: Result | None = None
+    answers: RawAnswers | None = None
 
     @cached_property
     def id(self) -> str:
@@ -77,21 +85,24 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
     Raises:
         ResultError: it is no valid submission, or not that of its path.
     """
-    check_names(files, FILES["results"], optional=(EMBEDDINGS,))
+    check_names(files, FILES["results"], optional=OUTPUTS)
+    given = outputs_in(files)
     result = read_result(files[RESULT])
     folder = folder_of(result, submission_id(files))
     if name is not None and name != folder:
         raise ResultError(f"its place is {shortened(name, 400)}, but its content belongs to {folder}")
     samples = read_samples(files[SAMPLES], result)
     _check_means(result, samples)
-    embeddings = None
-    if EMBEDDINGS in files:
+    embeddings, answers = None, None
+    if given == ANSWERS:
+        answers = _named(ANSWERS, files[ANSWERS], RawAnswers.loads)
+    if given == EMBEDDINGS:
         embeddings = _named(EMBEDDINGS, files[EMBEDDINGS], RoundedEmbeddings.loads)
         dim = embeddings.values.shape[1]
         if dim != result.model.output_dim:
             claim = "none" if result.model.output_dim is None else f"{result.model.output_dim:,}"
             raise ResultError(f"{EMBEDDINGS}: they have {dim:,} numbers each, the result says {claim}")
-    return Submission(dict(files), result, samples, embeddings)
+    return Submission(dict(files), result, samples, embeddings, answers=answers)
 
 
 def read_submission(folder: Path, name: str | None = None) -> Submission:
@@ -164,7 +175,8 @@ def is_date(text: str) -> bool:
 def policy_problem(result: Result, opened: OpenedTask) -> str | None:
     """Why a result cannot be submitted, or verified, for a task with its data; None where it can.
 
-    A submission is of the current version of its task, has the default settings, and leaves out nothing.
+    A submission is of the current version of its task, has the default settings but for `TaskInfo.choices`, and leaves
+    out nothing.
     """
     info = opened.task.info
     if result.task_version != info.version:
@@ -179,7 +191,7 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
     if _canonical(result.settings) != _canonical(opened.settings):
         return (
             f"its settings are {shortened(_canonical(result.settings), 300)}, those of a submission are "
-            f"{shortened(_canonical(opened.settings), 300)}: evaluate it again with --force and the default settings"
+            f"{shortened(_canonical(opened.settings), 300)}: evaluate it again with --force and these settings"
         )
     if set(result.measures) != {measure.name for measure in info.measures}:
         return "its measures are not those that its task has"
@@ -193,7 +205,7 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
 def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
     """Why samples are not those of the data, or their intervals not those that the result states; None where they are.
 
-    Nothing is computed from embeddings, so that it holds for a submission without them too.
+    Nothing is computed from embeddings or answers, so that it holds for a submission without them too.
     """
     from audio_compositionality.evaluator.run.evaluate import intervals_of
 
@@ -213,35 +225,75 @@ def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
     return None
 
 
-def outputs_problem(opened: OpenedTask) -> str | None:
-    """Why the outputs that a task scores cannot stand in a submission; None where they can.
-
-    Embeddings of clips and of texts can. Answers would be a file of their own beside them.
-    """
+def outputs_problem(submission: Submission, opened: OpenedTask) -> str | None:
+    """Why what a model gave is not what a task scores, of its clips, texts or questions; None where it is, or there is
+    nothing of the kind."""
+    title, embeddings, answers = opened.task.info.name, submission.embeddings, submission.answers
     if opened.prompts:
-        return f"{opened.task.info.name} scores answers: it is not verifiable from embeddings"
+        if embeddings is not None:
+            return f"{title} scores answers, which stand in {ANSWERS}; it has embeddings"
+        return None if answers is None else answers.problem_of(question_ids(opened))
+    if answers is not None:
+        return f"{title} scores embeddings, which stand in {EMBEDDINGS}; it has answers"
+    if embeddings is None:
+        return None
+    count, ids = len(embeddings.values), opened.embedded_ids
+    of_what = "clips and texts" if opened.texts else "clips"
+    if count != len(ids):
+        return f"it has embeddings of {count:,} {of_what}, the data have {len(ids):,}"
+    if (embeddings.clips, embeddings.texts) != (clips_digest(ids), len(opened.unique_texts)):
+        return f"its embeddings are of other {of_what} than those of the data, or in another order"
     return None
+
+
+def submitted_outputs(submission: Submission, opened: OpenedTask) -> Outputs | None:
+    """What a model gave, of which a task's scores are computed; None of a submission without it. `outputs_problem`
+    says before whether it can be."""
+    if submission.answers is not None:
+        return Outputs(answers=submission.answers.texts)
+    return None if submission.embeddings is None else opened.outputs(submission.embeddings.restored())
 
 
 def _canonical(values: Any) -> str:
     return json.dumps(dict(values), sort_keys=True)
 
 
+def open_with_choices(result: Result, data: Data) -> OpenedTask:
+    """The task of a result with its data, the settings the defaults but for those that a submission may choose.
+
+    Raises:
+        ResultError: what was chosen is no such setting.
+        TaskError: there is no such task, or the data cannot be scored.
+    """
+    task = load_task(result.task)
+    requested = {name: result.settings[name] for name in task.info.choices if name in result.settings}
+    for name, value in requested.items():
+        if isinstance(value, bool) or not isinstance(value, (str, int)):
+            raise ResultError(f"its setting {name} is {told(value)}, which {task.info.name} does not take")
+    try:
+        return open_task(task, data, requested)
+    except (InputError, TaskError) as error:
+        if requested == dict(task.info.choices):
+            raise
+        raise ResultError(f"its settings are none that {task.info.name} takes: {shortened(str(error), 300)}") from None
+
+
 def open_result_task(result: Result, source: str | Path | None = None) -> OpenedTask:
-    """The task of a result with its data and the default settings.
+    """The task of a result with its data and settings; see `open_with_choices`.
 
     Args:
         result: whose task and data are wanted.
         source: see `data_with`.
 
     Raises:
-        ResultError, DatasetError: see `data_with`.
+        ResultError: see `data_with` and `open_with_choices`.
+        DatasetError: see `data_with`.
         TaskError: there is no such task, or the data cannot be scored.
     """
     task = load_task(result.task)
     if result.recipe != task.info.recipe:
         raise ResultError(f"it is of the recipe {result.recipe}, where {task.info.name} scores {task.info.recipe}")
-    return open_task(task, data_with(result.recipe, result.fingerprint, source))
+    return open_with_choices(result, data_with(result.recipe, result.fingerprint, source))
 
 
 def data_with(recipe: str, fingerprint: str, source: str | Path | None = None) -> Data:

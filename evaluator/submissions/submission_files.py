@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -20,26 +20,33 @@ from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.support.files import safe_file_name, sha256_of
 from audio_compositionality.support.text import shortened
 
-RESULT, SAMPLES, EMBEDDINGS = "result.json", "samples.csv", "embeddings.safetensors"
+RESULT, SAMPLES, EMBEDDINGS, ANSWERS = "result.json", "samples.csv", "embeddings.safetensors", "answers.jsonl"
 VERIFICATION = "verification.json"
 
 RESULT_LIMIT, SAMPLES_LIMIT, EMBEDDINGS_LIMIT, VERIFICATION_LIMIT = 100_000, 16_000_000, 64_000_000, 100_000
 """Bytes of a file, at most. A result has a few kB; what makes one large, clips that are left out, no submission has."""
+
+ANSWERS_LIMIT = 16_000_000
+"""The same of answers: 4,000 with a thought of 4,000 characters each."""
 
 LIMITS: Mapping[str, int] = MappingProxyType(
     {
         RESULT: RESULT_LIMIT,
         SAMPLES: SAMPLES_LIMIT,
         EMBEDDINGS: EMBEDDINGS_LIMIT,
+        ANSWERS: ANSWERS_LIMIT,
         VERIFICATION: VERIFICATION_LIMIT,
     }
 )
 """The same by the files' names."""
 
 FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"results": (RESULT, SAMPLES, EMBEDDINGS), "verified": (VERIFICATION, RESULT, SAMPLES)}
+    {"results": (RESULT, SAMPLES, EMBEDDINGS, ANSWERS), "verified": (VERIFICATION, RESULT, SAMPLES)}
 )
-"""Files of the folders of either kind; a submission may be without embeddings."""
+"""Files of the folders of either kind; a submission has one of `OUTPUTS` at most."""
+
+OUTPUTS = (EMBEDDINGS, ANSWERS)
+"""Files of what a model gave, of which scores are computed again; without one a result stays self-reported."""
 
 MAX_ENTRIES = 10
 """Submissions in one pull request: more can be in a second one."""
@@ -122,6 +129,18 @@ def id_of(digests: Mapping[str, str]) -> str:
 def submission_id(files: Mapping[str, bytes]) -> str:
     """The id of a submission with these files, by their names."""
     return id_of(digests_of(files))
+
+
+def outputs_in(names: Collection[str]) -> str | None:
+    """The name among some that is of a file of what a model gave; None where there is none.
+
+    Raises:
+        ResultError: there is more than one.
+    """
+    present = [name for name in OUTPUTS if name in names]
+    if len(present) > 1:
+        raise ResultError(f"it holds {' and '.join(present)}; a submission has one of them")
+    return present[0] if present else None
 
 
 def read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:

@@ -1,7 +1,7 @@
-"""Verified means recomputed: a result's scores are computed again from its embeddings, and compared with its claim.
+"""Verified means recomputed: a result's scores are computed again from what a model gave, and compared with its claim.
 
-That the embeddings are those of the model that is named, and not made up, say from the labels that they are scored
-with, cannot be seen in them: it stays the word of whoever submits.
+That embeddings and answers are those of the model that is named, and not made up, say from the labels that they are
+scored with, cannot be seen in them: it stays the word of whoever submits.
 """
 
 from __future__ import annotations
@@ -10,19 +10,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.evaluator.results.result import Result, SampleTable, load_result
 from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.support.text import shortened
+from audio_compositionality.tasks.base import Outputs
 
-from .copies import Sketch, sketch_of
+from .copies import Sketch, sketch_of_submission
 from .differences import Difference, differences_of, sample_differences, sample_problem
-from .making import rescored, stored_embeddings
-from .rounded import clips_digest
-from .submission import Submission, claim_problem, open_result_task, outputs_problem, policy_problem, read_submission
+from .making import rescored
+from .stored import stored_outputs
+from .submission import (
+    Submission,
+    claim_problem,
+    open_result_task,
+    outputs_problem,
+    policy_problem,
+    read_submission,
+    submitted_outputs,
+)
 from .submission_files import digests_of
 
 
@@ -39,7 +45,8 @@ class Verification:
         samples: its samples; None likewise.
         differences: the numbers of both.
         problems: why the claim does not hold, in words; empty where it does.
-        sketch: what the embeddings are recognised by; None of a local result, and where nothing was computed.
+        sketch: what the embeddings or answers are recognised by; None of a local result, and where nothing was
+            computed.
     """
 
     id: str | None
@@ -65,7 +72,7 @@ def verify_folder(
     device: str | None = None,
     progress: bool = False,
 ) -> Verification:
-    """Recompute the result of a submission from its embeddings.
+    """Recompute the result of a submission from its embeddings or answers.
 
     Arguments, result and errors can be sent to another process, so that a check can have a limit of time.
 
@@ -89,15 +96,13 @@ def verify(
     """`verify_folder` of a submission that was read already."""
     result, digests = submission.result, digests_of(submission.files)
     opened = open_result_task(result, data)
-    problem = (
-        policy_problem(result, opened)
-        or claim_problem(submission, opened)
-        or _problem_of_embeddings(submission, opened)
-    )
-    if problem is not None or submission.embeddings is None:
-        return Verification(submission.id, result, digests, problems=(problem or "it has no embeddings",))
-    claim = Verification(submission.id, result, digests, sketch=sketch_of(submission.embeddings))
-    return _compared(claim, submission.samples, opened, submission.embeddings.restored(), device, progress)
+    problem = policy_problem(result, opened) or claim_problem(submission, opened) or outputs_problem(submission, opened)
+    outputs = None if problem is not None else submitted_outputs(submission, opened)
+    if outputs is None:
+        lacking = f"it has no {'answers' if opened.prompts else 'embeddings'}"
+        return Verification(submission.id, result, digests, problems=(problem or lacking,))
+    claim = Verification(submission.id, result, digests, sketch=sketch_of_submission(submission))
+    return _compared(claim, submission.samples, opened, outputs, device, progress)
 
 
 def verify_local(
@@ -108,59 +113,45 @@ def verify_local(
     device: str | None = None,
     progress: bool = False,
 ) -> Verification:
-    """Recompute a local result from the stored embeddings.
+    """Recompute a local result from the stored embeddings or answers.
 
     Args:
         path: JSON file of the result.
         data: see `verify_folder`.
-        store: root of the `EmbeddingStore`; default `store_root`.
+        store: root of all stores; default `store_root`.
         device, progress: see `verify_folder`.
 
     Raises:
-        ResultError: it is no result, its data are not known, or its embeddings are not in the store.
-        StoreError: stored embeddings are damaged.
+        ResultError: it is no result, its data are not known, or what the model gave is not in the store.
+        StoreError: what is stored is damaged.
         AudioCompositionalityError: see `verify_folder`.
     """
     result, samples = load_result(path)
     opened = open_result_task(result, data)
-    problem = policy_problem(result, opened) or outputs_problem(opened)
+    problem = policy_problem(result, opened)
     if problem is not None:
         return Verification(None, result, {}, problems=(problem,))
-    exact = stored_embeddings(result, opened, store)
-    return _compared(Verification(None, result, {}), samples, opened, exact, device, progress)
-
-
-def _problem_of_embeddings(submission: Submission, opened: OpenedTask) -> str | None:
-    """Why embeddings are not those of the clips and texts of a task; None where they are, or there are none."""
-    problem = outputs_problem(opened)
-    if problem is not None or submission.embeddings is None:
-        return problem
-    count, ids = len(submission.embeddings.values), opened.embedded_ids
-    of_what = "clips and texts" if opened.texts else "clips"
-    if count != len(ids):
-        return f"it has embeddings of {count:,} {of_what}, the data have {len(ids):,}"
-    texts = len(opened.unique_texts)
-    if (submission.embeddings.clips, submission.embeddings.texts) != (clips_digest(ids), texts):
-        return f"its embeddings are of other {of_what} than those of the data, or in another order"
-    return None
+    outputs = stored_outputs(result, opened, store)
+    return _compared(Verification(None, result, {}), samples, opened, outputs, device, progress)
 
 
 def _compared(
     claim: Verification,
     samples: SampleTable,
     opened: OpenedTask,
-    embeddings: NDArray[np.floating],
+    outputs: Outputs,
     device: str | None,
     progress: bool,
 ) -> Verification:
-    """A claim with what was computed from embeddings [clips and texts of the task, dim], and how far the two are
-    apart."""
+    """A claim with what was computed from what the model gave, and how far the two are apart."""
     result, info = claim.result, opened.task.info
     fit_device = str(resolve_device(device))
     try:
-        recomputed, table = rescored(result, opened, embeddings, fit_device, progress)
+        recomputed, table = rescored(result, opened, outputs, fit_device, progress)
     except (FloatingPointError, ValueError) as error:
-        return _with_problem(claim, f"its embeddings cannot be scored: {shortened(str(error), 300)}")
+        return _with_problem(
+            claim, f"its {'answers' if opened.prompts else 'embeddings'} cannot be scored: {shortened(str(error), 300)}"
+        )
     problem = sample_problem(samples, table)
     if problem is not None:
         return _with_problem(claim, problem)

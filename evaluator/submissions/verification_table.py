@@ -21,16 +21,16 @@ from .submission_files import RESULT, VERIFICATION, parse_path
 from .verification import Verification, verify_folder, verify_local
 
 LEGEND = """\
-verified: recomputed from these embeddings, and equal to the claim within the tolerance. Tolerance: 1e-6 where nothing
-is fitted, a tenth of the width for the ends of intervals; of fitted scores the spread of the fits, which 1 % of honest
-claims exceed; – of a number that follows the randomness of the fits, or that no measure names, and is only told. Of
-each column of samples the one farthest off is shown. That the embeddings are those of the model that is named cannot be
-seen in them.""".replace("\n", " ")
+verified: recomputed from these embeddings or answers, and equal to the claim within the tolerance. Tolerance: 1e-6
+where nothing is fitted, a tenth of the width for the ends of intervals; of fitted scores the spread of the fits, which
+1 % of honest claims exceed; – of a number that follows the randomness of the fits, or that no measure names, and is
+only told. Of each column of samples the one farthest off is shown. That embeddings and answers are those of the model
+that is named cannot be seen in them.""".replace("\n", " ")
 
 _COLUMNS = (
     Column("number", numeric=False),
     Column("claimed", "what the result says", digits=6),
-    Column("recomputed", "what was computed from the embeddings", digits=6),
+    Column("recomputed", "what was computed from what the model gave", digits=6),
     Column("difference", "how far the two are apart"),
     Column("tolerance", "how far they may be; – of what is only told"),
     Column("verdict", "whether it holds", numeric=False),

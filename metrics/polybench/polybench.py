@@ -947,7 +947,7 @@ def _final_part(text: str) -> str:
         text = _braced(text[boxed[-1].end() :])
     text = _COMMAND.sub(r"\1", re.sub(r"<\s*/?\s*answer\s*>", " ", text, flags=re.I))
     text = _BOLD_LETTER.sub(r" (\2) ", text)
-    return re.sub(r"[*`$#]|(?<!\w)_+|_+(?!\w)", "", text).strip()
+    return re.sub(r"[*`$#]|(?<!\w)_+|(?<!_)_+(?!\w)", "", text).strip()
 
 
 def _braced(text: str) -> str:

@@ -69,7 +69,7 @@ class AxesMaterial:
         """What a task gives for an encoder."""
         scored = load_task(task)
         clips = self.clips[scored.info.recipe]
-        asked = [place for place, row in enumerate(clips.rows) if scored.inputs(row).clips]
+        asked = [place for place, row in enumerate(clips.rows) if scored.inputs(row, {}).clips]
         requested = {} if task in UNPROBED else {"probes": list(probes)}
         settings = scored.settings(clips.rows, requested)
         return scored.score(clips.rows, Outputs(clips=encoder(clips)[asked]), settings, "cpu", False)

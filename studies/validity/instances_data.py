@@ -117,7 +117,7 @@ def read_clips(task: str, rows: Sequence[Row], places: Mapping[str, tuple[int, i
     """
     parts = _parts_of_block if task == BLOCKS else _parts_of_trial
     clips = [
-        (number, *parts(row, clip)) for number, row in enumerate(rows) for clip in load_task(task).inputs(row).clips
+        (number, *parts(row, clip)) for number, row in enumerate(rows) for clip in load_task(task).inputs(row, {}).clips
     ]
     recordings = np.zeros((len(clips), LABELS, CONDITIONS))
     added, contexts = (np.full(len(clips), NOWHERE) for _ in range(2))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, Literal
 
 from audio_compositionality.dataset_builder.questions.reading import Wording, read_wording
-from audio_compositionality.encoders.protocols import ModelCard
-from audio_compositionality.tasks.question_prompts import LETTERS, read_prompt
+from audio_compositionality.encoders.protocols import LETTERS, ModelCard
+from audio_compositionality.tasks.question_prompts import read_prompt
 
 SAMPLE_RATE = 32_000
 """Hz, to which those that hear bring a clip; it is the rate of the project's own scenes."""
@@ -69,6 +72,35 @@ def letters(prompts: Sequence[str], place_of: Callable[[Prompted, str], int | No
     """
     places = [place_of(prompted(prompt), prompt) for prompt in prompts]
     return [UNPARSED if place is None else LETTERS[place] for place in places]
+
+
+def certain(texts: Sequence[str], options: Sequence[Sequence[str]]) -> list[list[float]]:
+    """The log-likelihoods of options to who takes one without a doubt: 0 of it, minus infinity of the others; NaN of
+    all where none is taken."""
+    return [
+        [0.0 if letter == text else -math.inf for letter, _ in zip(LETTERS, of_prompt, strict=False)]
+        if text != UNPARSED
+        else [math.nan] * len(of_prompt)
+        for text, of_prompt in zip(texts, options, strict=True)
+    ]
+
+
+class Chooser(ABC):
+    """An answerer that writes nothing but the letter of the option that it takes, so that any scoring is the same."""
+
+    @abstractmethod
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """See `AudioLanguageModel.answer`."""
+
+    def score_options(
+        self,
+        clips: Sequence[Any],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """See `OptionScorer.score_options`, and `certain`."""
+        return certain(self.answer(clips, prompts), options)
 
 
 def drawn(count: int, *words: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.annotations.base import Annotation, LabelledEvent
 from audio_compositionality.encoders.base import FloatArray, ModelError, resample
+from audio_compositionality.encoders.language_models.event_text import Event
 from audio_compositionality.encoders.protocols import ModelCard
 
-from .base import SAMPLE_RATE, letters
+from .base import SAMPLE_RATE, Chooser, letters
 from .symbolic import RULES_VERSION, place_of_answer
 
 
-class DetectorAnswerer(ABC):
+class DetectorAnswerer(Chooser):
     """A detector of sounds that answers questions about when they are heard, by rules and without language.
 
     A subclass sets `labels` and `frame_rate` and implements `detect`; ``path/to/file.py:ClassName`` is then a model.
@@ -118,6 +119,13 @@ class DetectorAnswerer(ABC):
             for place, frames in zip(places, self._detected(resample(waveforms, rate, self.sample_rate)), strict=True):
                 heard[place] = self._annotation(frames, length / rate)
         return [heard[place] for place in range(len(clips))]
+
+    def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
+        """See `EventDetector.detect_events`: as `events`, for a language model to read."""
+        return [
+            [{"onset": event.onset, "offset": event.offset, "label": event.label} for event in heard.events]
+            for heard in self.events(clips)
+        ]
 
     def _detected(self, waveforms: FloatArray) -> NDArray[np.floating]:
         from audio_compositionality.encoders.adapters.custom import to_array, user_code

@@ -7,14 +7,15 @@ it misses, no detector can get. `present` knows which labels there are and not w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
+from audio_compositionality.dataset_builder.questions.atoms import PRESENCE, PRESENT
 from audio_compositionality.dataset_builder.questions.base import YES
 from audio_compositionality.dataset_builder.questions.rows import annotation_of
 from audio_compositionality.dataset_builder.questions.templates import spoken
 from audio_compositionality.encoders.base import ModelError
 
-from .base import Prompted, card_of, drawn, letters
+from .base import Prompted, card_of, certain, drawn, letters
 from .symbolic import place_of_answer
 
 
@@ -37,6 +38,16 @@ class _LabelReader:
         row_of = iter(rows)
         return letters(prompts, lambda asked, prompt: self._place(asked, prompt, dict(next(row_of))))
 
+    def score_options_from_labels(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: Literal["letters", "options"],
+    ) -> list[list[float]]:
+        """See `LabelScorer.score_options_from_labels`, and `certain`."""
+        return certain(self.answer_from_labels(rows, prompts), options)
+
     def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
         raise NotImplementedError
 
@@ -53,8 +64,8 @@ class Oracle(_LabelReader):
 class Present(_LabelReader):
     """Knows what is heard, and not when: draws from the options that this leaves.
 
-    A number of kinds is known. What is not heard neither overlaps nor lasts. The only kind that is heard overlaps
-    nothing.
+    A number of kinds is known, and whether one is heard. What is not heard neither overlaps nor lasts. The only kind
+    that is heard overlaps nothing.
     """
 
     card = card_of("present", "told the labels without their times", kind="control")
@@ -74,6 +85,9 @@ class Present(_LabelReader):
             return [option for option in asked.options if option == str(len(heard))]
         if what.task in {"duration", "classification"}:
             return [option for option in asked.options if option in heard]
+        if what.task == PRESENCE:
+            says_yes = (what.anchor in heard) == (what.polarity == PRESENT)
+            return [option for option in asked.options if (option == YES) == says_yes]
         if what.task == "concurrency" and len(heard) < 2:
             return [option for option in asked.options if (option == YES) == (what.polarity == "alone")]
         return []

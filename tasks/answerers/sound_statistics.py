@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.questions.controls import Features
 from audio_compositionality.encoders.base import FloatArray, resample
 
-from .base import SAMPLE_RATE, Prompted, asked_in, card_of, drawn, letters
+from .base import SAMPLE_RATE, Chooser, Prompted, asked_in, card_of, drawn, letters
 from .text_only import most_likely, text_features
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def clip_statistics(clip: FloatArray) -> NDArray[np.float64]:
     )
 
 
-class Statistics:
+class Statistics(Chooser):
     """Nine statistics of the sound, and a logistic regression a kind of question over its options.
 
     Each option is described by its text, its rank, the anchor and the polarity, and by each of these with each

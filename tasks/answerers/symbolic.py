@@ -7,6 +7,7 @@ is given the nearest option. So the answer to a question is right wherever the e
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -23,6 +24,7 @@ from audio_compositionality.dataset_builder.annotations.intervals import (
     total,
     widened,
 )
+from audio_compositionality.dataset_builder.questions.atoms import BEFORE, PRESENT
 from audio_compositionality.dataset_builder.questions.base import YES
 from audio_compositionality.dataset_builder.questions.reading import Asked
 from audio_compositionality.dataset_builder.questions.templates import spoken
@@ -31,6 +33,9 @@ from .base import Prompted
 
 RULES_VERSION = 1
 """It rises with any change that changes an answer."""
+
+_OVERLAP = "overlap"
+"""What Yes says of concurrency, or else the opposite."""
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -77,16 +82,30 @@ def _state_of_anchor(asked: Asked, options: Sequence[str], heard: Heard, rules: 
     anchor = heard.get(asked.anchor, ())
     rest = [activity for label, activity in _plainly(heard, rules).items() if label != asked.anchor]
     overlaps = any(longest(intersection(anchor, activity)) >= _least(rules) for activity in rest)
-    return _yes_or_no(asked, options, overlaps)
+    return _yes_or_no(options, overlaps == (asked.polarity == _OVERLAP))
 
 
 def _state_of_clip(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
     pairs = combinations(_plainly(heard, rules).values(), 2)
-    return _yes_or_no(asked, options, any(longest(intersection(*pair)) >= _least(rules) for pair in pairs))
+    overlaps = any(longest(intersection(*pair)) >= _least(rules) for pair in pairs)
+    return _yes_or_no(options, overlaps == (asked.polarity == _OVERLAP))
 
 
-def _yes_or_no(asked: Asked, options: Sequence[str], overlaps: bool) -> int:
-    says_yes = overlaps == (asked.polarity == "overlap")
+def _is_there(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+    # Halfway from never to what is asked about.
+    is_present = total(heard.get(asked.anchor, ())) >= rules.min_event / 2
+    return _yes_or_no(options, is_present == (asked.polarity == PRESENT))
+
+
+def _begins_first(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+    """What is not heard begins after what is."""
+    onsets = [
+        min((start for start, _ in heard.get(label, ())), default=math.inf) for label in (asked.anchor, asked.compared)
+    ]
+    return _yes_or_no(options, (onsets[0] < onsets[1]) == (asked.polarity == BEFORE))
+
+
+def _yes_or_no(options: Sequence[str], says_yes: bool) -> int:
     return next(place for place, option in enumerate(options) if (option == YES) == says_yes)
 
 
@@ -137,4 +156,6 @@ _ANSWERS = {
     "classification/overlap": _partner,
     "detection/first": _first_window,
     "detection/regions": _count_regions,
+    "presence/heard": _is_there,
+    "sequence/onsets": _begins_first,
 }

@@ -15,14 +15,14 @@ import numpy as np
 from audio_compositionality.dataset_builder.questions.base import Question
 from audio_compositionality.dataset_builder.questions.controls import FAMILIES, Features, option_features
 
-from .base import Prompted, asked_in, card_of, drawn, letters
+from .base import Chooser, Prompted, asked_in, card_of, drawn, letters
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.linear_model import LogisticRegression
 
 
-class First:
+class First(Chooser):
     """Takes the first option."""
 
     card = card_of("first", "takes the first option")
@@ -33,7 +33,7 @@ class First:
         return letters(prompts, lambda asked, prompt: 0)
 
 
-class Longest:
+class Longest(Chooser):
     """Takes the option with most characters; of several the first."""
 
     card = card_of("longest", "takes the longest option")
@@ -48,7 +48,7 @@ def _length(options: Sequence[str]) -> Any:
     return lambda place: len(options[place])
 
 
-class Majority:
+class Majority(Chooser):
     """Gives the text that was right most often among questions of the same kind with the same options.
 
     Where no question had these options, the text that was right most often of all times that it stood among the options
@@ -95,7 +95,7 @@ class Majority:
         return options.index(best)
 
 
-class Blind:
+class Blind(Chooser):
     """Logistic regression over what the text of a question says of each of its options.
 
     The features are those of the control that questions have to pass (`questions.controls.option_features`), a model
@@ -142,7 +142,7 @@ def text_features(asked: Prompted, families: Iterable[str] = FAMILIES) -> list[F
     template, anchor, polarity = "", "", ""
     if asked.wording is not None:
         template = asked.wording.template.name
-        _, _, anchor, polarity = asked.wording.asked
+        anchor, polarity = asked.wording.asked.anchor, asked.wording.asked.polarity
     question = Question("", "", "", "", asked.options, "", anchor, template, "", "", polarity)
     return option_features(question, families)
 

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.encoders.language_models.options import LanguageOptions, language_options
 from audio_compositionality.encoders.loading.registry import list_models, load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.results.result import load_result
@@ -74,9 +76,37 @@ def test_layer_pooling_and_precision_reach_the_model(command, folder, tmp_path, 
     monkeypatch.setattr("audio_compositionality.encoders.loading.registry.load_model", load)
     chosen = ["--layer", 2, "--pooling", "max", "--precision", "bfloat16", "--compile"]
     assert run(command[0], "whisper-tiny", *chosen, command[1], tmp_path) == 2
-    assert asked.pop("whisper-tiny") == EncoderOptions(layer=2, pooling="max", precision="bfloat16", compile=True)
+    expected = LanguageOptions(layer=2, pooling="max", precision="bfloat16", compile=True)
+    assert asked.pop("whisper-tiny") == expected
+    assert expected.of_encoder == EncoderOptions(layer=2, pooling="max", precision="bfloat16", compile=True)
     # Of `run`, the baselines are loaded before: they have no model that could be run in another way.
-    assert set(asked.values()) <= {EncoderOptions()}
+    assert set(asked.values()) <= {LanguageOptions()}
+
+
+@pytest.mark.parametrize("command", ["evaluate", "run"])
+def test_precision_and_batch_size_reach_a_model_that_answers_only_where_they_are_given(
+    command, tmp_path, monkeypatch, run
+):
+    asked = {}
+
+    def load(name, *, device, options, seed=0):
+        asked[name] = language_options(options, name)
+        if name == "org/answers":
+            raise InputError("enough")
+        return load_model(name, device=device, options=options)
+
+    monkeypatch.setattr("audio_compositionality.encoders.loading.registry.load_model", load)
+    cases = [
+        ([], ("float32", "bfloat16"), None),
+        (["--precision", "float32", "--batch-size", 64], ("float32", "float32"), 64),
+        (["--precision", "float16"], ("float16", "float16"), None),
+    ]
+    for given, precisions, size in cases:
+        assert run(command, "org/answers", "--tasks", "polybench", *given, "--out", tmp_path) == 2
+        options = asked["org/answers"]
+        # Where there is no GPU, its type says what would be chosen.
+        assert tuple(options.precision_on(torch.device(kind).type) for kind in ("cpu", "cuda")) == precisions
+        assert options.batch_size == size
 
 
 @pytest.fixture

@@ -100,14 +100,14 @@ def test_submit(calls, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("results").mkdir()
     arguments = ["--org", "lab", "--data", "built", "--store", "kept", "--paradigm", "other", "--licence", "MIT"]
-    assert run("submit", "results", *arguments, "--without-embeddings", "--model-card", "--device", "cpu") == 0
+    assert run("submit", "results", *arguments, "--scores-only", "--model-card", "--device", "cpu") == 0
     ((name, positional, options),) = calls
     assert (name, positional) == ("submit_results", ([Path("results")], "lab"))
     assert options.pop("progress") is False
     assert options == {
         "data": "built",
         "store": Path("kept"),
-        "with_embeddings": False,
+        "with_outputs": False,
         "paradigm": "other",
         "licence": "MIT",
         "model_card": True,

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 
 import pytest
 
-from audio_compositionality.cli.run import _names
+from audio_compositionality.cli.announce import kept_outputs
+from audio_compositionality.cli.model_options import loaded_models
+from audio_compositionality.cli.run import _names, _sensible
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.evaluator.run.processes import Processes
 from audio_compositionality.tasks.registry import load_task
 
 OFFLINE = ["random", "first", "longest", "majority", "blind", "statistics", "present", "oracle", "cascade"]
@@ -17,11 +22,44 @@ def test_beside_questions_stand_models_that_answer_and_no_others():
     assert _names([], [task], [task]) == (OFFLINE, {})
     baselines, beside = _names(["oracle", "mine.py:Mine"], [task], [task])
     assert baselines == OFFLINE
-    assert beside == {"mine.py:Mine": ["without-audio:mine.py:Mine"]}
+    assert beside == {"mine.py:Mine": ["without-audio:mine.py:Mine", "events-as-text:mine.py:Mine"]}
+    _, beside = _names(["org/answers"], [task], [task])
+    assert beside == {"org/answers": ["without-audio:org/answers", "events-as-text:org/answers"]}
     encoders, _ = _names([], None, [load_task("a_coat")])
     assert not set(encoders) & set(OFFLINE[1:])
     both, _ = _names([], [task, load_task("a_coat")], [task, load_task("a_coat")])
     assert {"downsample", "log-mel-statistics", *OFFLINE} <= set(both)
+
+
+@pytest.mark.parametrize(
+    ("name", "prefixes"),
+    [
+        ("cascade", ["without-audio:"]),
+        ("first", ["without-audio:", "events-as-text:"]),
+        ("oracle", []),
+        ("other-audio:first", ["without-audio:"]),
+    ],
+)
+def test_who_learns_or_reads_labels_is_not_told_what_is_heard(name, prefixes):
+    twins = [f"{prefix}{name}" for prefix in ("without-audio:", "events-as-text:")]
+    assert _sensible(twins, [load_model(name)]) == [f"{prefix}{name}" for prefix in prefixes]
+
+
+def test_controls_of_a_model_that_answers_share_it():
+    arguments = Namespace(device=None, layer=None, pooling=None, precision="float32", compile=False)
+    names = ["first", "without-audio:first", "events-as-text:first", "cascade", "noise-audio:cascade"]
+    first, silent, told, cascade, noise = loaded_models(names, arguments, Processes())
+    assert (silent.inner[0], told.inner[0]) == (first, first)
+    assert noise.inner[0] is not cascade
+    (again,) = loaded_models(["other-audio:first"], arguments, Processes(), {"first": first})
+    assert again.inner[0] is first
+
+
+def test_what_is_kept_is_said():
+    questions, quadruples = load_task("polybench"), load_task("a_coat")
+    assert kept_outputs([questions]) == "answers"
+    assert kept_outputs([quadruples]) == "embeddings"
+    assert kept_outputs([questions, quadruples]) == "embeddings and answers"
 
 
 def test_models_say_what_they_give(run, capsys):
@@ -66,3 +104,57 @@ def test_the_cascade_learns_from_the_scenes_and_hears_them(run, tmp_path):
         assert heard["measures"][task] >= 0.75, task
         chance, n = noise["measures"][f"chance_{task}"], 36
         assert noise["measures"][task] <= chance + 3 * (chance * (1 - chance) / n) ** 0.5, task
+
+
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory):
+    """A built data set of the questions of a few scenes."""
+    from audio_compositionality.dataset_builder.build import build_dataset
+    from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.dataset_builder.synthesis.twin_scenes import TwinSettings
+
+    data = RenderedData("few", {"polybench": TwinSettings(train_sets=1, test_sets=2, sample_rate=8_000)})
+    return build_dataset(data, tmp_path_factory.mktemp("questions") / "data", progress=False)
+
+
+class TestHowQuestionsArePut:
+    @pytest.mark.parametrize(
+        ("flags", "words"),
+        [
+            (("--prompt", "raeson"), "--prompt raeson: the prompt 'raeson' is not known; did you mean 'reason'"),
+            (("--orders", "cylic"), "--orders cylic: orders is 'cylic'; did you mean 'cyclic'"),
+            (("--orders", "2"), "--orders 2: orders is '2'"),
+            (("--scoring", "leters"), "--scoring leters: the scoring 'leters' is not known; did you mean 'letters'"),
+            (
+                ("--prompt", "reason", "--scoring", "letters"),
+                "--prompt reason --scoring letters: the prompt 'reason' has a model write its reasons first",
+            ),
+            (("--max-questions", "-1"), "--max-questions is -1; it must be 0 or more"),
+        ],
+    )
+    @pytest.mark.parametrize("command", ["evaluate", "run"])
+    def test_a_wrong_value_is_said_before_anything_is_loaded(self, run, capsys, command, flags, words):
+        assert run(command, "first", *flags) == 2
+        assert words in " ".join(capsys.readouterr().err.split())
+
+    def test_what_no_task_asks_is_refused(self, run, capsys, folder, tmp_path):
+        assert run("evaluate", "random", "--data", folder, "--out", tmp_path, "--prompt", "reason") == 2
+        assert "none of the tasks has " in capsys.readouterr().err
+
+    @pytest.mark.filterwarnings("ignore")
+    def test_every_way_reaches_the_result(self, run, tmp_path, questions):
+        how = ("--orders", "cyclic", "--scoring", "letters", "--store", tmp_path / "store")
+        out = tmp_path / "out"
+        assert (
+            run(
+                "evaluate", "first", "random", "oracle", "--data", questions, "--out", out, "--tasks", "polybench", *how
+            )
+            == 0
+        )
+        results = {path.parts[-3]: json.loads(path.read_text()) for path in out.rglob("polybench.json")}
+        settings = {"prompt": "direct", "prompt_version": 1, "orders": "cyclic", "scoring": "letters"}
+        assert all(result["settings"] == settings for result in results.values())
+        first, oracle = results["first"]["measures"], results["oracle"]["measures"]
+        assert (first["consistency"], first["accuracy"]) == (0, pytest.approx(first["chance"]))
+        assert (oracle["consistency"], oracle["accuracy"], oracle["groups_right"]) == (1, 1, 1)
+        assert first["position_distance"] > 0.5 > oracle["position_distance"] + 0.49

@@ -68,6 +68,16 @@ FROZEN = {
         "1777d548242b3210febbbfc2a3a33425b4e222638bf8e42b3685b8f88a591db2",
         "16d1e35a7ff66301dfb05654d5228109e20e20fd5d516ec4dcc6cf20c1e786c2",
     ),
+    "polybench_apart": (
+        1,
+        "97468e68ad6644631c831cf5d91e585ded925b05391de2edf6c43014fa998295",
+        "92188a30e8d091c0b5792bf81ad05ccd4accb478e43f2e02da90b55db520993a",
+    ),
+    "polybench_atoms": (
+        1,
+        "f0b1142da58c2b27521d9c3f5bb4a77688d3ceb487c249f0e3c2b2e87272c130",
+        "a3a4683082b83facf5d78196189ba1b7f5e162576393add6dc5cd77c1e29a0d6",
+    ),
     "transforms": (
         1,
         "4041afdc1408de55e5de9085cde233865e6681e5c8ed23309edfeead43ad4b1e",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,11 @@ class About:
     output_dim: int
     seconds: float = 0.5
     has_trained_weights: bool = True
+
+
+def encoder_name(family: str, folder: Path) -> str:
+    """The name of the audio encoder in a folder, which of a model that answers is not what the folder is."""
+    return f"tower:{folder}" if family == "qwen2-audio" else str(folder)
 
 
 def different_clips(sample_rate: int, seconds: float) -> np.ndarray:

@@ -16,6 +16,8 @@ from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.protocols import ModelCard
 
+from .contract import encoder_name
+
 Saved = Callable[[str], Path]
 MakeClips = Callable[[int, float], np.ndarray]
 
@@ -59,8 +61,9 @@ def test_the_deviation_of_reduced_precision_by_hand(precision: str) -> None:
 def test_every_kind_of_model_runs_in_reduced_precision(
     family: str, precision: str, saved: Saved, make_clips: MakeClips
 ) -> None:
-    encoder = load_model(str(saved(family)), device="cpu", options=EncoderOptions(precision=precision))
-    assert encoder.card.id == f"{family}@{precision}"
+    name = encoder_name(family, saved(family))
+    encoder = load_model(name, device="cpu", options=EncoderOptions(precision=precision))
+    assert encoder.card.id == f"{name.replace(str(saved(family)), family)}@{precision}"
     clips = make_clips(encoder.card.sample_rate, 0.71)
     assert encoder.embed(clips, encoder.card.sample_rate).dtype == np.float32
     # Something is rounded; how much, random weights on whatever processor do not say.

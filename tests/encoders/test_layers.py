@@ -21,7 +21,7 @@ from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_batches, embed_batches_at_layers
 from audio_compositionality.encoders.protocols import ModelCard
 
-from .contract import different_clips, relative_error
+from .contract import different_clips, encoder_name, relative_error
 from .families.test_families import RATES
 from .test_pipeline import Batch
 
@@ -79,7 +79,7 @@ def check_layers(name: str, rate: int, options: EncoderOptions | None = None) ->
 
 @pytest.mark.parametrize("family", TINY)
 def test_each_layer_is_that_of_the_model_that_was_loaded_for_it(family: str, saved: Saved) -> None:
-    check_layers(str(saved(family)), RATES.get(family, 16_000))
+    check_layers(encoder_name(family, saved(family)), RATES.get(family, 16_000))
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ class Alone(ModelEncoder[torch.Tensor]):
 
 def test_models_that_give_a_layer_a_pass_are_loaded_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, options, **_: Alone(options)
+        "audio_compositionality.encoders.loading.registry._load", lambda name, device, options, *_, **__: Alone(options)
     )
     assert [one.card.options.layer for one in load_layers("alone", [2, 0])] == [0, 2]
     assert [one.card.options.layer for one in load_layers("alone")] == [0, 1, 2]

@@ -114,6 +114,7 @@ def made_up_result(
         "model": model | changes.get("model", {}),
         "precision_deviation": None,
         "skipped": [],
+        "cut_answers": None,
         "recipe": task.info.recipe,
         "fingerprint": configuration.fingerprint,
         "dataset": data.source,
@@ -179,7 +180,7 @@ class ToyTask:
         citation="@misc{toy, title = {Toys}}",
     )
 
-    def inputs(self, row: Mapping[str, Any]) -> Inputs:
+    def inputs(self, row: Mapping[str, Any], settings: Mapping[str, Any]) -> Inputs:
         return Inputs(clips=("audio",))
 
     def settings(self, rows: Sequence[Any], requested: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,9 +15,9 @@ import huggingface_hub
 import pytest
 from huggingface_hub import HfApi
 
-from audio_compositionality.hub.calls import LONGEST_WAIT
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError, Repository
+from audio_compositionality.support.retries import LONGEST_WAIT
 
 from .conftest import ActAs
 from .faults import CutDownload, Drop, Fault, Meanwhile, Status

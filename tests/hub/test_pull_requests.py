@@ -125,8 +125,9 @@ def rescored(files: Files, data: Data) -> dict[str, bytes]:
     """A submission whose scores are those of its embeddings, as somebody would send it who has changed them."""
     made = submission.parse_submission(files, None)
     opened = submission.open_result_task(made.result)
-    assert made.embeddings is not None
-    computed, samples = making.rescored(made.result, opened, made.embeddings.restored(), "cpu", False)
+    outputs = submission.submitted_outputs(made, opened)
+    assert outputs is not None
+    computed, samples = making.rescored(made.result, opened, outputs, "cpu", False)
     return {**files, "result.json": computed.dumps().encode(), "samples.csv": samples.dumps().encode()}
 
 

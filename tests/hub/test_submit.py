@@ -162,7 +162,7 @@ def test_the_order_of_the_results_does_not_matter_and_options_do(
 ) -> None:
     paths = [evaluated / "results" / "lab__model" / "v1" / f"{task}.json" for task in TASKS]
     options = {"store": evaluated / "store", "device": "cpu", "progress": False}
-    bare = submit_results(paths, "lab", with_embeddings=False, **options)  # type: ignore[arg-type]
+    bare = submit_results(paths, "lab", with_outputs=False, **options)  # type: ignore[arg-type]
     whole = submit_results(paths, "lab", **options)  # type: ignore[arg-type]
     assert submit_results(paths[::-1], "lab", **options).url == whole.url != bare.url  # type: ignore[arg-type]
     assert requests(hub) == 2
@@ -199,7 +199,7 @@ def test_the_embeddings_of_another_encoder_are_noticed(
 
 
 def test_without_embeddings(hub: LoopbackHub, leaderboard: str, evaluated: Path, built: Path) -> None:
-    made = submit(evaluated, built, with_embeddings=False).submissions[0]
+    made = submit(evaluated, built, with_outputs=False).submissions[0]
     assert sorted(path.rpartition("/")[2] for path in opened(hub)) == NAMES[1:]
     assert made.result.score == made.local.score  # type: ignore[union-attr]
 

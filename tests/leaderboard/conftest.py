@@ -36,7 +36,7 @@ def make_entry() -> MakeEntry:
             reported=result,
             verified_on=verified_on,
             samples=f"{folder(files)}/samples.csv",
-            has_embeddings=False,
+            is_verifiable=False,
             submitter=submitter,
         )
 

@@ -73,7 +73,7 @@ class TestGood:
         board, _, _ = read({"README.md": b"", ".gitattributes": b"", **below(folder(files), files)})
         shown = only(board.entries)
         stated = json.loads(files["result.json"])
-        assert (shown.folder, shown.status, shown.has_embeddings) == (folder(files), "reported", True)
+        assert (shown.folder, shown.status, shown.is_verifiable) == (folder(files), "reported", True)
         assert shown.result.score == stated["measures"]["a_coat"]
         assert shown.interval("a_coat") == tuple(stated["intervals"]["a_coat"])
         assert shown.submitter is None

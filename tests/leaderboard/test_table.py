@@ -1,5 +1,6 @@
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -129,6 +130,11 @@ def test_what_has_to_be_said_of_an_entry(make_entry, coat, tre):
     collapsed = make_entry("org/one", task="a_tre", measures={"collapsed": True})
     assert notes(collapsed, tre) == [tre.measure("collapsed").heading]
     assert notes(make_entry("org/one"), coat) == []
+    asking = replace(coat, choices={"orders": 1, "scoring": "generate"})
+    assert notes(make_entry("org/one", settings={"orders": "cyclic", "scoring": "generate"}), asking) == [
+        "orders cyclic"
+    ]
+    assert notes(make_entry("org/one", settings={}), asking) == []
     older = make_entry("org/one", task_version=coat.version + 1)
     assert f"version {coat.version + 1} of the task" in notes(older, coat)[0]
 

@@ -279,3 +279,6 @@ def test_a_long_answer_is_read_in_time() -> None:
     """A loop of a model that does not stop; a bad pattern would take minutes."""
     for piece in ("The dog or the cat, ", "( ( (", "no no ", "A. dog ", "answer is ", "\\boxed{", "1.5 "):
         assert match_answer(piece * (20_000 // len(piece)), PETS).rule
+    # A blank that a model does not stop drawing: with a pattern that looks at each stretch anew, minutes.
+    for text in ("_" * 200_000, f"a{'_' * 200_000}b", f"dog {'a_' * 100_000}a"):
+        assert match_answer(text, PETS).rule

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from audio_compositionality.tasks.base import Outputs, Scores
@@ -13,6 +14,8 @@ LABELS = ("organ", "reed", "brass", "bell", "bass", "pad")
 
 Row = dict[str, Any]
 Answerer = Callable[[Row], str]
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def event(label: str, onset: float, offset: float) -> dict[str, Any]:
@@ -92,20 +95,21 @@ def twin_rows(sets: int = 1, split: str = "test") -> list[Row]:
     return [row | {"split": split} for row in rows]
 
 
-def answered(rows: Sequence[Row], who: Answerer) -> list[str]:
+def answered(rows: Sequence[Row], who: Answerer, settings: Mapping[str, Any] = NOTHING) -> list[str]:
     """The answers to the questions that are asked, in the order in which a model is asked; who answers knows the row,
     with what the prompt says in place of its own options."""
     task, answers = load_task("polybench"), []
     for row in rows:
-        for prompt in task.inputs(row).prompts:
+        for prompt in task.inputs(row, settings).prompts:
             question, options = read_prompt(prompt)
             answers.append(who({**row, "question": question, "options": options}))
     return answers
 
 
-def scored(rows: Sequence[Row], who: Answerer) -> Scores:
+def scored(rows: Sequence[Row], who: Answerer, requested: Mapping[str, Any] = NOTHING) -> Scores:
     task = load_task("polybench")
-    return task.score(rows, Outputs(answers=answered(rows, who)), task.settings(rows, {}), "cpu", False)
+    settings = task.settings(rows, requested)
+    return task.score(rows, Outputs(answers=answered(rows, who, settings)), settings, "cpu", False)
 
 
 def always_yes(row: Row) -> str:

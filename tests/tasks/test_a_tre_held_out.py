@@ -58,7 +58,7 @@ def test_is_scored_on_request_alone_from_the_clips_of_a_tre():
     assert TASK is load_task("a_tre_held_out")
     assert TASK not in default_tasks(["a_tre"])
     assert TASK.info.recipe == load_task("a_tre").info.recipe
-    assert TASK.inputs({}) == load_task("a_tre").inputs({})
+    assert TASK.inputs({}, {}) == load_task("a_tre").inputs({}, {})
 
 
 def test_gives_what_it_describes(rows):

@@ -52,7 +52,7 @@ def additive(rows, noise=0.0, seed=0):
 
 
 def outputs_of(task, rows, embeddings):
-    return Outputs(clips=np.array([z for z, row in zip(embeddings, rows, strict=True) if task.inputs(row).clips]))
+    return Outputs(clips=np.array([z for z, row in zip(embeddings, rows, strict=True) if task.inputs(row, {}).clips]))
 
 
 def scored(name, rows, embeddings, **requested):
@@ -104,7 +104,7 @@ class TestEveryTask:
     def test_a_row_that_cannot_be_embedded_is_left_out(self, name, rows):
         task = load_task(name)
         given = list(rows[task.info.recipe])
-        left_out = next(row["id"] for row in reversed(given) if task.inputs(row).clips)
+        left_out = next(row["id"] for row in reversed(given) if task.inputs(row, {}).clips)
         kept = [row for row in given if row["id"] != left_out]
         settings = task.settings(kept, RIDGE)
         scores = task.score(kept, outputs_of(task, kept, additive(kept, noise=1.0)), settings, "cpu", False)

@@ -64,7 +64,7 @@ def test_without_triplets_there_are_no_numbers_of_them_and_no_columns():
 @pytest.mark.parametrize("name", NAMES)
 class TestBothTasks:
     def test_a_model_is_given_the_clips_and_the_captions_in_their_order(self, name):
-        inputs = load_task(name).inputs(order_row(0, captions=3))
+        inputs = load_task(name).inputs(order_row(0, captions=3), {})
         assert inputs.clips == ("audio/0", "audio/1", "audio/2")
         assert inputs.texts == ("bell, then bass", "bass, then bell", "bell with bass")
 

@@ -65,10 +65,10 @@ class TestEveryTask:
     def test_asks_for_all_clips(self, name, small):
         rows, waveforms = small[name]
         task, recipe = load_task(name), load_recipe(name)
-        assert all(tuple(task.inputs(row).clips) == tuple(recipe.clip_names(row)) for row in rows)
-        columns = {clip.partition("/")[0] for row in rows for clip in task.inputs(row).clips}
+        assert all(tuple(task.inputs(row, {}).clips) == tuple(recipe.clip_names(row)) for row in rows)
+        columns = {clip.partition("/")[0] for row in rows for clip in task.inputs(row, {}).clips}
         assert columns <= set(task.info.captions)
-        assert len(waveforms) == sum(len(task.inputs(row).clips) for row in rows)
+        assert len(waveforms) == sum(len(task.inputs(row, {}).clips) for row in rows)
 
     @pytest.mark.parametrize("embed", [downsample, constant, log_spectra])
     def test_gives_what_it_describes(self, name, embed, small):
@@ -218,7 +218,7 @@ class TestBinding:
         assert "score_across" not in scores.columns
         every = [row for row in across if row["conditions_across"]]
         wanted = np.concatenate(
-            [np.full(len(task.inputs(row).clips), bool(row["conditions_across"])) for row in across]
+            [np.full(len(task.inputs(row, {}).clips), bool(row["conditions_across"])) for row in across]
         )
         scores = task.score(every, Outputs(clips=np.array(clips)[wanted]), {}, "cpu", False)
         assert scores.measures["across"] == scores.columns["score_across"].mean() == 1

@@ -8,11 +8,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.protocols import AudioLanguageModel
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.tasks.base import Inputs, Outputs, TaskError
 from audio_compositionality.tasks.polybench import TASK, TASKS
-from audio_compositionality.tasks.question_scores import all_right, constant_answers, mean_of_parts, overlap_quartiles
+from audio_compositionality.tasks.question_scores import (
+    all_right,
+    constant_answers,
+    mean_of_parts,
+    overlap_quartiles,
+    usual_choices,
+)
 from audio_compositionality.tasks.registry import load_benchmark, load_task
 
 from .questions import (
@@ -45,11 +52,12 @@ def test_it_is_a_benchmark_of_audio_language_models_on_request():
 
 def test_only_questions_to_test_by_are_asked():
     (row,) = [row for row in twin_rows() if row["id"] == "test-0-l-1"]
-    assert TASK.inputs(row) == Inputs(
+    assert TASK.inputs(row, {}) == Inputs(
         clips=("audio",),
         prompts=("Which is heard longest?\nA. organ\nB. reed\nC. brass\nAnswer with one letter only.",),
+        options=(("organ", "reed", "brass"),),
     )
-    assert TASK.inputs(row | {"split": "train"}) == Inputs()
+    assert TASK.inputs(row | {"split": "train"}, {}) == Inputs()
 
 
 def test_questions_to_learn_from_change_nothing():
@@ -254,13 +262,106 @@ def test_scores_of_parts_and_of_groups_by_hand():
 
 def test_settings_say_how_questions_were_put():
     rows = twin_rows()
-    assert (
-        TASK.settings(rows, {})
-        == TASK.settings(rows, {"prompt": "direct"})
-        == {"prompt": "direct", "prompt_version": 1}
-    )
-    with pytest.raises(TaskError, match="the prompt 'diret' is not known; did you mean 'direct'"):
-        TASK.settings(rows, {"prompt": "diret"})
+    settings = {"prompt": "direct", "prompt_version": 1, "orders": 1, "scoring": "generate"}
+    assert TASK.settings(rows, {}) == TASK.settings(rows, {"prompt": "direct"}) == settings
+    assert TASK.settings(rows, TASK.settings(rows, {"orders": "cyclic"})) == settings | {"orders": "cyclic"}
+    for requested, words in (
+        ({"prompt": "diret"}, "the prompt 'diret' is not known; did you mean 'direct'"),
+        ({"orders": "cylic"}, "orders is 'cylic'; did you mean 'cyclic'"),
+        ({"orders": True}, "orders is True"),
+        ({"orders": 3}, "orders is 3; "),
+        ({"scoring": "letter"}, "the scoring 'letter' is not known; did you mean 'letters'"),
+        ({"scoring": "letters", "prompt": "reason"}, ".* has a model write its reasons first"),
+        (
+            {"scoring": "options", "prompt": "direct"},
+            ".*take the prompt 'text', or the scoring 'generate' or 'letters'",
+        ),
+        (
+            {"scoring": "letters", "prompt": "text"},
+            ".*take the prompt 'direct', or the scoring 'generate' or 'options'",
+        ),
+    ):
+        with pytest.raises(TaskError, match=f"polybench: {words}"):
+            TASK.settings(rows, requested)
+
+
+@pytest.mark.parametrize("task", ["polybench", "polybench_atoms", "polybench_apart"])
+def test_where_texts_of_options_are_scored_a_text_is_asked_for_and_no_letter(task):
+    rows = rendered_preset("mini", recipes=[task], train_sets=0, test_sets=1).configuration(task).rows
+    asked = load_task(task)
+    settings = asked.settings(rows, {"scoring": "options"})
+    assert (settings["prompt"], settings["prompt_version"], settings["scoring"]) == ("text", 1, "options")
+    assert asked.settings(rows, settings) == settings
+    prompts = [prompt for row in rows for prompt in asked.inputs(row, settings).prompts]
+    assert prompts
+    assert all(prompt.endswith("\nAnswer with the text of one option only, without its letter.") for prompt in prompts)
+    for scoring in ("generate", "letters"):
+        how = asked.settings(rows, {"scoring": scoring})
+        assert how["prompt"] == "direct"
+        assert all(p.endswith("one letter only.") for row in rows for p in asked.inputs(row, how).prompts)
+
+
+CYCLIC = {"orders": "cyclic"}
+
+
+class TestSeveralOrders:
+    def test_every_question_is_asked_once_an_order_of_its_options(self):
+        (row,) = [row for row in twin_rows() if row["id"] == "test-0-l-1"]
+        inputs = TASK.inputs(row, CYCLIC | {"prompt": "reason"})
+        assert inputs.clips == ("audio",) * 3
+        assert inputs.options == (("organ", "reed", "brass"), ("reed", "brass", "organ"), ("brass", "organ", "reed"))
+        assert [prompt.split("\n")[1] for prompt in inputs.prompts] == ["A. organ", "A. reed", "A. brass"]
+        assert all(prompt.endswith("\nExplain, then <answer>letter</answer>.") for prompt in inputs.prompts)
+        assert (inputs.scoring, inputs.new_tokens) == ("generate", 1024)
+        assert TASK.inputs(row, {"scoring": "options"}).scoring == "options"
+
+    def test_who_always_takes_the_first_is_right_by_chance_and_never_consistent(self):
+        rows = twin_rows(2)
+        scores = scored(rows, first, CYCLIC)
+        values = scores.measures
+        assert {name: values[name] for name in CHANCES} == pytest.approx(CHANCES)
+        assert (values["n"], values["answers"]) == (38, 2 * (16 + 9 + 8 + 16 + 16))
+        assert (values["consistency"], values["all_orders_right"], values["groups_right"]) == (0, 0, 0)
+        assert scores.columns["score_correct"].tolist() == [1 / len(row["options"]) for row in rows]
+        # Of many that are taken equally often it is the first, here that of the row's own order.
+        assert scores.columns["choice"].tolist() == [0] * 38
+        assert values["position_distance"] > 0.6
+
+    def test_who_knows_is_right_in_every_order_and_has_no_habit(self):
+        rows = twin_rows(2)
+        scores = scored(rows, knowing, CYCLIC)
+        values = scores.measures
+        names = ("accuracy", "consistency", "all_orders_right", "groups_right", "correctness", *TASKS)
+        assert [values[name] for name in names] == [1] * len(names)
+        assert values["position_distance"] == pytest.approx(0, abs=1e-12)
+        assert scores.columns["choice"].tolist() == [row["options"].index(row["answer"]) for row in rows]
+        assert scores.ids == tuple(row["id"] for row in rows)
+
+    def test_one_wrong_order_makes_its_group_wrong_and_counts_by_its_share(self):
+        def who(row):
+            is_it = row["id"] == "test-1-n-3" and row["options"][0] == "2"
+            return "A" if is_it else knowing(row)
+
+        scores = scored(twin_rows(2), who, CYCLIC)
+        assert scores.measures["counting"] == pytest.approx((7 + 3 / 4) / 8)
+        assert scores.measures["groups_right_counting"] == 1 / 2
+        # Of its six pairs of orders three are alike.
+        assert scores.measures["consistency"] == pytest.approx((37 + 1 / 2) / 38)
+        assert scores.columns["choice"].tolist() == scored(twin_rows(2), knowing).columns["choice"].tolist()
+
+    def test_of_one_order_nothing_is_told_of_consistency(self):
+        assert scored(twin_rows(2), knowing).measures["consistency"] is None
+
+    @pytest.mark.parametrize("who", [first, drawing(1), knowing, refusing])
+    def test_measures_are_the_means_of_their_columns(self, who):
+        scores = scored(uneven_rows(), who, CYCLIC)
+        for measure in TASK.info.with_intervals:
+            column, places = scores.columns[measure.column], measure.places(scores.columns)
+            assert scores.measures[measure.name] == pytest.approx(column[places].mean(), abs=1e-12), measure.name
+
+
+def test_the_usual_choice_is_the_most_frequent_and_of_equals_the_first():
+    assert usual_choices(["a", "a", "a", "b", "b", "c"], [1, -1, -1, 2, 0, -2]) == [-1, 2, -2]
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audio_compositionality.encoders.protocols import LETTERS
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.question_prompts import LETTERS, PROMPT_VERSION, direct_prompt, read_prompt
+from audio_compositionality.tasks.question_prompts import (
+    PROMPTS,
+    cyclic_orders,
+    direct_prompt,
+    question_prompt,
+    read_prompt,
+    shown_orders,
+)
 
 QUESTION = "Which of these overlaps in time with the organ?"
 
 
 def test_the_words_of_a_prompt():
-    assert PROMPT_VERSION == 1
+    assert {name: (style.version, style.reasons) for name, style in PROMPTS.items()} == {
+        "direct": (1, False),
+        "text": (1, False),
+        "reason": (1, True),
+    }
     assert direct_prompt(QUESTION, ["reed", "glass bell", "brass"]).split("\n") == [
         "Which of these overlaps in time with the organ?",
         "A. reed",
@@ -19,6 +31,31 @@ def test_the_words_of_a_prompt():
         "C. brass",
         "Answer with one letter only.",
     ]
+
+
+def test_the_words_of_a_prompt_to_reason():
+    prompt = question_prompt(QUESTION, ["reed", "brass"], "reason")
+    assert prompt == f"{QUESTION}\nA. reed\nB. brass\nExplain, then <answer>letter</answer>."
+    assert read_prompt(prompt) == (QUESTION, ["reed", "brass"])
+    assert question_prompt(QUESTION, ["reed", "brass"], "direct") == direct_prompt(QUESTION, ["reed", "brass"])
+    as_text = question_prompt(QUESTION, ["reed", "brass"], "text")
+    assert as_text == f"{QUESTION}\nA. reed\nB. brass\nAnswer with the text of one option only, without its letter."
+    assert read_prompt(as_text) == (QUESTION, ["reed", "brass"])
+    with pytest.raises(InputError, match="the prompt 'raeson' is not known; did you mean 'reason'"):
+        question_prompt(QUESTION, ["reed", "brass"], "raeson")
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_cyclic_orders_put_each_option_once_at_each_position(count):
+    options = [f"sound {number}" for number in range(count)]
+    orders = cyclic_orders(options)
+    assert orders[0] == tuple(options)
+    for position in zip(*orders, strict=True):
+        assert sorted(position) == options
+    # Turned, not shuffled: whoever stands behind another one does so in all orders.
+    following = {(order[k - 1], order[k]) for order in orders for k in range(count)}
+    assert len(following) == count
+    assert (shown_orders(options, "cyclic"), shown_orders(options, 1)) == (orders, [tuple(options)])
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -39,7 +39,7 @@ def labelled(several=False, count=12):
 
 def scored(name, rows, clip, text):
     task = load_task(name)
-    texts = [one for row in rows for one in task.inputs(row).texts]
+    texts = [one for row in rows for one in task.inputs(row, {}).texts]
     outputs = Outputs(np.stack([clip(row) for row in rows]), np.stack([text(one) for one in texts]))
     return task.score(rows, outputs, task.settings(rows, {}), "cpu", False)
 
@@ -86,8 +86,8 @@ def test_prompts_of_rows_that_were_left_out_change_nothing_as_long_as_the_classe
 
 
 def test_a_model_is_given_each_clip_with_what_is_said_of_it():
-    assert load_task("audio_text_retrieval").inputs(captioned()[1]).texts == tuple(captioned()[1]["captions"])
-    inputs = load_task("zero_shot_audio").inputs(labelled(several=True)[0])
+    assert load_task("audio_text_retrieval").inputs(captioned()[1], {}).texts == tuple(captioned()[1]["captions"])
+    inputs = load_task("zero_shot_audio").inputs(labelled(several=True)[0], {})
     assert (inputs.clips, inputs.texts[0], len(inputs.texts)) == (("audio",), "a sound of bell", 4)
 
 

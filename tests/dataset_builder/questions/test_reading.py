@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from audio_compositionality.dataset_builder.questions.atoms import ATOMS, VARIANTS, atom_templates, atom_text
 from audio_compositionality.dataset_builder.questions.reading import read_question, read_wording
 from audio_compositionality.dataset_builder.questions.templates import all_templates, spoken, template_of
 
@@ -31,10 +32,22 @@ def test_each_wording_is_read_back_with_each_label(label):
             question = template.question(label)
             anchor = spoken(label) if "{a}" in template.text else ""
             options = ["No", "Yes"] if template.polarity else ["1", "2"]
-            assert read_question(question, options) == (task, variant, anchor, template.polarity)
+            assert read_question(question, options) == (task, variant, anchor, template.polarity, "")
             wording = read_wording(question)
             assert wording is not None
             assert wording.template is template_of(template.name)
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("task", ATOMS)
+def test_each_atomic_wording_is_read_back_with_each_label(task, label):
+    for template in atom_templates(task):
+        compared = "gong" if task == "sequence" else ""
+        asked = read_question(atom_text(template, label, compared), ["Yes", "No"])
+        expected = (task, VARIANTS[task], spoken(label), template.polarity, compared)
+        # That one has begun when another begins may be said of either: one is before the other, which is after it.
+        turned = (task, VARIANTS[task], compared, "before", spoken(label))
+        assert asked == expected or ("already begun" in template.text and asked == turned)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +68,7 @@ def test_other_words_are_not_read(question):
 
 def test_a_question_of_yes_and_no_has_these_options():
     question = "Is the dog always heard alone?"
-    assert read_question(question, ["Yes", "No"]) == ("concurrency", "anchor", "dog", "alone")
+    assert read_question(question, ["Yes", "No"]) == ("concurrency", "anchor", "dog", "alone", "")
     assert read_question(question, ["No", "Yes"]) == read_question(question)
     assert read_question(question, ["dog", "cat"]) is None
     assert read_question(question, ["Yes", "No", "Perhaps"]) is None

@@ -12,7 +12,13 @@ from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, LabelReader, Learner
+from audio_compositionality.encoders.protocols import (
+    AudioEncoder,
+    AudioLanguageModel,
+    LabelReader,
+    Learner,
+    OptionScorer,
+)
 
 Write = Callable[[str], str]
 
@@ -36,6 +42,10 @@ class Answers:
         return [f"{len(clip.waveform)} {clip.sample_rate}" for clip in clips]
 """
 LEARNS = "    def learn(self, rows, clips):\n        self.learnt = [len(clip.waveform) for clip in clips]\n"
+SCORES = (
+    "    def score_options(self, clips, prompts, options, by):\n"
+    "        return [[-float(len(clip.waveform)), -1.0] for clip in clips]\n"
+)
 TOLD = "    def answer_from_labels(self, rows, prompts):\n        return list(rows)\n"
 
 
@@ -56,8 +66,15 @@ def test_a_class_that_answers_needs_no_card(write: Write) -> None:
 
 @pytest.mark.parametrize("learns", [False, True])
 @pytest.mark.parametrize("told", [False, True])
-def test_a_class_that_answers_can_do_as_a_model_what_it_can(write: Write, learns: bool, told: bool) -> None:
-    model = load_model(write(ANSWERS + LEARNS * learns + TOLD * told))
+@pytest.mark.parametrize("scores", [False, True])
+def test_a_class_that_answers_can_do_as_a_model_what_it_can(
+    write: Write, learns: bool, told: bool, scores: bool
+) -> None:
+    model = load_model(write(ANSWERS + LEARNS * learns + SCORES * scores + TOLD * told))
+    assert isinstance(model, OptionScorer) == scores
+    if isinstance(model, OptionScorer):
+        clip = Clip("a", np.zeros(32_000, np.float32), 16_000)
+        assert model.score_options([clip], ["?"], [["x", "y"]], "letters") == [[-16_000, -1]]
     assert isinstance(model, Learner) == learns
     assert isinstance(model, LabelReader) == told
     if isinstance(model, Learner):
@@ -73,3 +90,16 @@ def test_an_error_of_a_class_that_answers_names_its_line(write: Write) -> None:
     model = load_model(write(ANSWERS.replace("self, clips, prompts", "self, clips")))
     with pytest.raises(ModelCodeError, match="TypeError in a line unknown"):
         model.answer([], [])
+
+
+def test_a_class_that_embeds_and_answers_does_both(write: Write) -> None:
+    embeds = "    def embed(self, waveforms, sample_rate):\n        return waveforms[:, :4]\n"
+    model = load_model(write(ANSWERS + embeds + SCORES))
+    assert isinstance(model, AudioEncoder)
+    assert isinstance(model, AudioLanguageModel)
+    assert isinstance(model, OptionScorer)
+    clip = Clip("a", np.zeros(32_000, np.float32), 16_000)
+    assert model.answer([clip], ["?"]) == ["16000 8000"]
+    assert model.embed(np.ones((2, 16_000), np.float32), 16_000).shape == (2, 4)
+    assert model.card.output_dim == 4
+    assert not isinstance(load_model(write(ANSWERS.replace("answer(", "reply(") + embeds)), AudioLanguageModel)

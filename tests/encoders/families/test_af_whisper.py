@@ -77,7 +77,8 @@ def folder(whole: Any, extractor: Any, tmp_path: Path) -> Path:
 
 
 def load(path: Path | str, **options: Any) -> ModelEncoder:
-    encoder = load_model(str(path), device="cpu", options=EncoderOptions(**options))
+    name = f"tower:{path}" if isinstance(path, Path) else path
+    encoder = load_model(name, device="cpu", options=EncoderOptions(**options))
     assert isinstance(encoder, ModelEncoder)
     return encoder
 
@@ -143,11 +144,11 @@ def test_a_clip_does_not_depend_on_its_batch(folder: Path, make_clips: MakeClips
 
 
 def test_clips_shorter_than_a_frame_and_longer_than_the_window(folder: Path) -> None:
-    with pytest.raises(ValueError, match="clips of 320 samples at 16000 Hz are shorter than one frame of 'af3'"):
+    with pytest.raises(ValueError, match="clips of 320 samples at 16000 Hz are shorter than one frame of 'tower:af3'"):
         load(folder).embed(np.full((1, 320), 0.1), RATE)
     # Before the pooling a frame is half as long.
     assert load(folder, layer=1).embed(np.full((1, 320), 0.1), RATE).shape == (1, 32)
-    with pytest.raises(ValueError, match=r"clips last 3\.5 s, but 'af3' takes 3 s at most"):
+    with pytest.raises(ValueError, match=r"clips last 3\.5 s, but 'tower:af3' takes 3 s at most"):
         load(folder).embed(np.zeros((1, 56_000)), RATE)
 
 
@@ -193,7 +194,9 @@ def test_weights_that_are_not_the_towers_are_named(folder: Path) -> None:
     bias = name_in(folder, "audio_tower.conv1.bias")
     tower = load_file(folder / SHARDS["tower"])
     rewrite(folder, "tower", lambda w: {k: v for k, v in w.items() if k != bias})
-    with pytest.raises(ValueError, match=r"in 'af3' are not those of a AudioFlamingo3Encoder: 1 missing: conv1\.bias"):
+    with pytest.raises(
+        ValueError, match=r"in 'tower:af3' are not those of a AudioFlamingo3Encoder: 1 missing: conv1\.bias"
+    ):
         load(folder)
     rewrite(folder, "tower", lambda w: {**tower, bias: torch.zeros(7)})
     with pytest.raises(ValueError, match=r"1 of another shape: conv1.bias \(stored \(7,\), model \(32,\)\)"):
@@ -206,20 +209,24 @@ def test_weights_that_are_not_the_towers_are_named(folder: Path) -> None:
 def test_missing_and_damaged_files_are_named(folder: Path) -> None:
     content = (folder / SHARDS["both"]).read_bytes()
     (folder / SHARDS["both"]).write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match=f"cannot read the weights of 'af3' in .*{SHARDS['both']}"):
+    with pytest.raises(ValueError, match=f"cannot read the weights of 'tower:af3' in .*{SHARDS['both']}"):
         load(folder)
     (folder / SHARDS["both"]).unlink()
-    with pytest.raises(ValueError, match=f"'af3' has no {SHARDS['both']}, which holds weights of the part that embeds"):
+    with pytest.raises(
+        ValueError, match=f"'tower:af3' has no {SHARDS['both']}, which holds weights of the part that embeds"
+    ):
         load(folder)
     index = folder / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": {"lm_head.weight": SHARDS["text"]}}))
-    with pytest.raises(ValueError, match="lists no weights of the part of 'af3' that embeds"):
+    with pytest.raises(ValueError, match="lists no weights of the part of 'tower:af3' that embeds"):
         load(folder)
     index.write_text("{")
-    with pytest.raises(ValueError, match=r"cannot read .*index\.json, the index of the weights of 'af3'"):
+    with pytest.raises(ValueError, match=r"cannot read .*index\.json, the index of the weights of 'tower:af3'"):
         load(folder)
     index.unlink()
-    with pytest.raises(ValueError, match=r"'af3' holds model-00001-of-00003.safetensors, .* but neither model.safe"):
+    with pytest.raises(
+        ValueError, match=r"'tower:af3' holds model-00001-of-00003.safetensors, .* but neither model.safe"
+    ):
         load(folder)
 
 

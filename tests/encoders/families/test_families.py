@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.files import sha256_of_file
 
-from ..contract import About, ModelContract
+from ..contract import About, ModelContract, encoder_name
 
 FAMILIES = [
     "wav2vec2",
@@ -118,11 +118,12 @@ def test_missing_and_left_over_weights_are_named(family: str, stored: str, save:
     weights = load_file(folder / "model.safetensors")
     end = ".".join(stored.split(".")[-2:])
     save_file({k: w for k, w in weights.items() if k != stored}, folder / "model.safetensors", {"format": "pt"})
+    name = encoder_name(family, folder)
     with pytest.raises(ValueError, match=rf"1 missing: \S*{end}\b"):
-        load_model(str(folder))
+        load_model(name)
     save_file({**weights, f"{stored}_2": weights[stored].clone()}, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(ValueError, match=rf"1 unexpected: \S*{end}_2"):
-        load_model(str(folder))
+        load_model(name)
 
 
 @pytest.mark.parametrize("family", ["wav2vec2", "encodec"])

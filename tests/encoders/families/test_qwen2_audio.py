@@ -60,7 +60,7 @@ def test_the_mean_over_the_frames_of_sound(
     output, _, count = tower_by_hand(family, saved, clips)
     assert count == frames_of_sound
     expected = output.last_hidden_state[:, :count]
-    encoder = load_model(str(folder))
+    encoder = load_model(f"tower:{folder}")
     frames, distance = encoder.embed_frames(clips, 16_000)
     assert distance == pytest.approx(0.04, rel=1e-12)
     assert relative_error(frames, expected) < 1e-5
@@ -72,19 +72,19 @@ def test_layers(family: str, saved: Saved, make_clips: MakeClips) -> None:
     folder, clips = saved(family), make_clips(16_000, 0.71)
     output, before, after = tower_by_hand(family, saved, clips)
     for layer, count, milliseconds in ((0, before, 20), (1, before, 20), (2, after, 40)):
-        encoder = load_model(str(folder), options=EncoderOptions(layer=layer))
+        encoder = load_model(f"tower:{folder}", options=EncoderOptions(layer=layer))
         frames, distance = encoder.embed_frames(clips, 16_000)
         assert distance == pytest.approx(milliseconds / 1000, rel=1e-12)
         assert relative_error(frames, output.hidden_states[layer][:, :count]) < 1e-5
 
 
 def test_clips_shorter_than_a_frame_and_longer_than_the_window(saved: Saved) -> None:
-    encoder = load_model(str(saved("qwen2-audio")))
+    encoder = load_model(f"tower:{saved('qwen2-audio')}")
     with pytest.raises(
-        ValueError, match="clips of 320 samples at 16000 Hz are shorter than one frame of 'qwen2-audio'"
+        ValueError, match="clips of 320 samples at 16000 Hz are shorter than one frame of 'tower:qwen2-audio'"
     ):
         encoder.embed(np.full((1, 320), 0.1), 16_000)
-    with pytest.raises(ValueError, match=r"clips last 3\.1 s, but 'qwen2-audio' takes 3 s at most"):
+    with pytest.raises(ValueError, match=r"clips last 3\.1 s, but 'tower:qwen2-audio' takes 3 s at most"):
         encoder.embed(np.full((1, 49_600), 0.1), 16_000)
 
 
@@ -102,5 +102,6 @@ def test_only_the_shards_of_the_tower_are_read(saved: Saved, make_clips: MakeCli
         shard.unlink()
     clips = make_clips(16_000, 0.5)
     np.testing.assert_array_equal(
-        load_model(str(tmp_path)).embed(clips, 16_000), load_model(str(saved("qwen2-audio"))).embed(clips, 16_000)
+        load_model(f"tower:{tmp_path}").embed(clips, 16_000),
+        load_model(f"tower:{saved('qwen2-audio')}").embed(clips, 16_000),
     )

@@ -103,13 +103,14 @@ def test_what_must_be_said_of_a_result_is_said(tmp_path, write_results):
     flags = {"collapsed": True}
     write_results(
         tmp_path, ["one"], tasks=["a_tre"], precision_deviation=deviation, skipped=skipped, measures=flags,
-        model={"options": options},
+        cut_answers=12, model={"options": options},
     )  # fmt: skip
     result, _ = load_result(tmp_path / "one" / "1" / "a_tre.json")
     (table,) = results_tables([result])
     said = " ".join(table.legend)
     assert "one: computed in bfloat16; the embeddings of 4 clips are 0.10% (at most 2.00%)" in said
     assert "without the clips that could not be embedded: clip0, clip1, clip2 and 2 more" in said
+    assert "one: 12 answers were cut at the most tokens that an answer may have" in said
     assert "one: collapsed: " in said
 
 

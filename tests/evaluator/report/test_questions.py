@@ -12,12 +12,14 @@ from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.evaluator.compare import comparison as comparison_module
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.group_tables import comparison_tables
+from audio_compositionality.evaluator.compare.tables import score_table
 from audio_compositionality.evaluator.compare.verdicts import Answer, verdicts
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.evaluator.report.profiles import model_profiles
 from audio_compositionality.evaluator.report.questions import heard_question
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.tasks.question_prompts import read_prompt
 from audio_compositionality.tasks.registry import load_task
 
 from ...tasks.questions import LABELS, always_yes, first, knowing, refusing, twin_rows
@@ -111,6 +113,8 @@ def test_each_model_by_itself(compared):
     assert [bar.x for bar in by_task.bars] == [100, 100, 100, 100, 25]
     assert [bar.is_above for bar in by_task.bars] == [True] * 4 + [False]
     assert [round(beside.x, 1) for bar in by_task.bars for beside in bar.beside[:1]] == [25, 33.3, 50, 25, 25]
+    assert by_task.bars[0].printed == (57.5, 30.1, 53.4, 43.8, 51.4)
+    assert all(bar.printed == () for bar in by_polyphony.bars)
     # All of 12 groups right: Wilson's lower end, 1 - z² / (12 + z²).
     assert by_task.bars[0].text == "1.000 [0.76, 1.00]"
     assert [bar.name for bar in by_polyphony.bars] == ["2", "3", "4"]
@@ -120,6 +124,35 @@ def test_each_model_by_itself(compared):
     assert numbers["groups right"].startswith("0.800 [")
     refuser = {number.name: number.text for number in profiles["polite"].numbers}
     assert refuser["refused"] == refuser["unparsed"] == "228 of 228 answers (100.0%)"
+
+
+def test_many_answers_without_a_choice_are_said_beside_the_scores(compared):
+    legend = " ".join(score_table(compared).legend)
+    assert "polite: unparsed: 228 of 228 answers. polite: refused: 228 of 228 answers." in legend
+    assert "org/yes: " not in legend
+
+
+def test_where_most_answers_name_no_option_the_page_says_that_first(data, monkeypatch, tmp_path):
+    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+
+    def hardly(count):
+        numbers = {row["id"]: number for number, row in enumerate(row for row in data.rows if row["split"] == "test")}
+        return lambda row: "Well, well." if numbers[row["id"]] < count else knowing(row)
+
+    pages = {}
+    for count in (114, 115):
+        evaluate_models(
+            [Says("org/poet", hardly(count), data)],
+            data,
+            [load_task("polybench")],
+            RunOptions(out=tmp_path / str(count), progress=False),
+        )
+        page = write_report([tmp_path / str(count)], tmp_path / "page.html", data="mini", progress=False).read_text()
+        pages[count] = re.sub(r"\s+", " ", re.sub(r"<.*?>", "", page[page.index('<p class="lead">') :]))
+    said = "Most answers of org/poet name no option: 115 of 228 (PolyBench). Its score tells how a model writes"
+    assert pages[115].startswith(said)
+    assert "Most answers name no option: 115 of 228 (PolyBench). " in pages[115]
+    assert "Most answers" not in pages[114]
 
 
 def test_tables_of_tasks_and_states(compared):
@@ -198,3 +231,31 @@ def test_without_the_data_the_page_still_tells_of_each_model(results, tmp_path, 
     assert page.count('<details class="profile"') == 4
     assert "Nothing is told of groups of questions" in page
     assert "228 of 228 answers" in page
+
+
+class Reads(Says):
+    """As `Says`, of the options in the order in which a prompt has them."""
+
+    def answer(self, clips, prompts):
+        shown = [read_prompt(prompt)[1] for prompt in prompts]
+        return [self._who({**self._rows[clip.id], "options": o}) for clip, o in zip(clips, shown, strict=True)]
+
+
+def test_under_several_orders_the_page_tells_of_consistency_and_of_one_order_it_does_not(tmp_path, data, compared):
+    title = "Every question under all cyclic orders of its options"
+    assert all(tally.caption != title for profile in model_profiles(compared) for tally in profile.tallies)
+    models = [Reads("org/listener", knowing, data), Reads("org/first", first, data)]
+    options = RunOptions(out=tmp_path, progress=False, settings={"orders": "cyclic"})
+    evaluate_models(models, data, [load_task("polybench")], options)
+    (comparison,) = compare_results([tmp_path], data="mini")
+    tables = {p.label: next(t for t in p.tallies if t.caption == title) for p in model_profiles(comparison)}
+    cells = {label: [cell.value for cell in table.rows[0].cells] for label, table in tables.items()}
+    assert cells["org/listener"][:2] == ["all", 1]
+    assert cells["org/listener"][3::2] == pytest.approx([1, 0], abs=1e-12)
+    assert cells["org/first"][1] == cells["org/first"][3] == 0
+    assert cells["org/first"][2] == pytest.approx((12 / 4 + 3 / 3 + 4 / 2) / 19)
+    assert cells["org/first"][5] > 0.6
+    numbers = {p.label: {n.name: n.text for n in p.numbers} for p in model_profiles(comparison)}
+    assert numbers["org/first"]["unparsed"] == "0 of 780 answers (0.0%)"
+    page = write_report([tmp_path], tmp_path / "report.html", data="mini", progress=False).read_text()
+    assert title in page

@@ -64,7 +64,7 @@ class Task:
     )
     drawings = ()
 
-    def inputs(self, row):
+    def inputs(self, row, settings):
         return Inputs(("audio",), prompts=(f"What is {row['id']}?",)) if row["split"] == "test" else Inputs()
 
     def settings(self, rows, requested):

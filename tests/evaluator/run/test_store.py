@@ -18,9 +18,8 @@ from safetensors.numpy import load_file, save
 
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.evaluator.run.answer_store import AnswerShard, AnswerStore
 from audio_compositionality.evaluator.run.store import (
-    AnswerShard,
-    AnswerStore,
     EmbeddingShard,
     EmbeddingStore,
     StoreError,
@@ -225,7 +224,17 @@ class TestAnswers:
             for shard in range(store.num_shards):
                 answers = tuple(f"(A) ü {item}" for item in store.items(shard))
                 store.write(shard, AnswerShard(answers, {3: "is silent"} if shard == 2 else {}))
-            assert store.load() == AnswerShard(tuple(f"(A) ü {item}" for item in range(150)), {131: "is silent"})
+            assert store.load() == AnswerShard(tuple(f"(A) ü {item}" for item in range(150)), {35: "is silent"})
+
+    def test_what_is_known_of_an_answer_stands_beside_it(self, tmp_path: Path) -> None:
+        key = replace(KEY, kind="answers", output_dim=None)
+        facts = tuple({"log_likelihoods": [-0.1, None, item / 3]} for item in range(16))
+        for root in (tmp_path, None):
+            store = AnswerStore(root, key, IDS[:18])
+            store.write(0, AnswerShard(("A",) * 16, {}, facts))
+            store.write(1, AnswerShard(("B", "C"), {}))
+            assert store.load() == AnswerShard((*"A" * 16, "B", "C"), {}, (*facts, {}, {}))
+        assert b"facts" not in AnswerStore(tmp_path, key, IDS[:18]).path(1).read_bytes()
 
     def test_a_changed_answer_is_noticed(self, tmp_path: Path) -> None:
         store = AnswerStore(tmp_path, replace(KEY, kind="answers"), IDS[:2])

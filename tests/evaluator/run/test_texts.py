@@ -89,8 +89,8 @@ def test_tasks_that_ask_for_the_same_texts_share_them(tmp_path):
     class Backwards(Captions):
         """The same captions; those of a row twice."""
 
-        def inputs(self, row):
-            inputs = super().inputs(row)
+        def inputs(self, row, settings):
+            inputs = super().inputs(row, settings)
             return replace(inputs, texts=inputs.texts * 2)
 
     data, model = ManyTexts(5), TextEncoder()

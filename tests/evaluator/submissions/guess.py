@@ -42,7 +42,7 @@ class Guess:
         for name, value in changes.items():
             setattr(self, name, value)
 
-    def inputs(self, row):
+    def inputs(self, row, settings):
         return self.needs
 
     def settings(self, rows, requested):

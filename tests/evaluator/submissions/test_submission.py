@@ -33,6 +33,7 @@ from audio_compositionality.evaluator.submissions.rounded import MAX_HEADER, Rou
 from audio_compositionality.evaluator.submissions.submission import (
     claim_problem,
     data_with,
+    outputs_problem,
     parse_submission,
     policy_problem,
     read_submission,
@@ -118,7 +119,7 @@ def test_embeddings_that_are_all_the_same_are_kept_exactly():
 
 
 def test_without_embeddings_the_result_is_as_it_was(make, evaluated):
-    submission = make(with_embeddings=False, store=evaluated / "nowhere")
+    submission = make(with_outputs=False, store=evaluated / "nowhere")
     assert sorted(submission.files) == ["result.json", "samples.csv"]
     assert submission.result == submission.local
     assert submission.embeddings is None
@@ -144,16 +145,17 @@ def test_a_result_of_other_settings_or_another_version_cannot_be_submitted(made,
     assert policy_problem(result, opened) is None
     other = result.model_copy(update={"settings": {"seeds": [False, True, 2], "share": 0.5}})
     assert "its settings are" in policy_problem(other, opened)
-    assert "evaluate it again with --force and the default settings" in policy_problem(other, opened)
+    assert "evaluate it again with --force and these settings" in policy_problem(other, opened)
     monkeypatch.setattr(guess, "info", replace(guess.info, version=2))
     assert policy_problem(result, opened) == "it is of version 1 of guess, this is version 2: evaluate it again"
 
 
-def test_answers_have_no_place_yet(make, guess, monkeypatch):
-    monkeypatch.setattr(guess, "needs", Inputs(clips=("A", "C"), texts=("a tone",), prompts=("what?",)))
-    with pytest.raises(ResultError, match="scores answers: it is not verifiable from"):
+def test_embeddings_are_no_answers(made, make, guess, small_data, monkeypatch):
+    monkeypatch.setattr(guess, "needs", Inputs(clips=("A",), prompts=("what?",)))
+    with pytest.raises(ResultError, match=r"lacks (\d) of \1 files of the answers of org/short"):
         make("guess")
-    assert make("guess", with_embeddings=False).embeddings is None
+    problem = outputs_problem(parse_submission(made["guess"].files), open_task(guess, small_data))
+    assert problem == "guess scores answers, which stand in answers.jsonl; it has embeddings"
 
 
 def test_skipped_clips_and_names_that_mislead_cannot_be_submitted(small_data, tmp_path):
@@ -313,7 +315,7 @@ def test_extra_and_missing_files_are_refused(files, tmp_path):
         read_submission(tmp_path / "d")
 
 
-@pytest.mark.parametrize("name", sorted(LIMITS.keys() - {"verification.json"}))
+@pytest.mark.parametrize("name", sorted(LIMITS.keys() - {"verification.json", "answers.jsonl"}))
 def test_a_file_larger_than_the_limit_is_refused_unread(files, tmp_path, name):
     folder = place(tmp_path, files)
     os.truncate(folder / name, 2**40)

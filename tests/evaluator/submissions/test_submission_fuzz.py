@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from submissions import place, with_json, with_sample_bytes
 
 from audio_compositionality.evaluator.results.strict import ResultError
+from audio_compositionality.evaluator.submissions.raw_answers import RawAnswers
 from audio_compositionality.evaluator.submissions.record import Record, check, parse_verification, verification_files
 from audio_compositionality.evaluator.submissions.rounded import RoundedEmbeddings
 from audio_compositionality.evaluator.submissions.submission import parse_submission, read_submission
@@ -135,6 +136,33 @@ def test_headers_of_embeddings(explore, files):
     shapes = st.lists(st.integers(-2, 100) | st.sampled_from([2**31, 2**63, 2**64]), max_size=3)
     explore(st.tuples(st.sampled_from([(name, "shape") for name in ("values", "offset", "scale")]), shapes), run)
     explore(damages, lambda case: RoundedEmbeddings.loads(damage(content[: 8 + length], *case) + body))
+
+
+def test_lines_of_answers(explore):
+    good = RawAnswers(("q-1", "q-2", "q-3"), ("A", "B. \N{EURO SIGN}\n", ""))
+
+    def read(content):
+        answers = RawAnswers.loads(content)
+        assert answers.dumps() == content
+        answers.problem_of(good.ids)
+
+    explore(damages, lambda case: read(damage(good.dumps(), *case)))
+    lines = [{"id": id, "answer": text} for id, text in zip(good.ids, good.texts, strict=True)]
+
+    def run(case):
+        path, value = case
+        read("".join(json.dumps(line) + "\n" for line in changed(lines, path, value)).encode())
+
+    explore(st.tuples(st.sampled_from(places_of(lines)[1:]), values), run)
+
+
+def test_answers_of_a_model_are_read_as_they_are_sent(explore):
+    def run(texts):
+        answers = RawAnswers.of([f"q-{place}" for place in range(len(texts))], texts)
+        assert RawAnswers.loads(answers.dumps()) == answers
+        assert RawAnswers.of(answers.ids, answers.texts) == answers
+
+    explore(st.lists(scalars.filter(lambda value: isinstance(value, str)), min_size=1, max_size=5), run)
 
 
 def test_values_of_a_record(explore, made, written):

@@ -55,7 +55,7 @@ class Said:
     )
     drawings = ()
 
-    def inputs(self, row):
+    def inputs(self, row, settings):
         return Inputs(clips=("A",), texts=("one sound", f"{len(row['metadata']['A'])} sounds in {row['id']}"))
 
     def settings(self, rows, requested):

@@ -273,7 +273,7 @@ def test_a_submission_without_embeddings_stays_self_reported(made, verify):
 def test_a_task_of_answers_says_that_embeddings_do_not_suffice(made, verify, guess, monkeypatch):
     monkeypatch.setattr(guess, "needs", Inputs(clips=("A", "C"), prompts=("which?", "which?")))
     verification = verify(made["guess"].files)
-    assert verification.problems == ("guess scores answers: it is not verifiable from embeddings",)
+    assert verification.problems == ("guess scores answers, which stand in answers.jsonl; it has embeddings",)
 
 
 def test_embeddings_that_cannot_be_scored_are_refused_and_nothing_else(made, verify):

@@ -44,7 +44,7 @@ class ToyTask:
     )
     drawings: tuple[Drawing, ...] = ()
 
-    def inputs(self, row: Row) -> Inputs:
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """Both clips of a pair."""
         return Inputs(clips=("low", "high"))
 

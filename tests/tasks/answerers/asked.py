@@ -10,7 +10,8 @@ from audio_compositionality.dataset_builder.annotations.base import Annotation, 
 from audio_compositionality.dataset_builder.questions.base import QuestionSettings
 from audio_compositionality.dataset_builder.questions.generation import ask
 from audio_compositionality.dataset_builder.questions.rows import row_of
-from audio_compositionality.tasks.question_prompts import LETTERS, direct_prompt
+from audio_compositionality.encoders.protocols import LETTERS
+from audio_compositionality.tasks.question_prompts import direct_prompt
 
 LABELS = ("Dog", "car horn", "rain", "TV", "bell", "people talking")
 

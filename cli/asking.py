@@ -1,0 +1,77 @@
+"""Arguments about how questions are put to models that answer."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from audio_compositionality.support.errors import InputError
+
+NAMES = ("prompt", "orders", "scoring")
+
+
+def add_asking_options(parser: argparse.ArgumentParser) -> None:
+    """Add how questions are put: `asking_settings` and `most_questions` read it."""
+    group = parser.add_argument_group("tasks that ask questions of models that answer")
+    group.add_argument(
+        "--prompt",
+        metavar="NAME",
+        help="direct (default) asks for one letter only; text for the text of an option, the default of --scoring "
+        "options; reason asks for an explanation first and the letter behind it, of up to 1,024 tokens, which takes "
+        "much longer",
+    )
+    group.add_argument(
+        "--orders",
+        metavar="1|cyclic",
+        help="1 (default) shows the options as the data have them; cyclic asks each question once an order, its "
+        "options turned until each has stood at each position: two to four times as many answers, which tell a habit "
+        "of letters from knowledge (consistency)",
+    )
+    group.add_argument(
+        "--scoring",
+        metavar="NAME",
+        help="generate (default) reads what the model writes, as the paper does; letters takes the likeliest letter "
+        "as its first token, options the likeliest text of an option: no answer is unreadable then, and nothing is "
+        "written",
+    )
+    group.add_argument(
+        "--max-questions",
+        type=int,
+        metavar="N",
+        help="refuse, before the first one, to put more questions than this to a model behind a server (endpoint:), "
+        "where each may cost; answers that are kept from before do not count",
+    )
+
+
+def asking_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Settings of tasks that are asked for, none where none is.
+
+    Raises:
+        InputError: a value is not one that there is, or two contradict each other.
+    """
+    given = {name: getattr(options, name, None) for name in NAMES}
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if not settings:
+        return {}
+    # Imported only where something is asked for.
+    from audio_compositionality.tasks.question_settings import asking_settings as checked
+
+    if settings.get("orders") == "1":
+        settings["orders"] = 1
+    try:
+        checked(settings)
+    except InputError as error:
+        raise InputError(f"{' '.join(f'--{name} {given[name]}' for name in settings)}: {error}") from error
+    return settings
+
+
+def most_questions(options: argparse.Namespace) -> int | None:
+    """The most questions that are allowed; None for any number.
+
+    Raises:
+        InputError: it is below 0.
+    """
+    most: int | None = getattr(options, "max_questions", None)
+    if most is not None and most < 0:
+        raise InputError(f"--max-questions is {most}; it must be 0 or more")
+    return most

@@ -1,0 +1,202 @@
+"""Twins for atomic questions (`questions.atoms`): two clips that differ in which label is where.
+
+Of presence, one of three sounds is of another kind in either clip: what is heard in one is not heard in the other. Of a
+sequence, two sounds change places. Each group is asked in both polarities, and every question has the other answer in
+the other clip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..annotations.base import Annotation
+from ..annotations.intervals import Interval
+from ..questions.atoms import ATOMS, PRESENCE, SEQUENCE, STATES, VARIANTS, atom_templates, atom_text, state_of
+from ..questions.base import NO, YES, Question, QuestionError
+from .rows import random_generator
+from .twins import (
+    FIRST,
+    LAST,
+    SPLITS,
+    TASKS,
+    Track,
+    TwinClip,
+    TwinGroup,
+    TwinQuestion,
+    check_labels,
+    labels_of,
+    levels_of,
+)
+
+_GROUPS, _WORDINGS = 75, 76
+"""The random streams."""
+
+_SHARED = 100
+"""Steps for which sounds overlap that do."""
+
+Tracks = list[tuple[str, int, tuple[Interval, ...]]]
+
+
+@dataclass(frozen=True)
+class AtomQuestion(TwinQuestion):
+    """What is asked of both clips of a group.
+
+    Attributes:
+        other: of a sequence, the label that the anchor is compared with; else empty.
+        polarity: the state of which Yes is right.
+    """
+
+    other: str = ""
+    polarity: str = ""
+
+
+def draw_atoms(labels: Sequence[str], split: str, sets: int, seed: int) -> Iterator[TwinGroup]:
+    """The groups of a split, one of each of `ATOMS` in a set; further sets change none of those before.
+
+    Args:
+        labels: that are heard; five or more.
+        split: train or test.
+        sets: how many.
+        seed: of all choices.
+
+    Raises:
+        InputError: too few labels, or two that read alike.
+    """
+    check_labels(labels)
+    for number in range(sets):
+        for place, (task, draw) in enumerate(_DRAWN.items()):
+            at = (SPLITS.index(split), len(TASKS) + len(ATOMS) + place)
+            rng = random_generator(seed, _GROUPS, *at, number)
+            order = labels_of(labels, number, seed, at)
+            clips = draw(order, rng)
+            if rng.random() < 0.5:
+                clips.reverse()
+            yield _group(task, split, number, clips, order, seed, at, rng)
+
+
+def _group(
+    task: str,
+    split: str,
+    number: int,
+    clips: Sequence[Tracks],
+    labels: Sequence[str],
+    seed: int,
+    at: tuple[int, int],
+    rng: np.random.Generator,
+) -> TwinGroup:
+    name = f"{split}-{number:05d}-{task}"
+    levels = levels_of([track[1] for track in clips[0]], number, rng)
+    made = tuple(
+        TwinClip(f"{name}-{place}", tuple(Track(label, which, levels[which], spans) for label, which, spans in tracks))
+        for place, tracks in enumerate(clips, 1)
+    )
+    polarities = list(STATES[task]) if rng.random() < 0.5 else list(STATES[task])[::-1]
+    questions = []
+    for polarity, anchor, other in zip(polarities, labels[:2], labels[1::-1], strict=True):
+        wordings = [template for template in atom_templates(task) if template.polarity == polarity]
+        turn, place = divmod(number, len(wordings))
+        streams = (*at, STATES[task].index(polarity), turn)
+        dealt = random_generator(seed, _WORDINGS, *streams).permutation(len(wordings))
+        template = wordings[int(dealt[place])]
+        compared = other if task == SEQUENCE else ""
+        answers = tuple(YES if _is_so(task, polarity, tracks, anchor, compared) else NO for tracks in clips)
+        options = (YES, NO) if rng.random() < 0.5 else (NO, YES)
+        questions.append(AtomQuestion(anchor, options, answers, template.name, compared, polarity))
+    return TwinGroup(name, split, number, task, VARIANTS[task], made, tuple(questions))
+
+
+def _is_so(task: str, polarity: str, tracks: Tracks, anchor: str, other: str) -> bool:
+    """Whether Yes is right about tracks as they are laid out."""
+    onsets = {label: spans[0][0] for label, _, spans in tracks}
+    is_first = anchor in onsets if task == PRESENCE else onsets[anchor] < onsets[other]
+    return is_first == (polarity == STATES[task][0])
+
+
+def _presence(labels: Sequence[str], rng: np.random.Generator) -> list[Tracks]:
+    """Three sounds, of which the first overlaps the others; one of them is of one kind, or of another."""
+    spans = _overlapping([int(length) for length in rng.integers((300, 150, 150), (501, 351, 351))], rng)
+    place = int(rng.integers(3))
+    clips = []
+    for label in labels[:2]:
+        kinds = [*labels[2:4]]
+        kinds.insert(place, label)
+        clips.append([(kind, track, spans[track]) for track, kind in enumerate(kinds)])
+    return clips
+
+
+def _sequence(labels: Sequence[str], rng: np.random.Generator) -> list[Tracks]:
+    """Two sounds that begin one after the other, and a third that begins whenever; the two change places."""
+    lengths = [int(length) for length in rng.integers(150, 351, 3)]
+    step = int(rng.integers(60, 301))
+    first = int(rng.integers(FIRST, LAST - max(lengths[0], step + lengths[1]) + 1))
+    third = int(rng.integers(FIRST, LAST - lengths[2] + 1))
+    starts = (first, first + step, third)
+    spans = [((start, start + length),) for start, length in zip(starts, lengths, strict=True)]
+    return [
+        [(one, 0, spans[0]), (two, 1, spans[1]), (labels[2], 2, spans[2])]
+        for one, two in ((labels[0], labels[1]), (labels[1], labels[0]))
+    ]
+
+
+def _overlapping(lengths: Sequence[int], rng: np.random.Generator) -> list[tuple[Interval, ...]]:
+    """Spans of sounds of which the first overlaps the others."""
+    longest, *shorter = lengths
+    first = int(rng.integers(FIRST, LAST - longest + 1))
+    spans: list[tuple[Interval, ...]] = [((first, first + longest),)]
+    for length in shorter:
+        low, high = max(FIRST, first + _SHARED - length), min(LAST - length, first + longest - _SHARED)
+        start = int(rng.integers(low, high + 1))
+        spans.append(((start, start + length),))
+    return spans
+
+
+_DRAWN: Mapping[str, Callable[[Sequence[str], np.random.Generator], list[Tracks]]] = {
+    PRESENCE: _presence,
+    SEQUENCE: _sequence,
+}
+"""What draws the clips of a group; their numbers are those of the random streams."""
+
+
+def atom_questions(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Question, ...]:
+    """The questions of a group, clip by clip.
+
+    Args:
+        group: of `draw_atoms`.
+        annotations: what is heard in each of its clips, as measured.
+
+    Raises:
+        QuestionError: what is heard in a clip does not bear out its answer.
+    """
+    wordings = {template.name: template for template in atom_templates(group.task)}
+    questions = []
+    for place, (clip, annotation) in enumerate(zip(group.clips, annotations, strict=True)):
+        for ask, suffix in zip(group.questions, ("-a", "-b"), strict=True):
+            assert isinstance(ask, AtomQuestion)
+            answer = ask.answers[place]
+            state = state_of(group.task, annotation, ask.anchor, ask.other)
+            if (state == ask.polarity) != (answer == YES):
+                raise QuestionError(
+                    f"{clip.name}: what is heard does not bear out the answer {answer!r}; it is {state}"
+                )
+            questions.append(
+                Question(
+                    id=f"{clip.name}{suffix}",
+                    task=group.task,
+                    variant=group.variant,
+                    question=atom_text(wordings[ask.template], ask.anchor, ask.other),
+                    options=ask.options,
+                    answer=answer,
+                    anchor=ask.anchor,
+                    template=ask.template,
+                    group=group.name,
+                    recording=clip.name,
+                    polarity=ask.polarity,
+                    start=annotation.start,
+                    source=annotation.source_name,
+                    unit=f"{group.name}{suffix}",
+                )
+            )
+    return tuple(questions)

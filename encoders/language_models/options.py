@@ -1,0 +1,107 @@
+"""How a model that answers is run: how long an answer may be, in which arithmetic, how many questions at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
+
+from ..base import ModelError
+from ..options import DEFAULT_OPTIONS, PRECISIONS, EncoderOptions
+
+AUTO = "auto"
+"""The precision that is the device's: float32 on a CPU, else bfloat16."""
+
+DIRECT_TOKENS = 16
+"""Tokens that an answer may have where a letter or a few words are asked for."""
+
+REASON_TOKENS = 1024
+"""Tokens that an answer may have where the model is asked to reason first."""
+
+
+@dataclass(frozen=True)
+class LanguageOptions(EncoderOptions):
+    """How a model that answers is run; `load_model` takes it in the place of `EncoderOptions`.
+
+    A model that embeds may be given it too, see `of_encoder`: so a command need not know which of the two a name is.
+
+    Attributes:
+        layer, pooling, compile: of encoders; nothing but the default is taken.
+        precision: type of the weights and of the arithmetic: ``float32``, ``bfloat16`` or ``float16``; ``auto`` is
+            float32 on a CPU, else bfloat16.
+        max_new_tokens: tokens that an answer may have: `DIRECT_TOKENS` where a letter is asked for, `REASON_TOKENS`
+            where the model is to reason first. An answer of other than `DIRECT_TOKENS` is one of another id.
+        batch_size: questions at a time; None for 4 on a CPU and 16 elsewhere. It is halved whenever memory does not
+            suffice.
+        spread: lay the layers of one large model over all GPUs that there are, and what does not fit into them into the
+            memory of the machine (`device_map="auto"` of accelerate).
+
+    Raises:
+        InputError: on a value that is none of these.
+    """
+
+    precision: str = AUTO
+    max_new_tokens: int = DIRECT_TOKENS
+    batch_size: int | None = None
+    spread: bool = False
+
+    def __post_init__(self) -> None:
+        if self.precision not in (AUTO, *PRECISIONS):
+            raise InputError(f"precision is '{self.precision}': {nearest(self.precision, (AUTO, *PRECISIONS))}")
+        for name in ("max_new_tokens", "batch_size"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise InputError(f"{name} is {value!r}; it must be a whole number of 1 or more")
+
+    @property
+    def of_encoder(self) -> EncoderOptions:
+        """The same for a model that embeds, whose default precision is float32 on any device.
+
+        Raises:
+            InputError: the pooling or the layer is none that there is.
+        """
+        precision = DEFAULT_OPTIONS.precision if self.precision == AUTO else self.precision
+        return EncoderOptions(self.layer, self.pooling, precision, self.compile)
+
+    def precision_on(self, device_type: str) -> str:
+        """The precision on a device, by its type: ``cpu``, ``cuda``; that which is asked for, or the device's own."""
+        if self.precision != AUTO:
+            return self.precision
+        return "float32" if device_type == "cpu" else "bfloat16"
+
+    @property
+    def suffix(self) -> str:
+        """What is appended to a model's id, so that no result of other options is taken for it."""
+        parts = [] if self.precision in (AUTO, "float32") else [self.precision]
+        if self.max_new_tokens != DIRECT_TOKENS:
+            parts.append(f"tokens={self.max_new_tokens}")
+        return f"@{'+'.join(parts)}" if parts else ""
+
+
+def encoder_options(options: EncoderOptions) -> EncoderOptions:
+    """Options of a model that embeds, out of those of any model; see `LanguageOptions.of_encoder`."""
+    return options.of_encoder if isinstance(options, LanguageOptions) else options
+
+
+def language_options(options: EncoderOptions, name: str) -> LanguageOptions:
+    """Options of a model that answers, out of those of any model.
+
+    The default precision of `EncoderOptions` becomes the device's own: only `LanguageOptions` can say float32.
+
+    Raises:
+        ModelError: a layer, a pooling or compilation is asked for.
+    """
+    if (options.layer, options.pooling, options.compile) != (
+        DEFAULT_OPTIONS.layer,
+        DEFAULT_OPTIONS.pooling,
+        DEFAULT_OPTIONS.compile,
+    ):
+        raise ModelError(
+            f"'{name}' answers in words, so it takes no layer, pooling or compilation; where its audio encoder is "
+            f"meant, ask for 'tower:{name}'"
+        )
+    if isinstance(options, LanguageOptions):
+        return options
+    is_default = options.precision == DEFAULT_OPTIONS.precision
+    return LanguageOptions(precision=AUTO if is_default else options.precision)

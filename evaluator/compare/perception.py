@@ -1,0 +1,175 @@
+"""Perception or reasoning: each question to a model with its sound, and told as text what is heard in it.
+
+Who is wrong although told what is heard when has not understood the question, or not what follows from the list; who is
+right so and wrong with the sound alone has not heard it. No judge is needed, as both are right or wrong by the same
+rules (`encoders.loading.controls`, ``events-as-text:``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from audio_compositionality.encoders.loading.controls import CONTROLS, EVENTS_AS_TEXT
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.table import Cell, Column, Row, Table
+from audio_compositionality.support.text import number_text
+
+from .comparison import Comparison
+from .diversity import group_order
+from .kinds import ModelKind
+from .statistics import mean_intervals
+from .tables import interval_text
+
+ALL = "all"
+
+_ORDERS = (
+    "A question is asked in several orders of its options, and right where it is in every one: who draws an option, or "
+    "always takes the same place, is hardly ever."
+)
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """How many questions are answered how in two ways.
+
+    Attributes:
+        both: right in both ways.
+        only_told: right when told as text, and wrong with sound: not heard.
+        only_heard: right with sound, and wrong when told.
+        neither: wrong in both.
+    """
+
+    both: int
+    only_told: int
+    only_heard: int
+    neither: int
+
+    @property
+    def n(self) -> int:
+        """The questions."""
+        return self.both + self.only_told + self.only_heard + self.neither
+
+    @property
+    def not_heard(self) -> float:
+        """Share of the questions that are wrong only with sound: perception."""
+        return self.only_told / self.n
+
+    @property
+    def not_understood(self) -> float:
+        """Share of the questions that are wrong although the model is told what is heard: reasoning."""
+        return (self.only_heard + self.neither) / self.n
+
+
+def cross(heard: ArrayLike, told: ArrayLike) -> Crossed:
+    """Count the questions by whether they are answered rightly with sound and when told.
+
+    Args:
+        heard: [n], 1 where the answer with sound is right, else 0.
+        told: [n], likewise of the answer of the same model that is told what is heard.
+
+    Raises:
+        InputError: there are no questions, not as many of both, or numbers other than 0 and 1.
+    """
+    one, other = np.asarray(heard, np.float64), np.asarray(told, np.float64)
+    if one.ndim != 1 or one.shape != other.shape or not len(one):
+        raise InputError(f"answers are of shapes {one.shape} and {other.shape}; they must be as many, and one or more")
+    for values in (one, other):
+        if not np.isin(values, (0, 1)).all():
+            raise InputError(f"{values[~np.isin(values, (0, 1))][0]:g} is neither 0, wrong, nor 1, right")
+    first, second = one == 1, other == 1
+    counts = (first & second, ~first & second, first & ~second, ~first & ~second)
+    return Crossed(*(int(part.sum()) for part in counts))
+
+
+def told_twin(comparison: Comparison, place: int) -> int | None:
+    """The place of the result of the same model that is told what is heard, and is asked in the same way; None where
+    there is none."""
+    heard = comparison.results[place].result
+    model = heard.model
+    for other, result in enumerate(comparison.results):
+        told = result.result.model
+        if result.result.settings != heard.settings:
+            continue
+        # The version of the text stands behind the model's own revision.
+        is_same = (told.id, told.revision.rpartition("+text-")[0], told.options) == (
+            CONTROLS[EVENTS_AS_TEXT].prefix + model.id,
+            model.revision,
+            model.options,
+        )
+        if result.kind is ModelKind.CONTROL and is_same:
+            return other
+    return None
+
+
+def perception_tables(comparison: Comparison) -> Iterator[Table]:
+    """The table of all models of which there are results both ways; none where there is no such."""
+    tables = {place: perception_table(comparison, place) for place in range(len(comparison.results))}
+    by_label = {comparison.labels[place]: table for place, table in tables.items() if table is not None}
+    if not by_label:
+        return
+    first = next(iter(by_label.values()))
+    rows = tuple(Row((Cell(label), *row.cells)) for label, table in by_label.items() for row in table.rows)
+    yield Table(first.caption, (Column("model", numeric=False), *first.columns), rows, first.legend, first.name)
+
+
+def perception_table(comparison: Comparison, place: int) -> Table | None:
+    """How one model answers with sound and told, over all questions and by their first grouping.
+
+    A question that is asked in several orders of its options is right where it is in every order. None where there is
+    no result of its twin, or the task does not say of single questions which share of their orders is right.
+    """
+    profile, twin = comparison.info.profile, told_twin(comparison, place)
+    view = None if profile is None else comparison.views.get(profile.measure)
+    if profile is None or view is None or twin is None:
+        return None
+    if view.measure.range != (0.0, 1.0):
+        return None
+    shares = view.values[:, [place, twin]]
+    heard, told = (shares == 1).astype(np.float64).T
+    every: NDArray[np.bool_] = np.ones(len(heard), np.bool_)
+    parts = [(ALL, every)]
+    grouping = next(iter(profile.groupings), None)
+    labels = None if comparison.samples is None else comparison.samples.groups.get(grouping or "")
+    if labels is not None and len(set(labels)) > 1:
+        parts += [(label, np.array(labels) == label) for label in sorted(set(labels), key=group_order)]
+    rows = [_row(name, heard[within], told[within], view.clusters[within]) for name, within in parts]
+    columns = (
+        Column(grouping or "questions", numeric=False),
+        Column("n", digits=None),
+        *(Column(heading, digits=None) for heading in ("both", "told only", "heard only", "neither")),
+        Column("not heard", "share of the questions that are right when told what is heard and wrong with the sound"),
+        Column("not understood", "share of the questions that are wrong although the model is told what is heard"),
+    )
+    legend = (
+        "Told: the same questions to the same model with silence and a list of what is heard when, as text "
+        f"({CONTROLS[EVENTS_AS_TEXT].prefix}). Both, told only, heard only, neither: in which way it is "
+        "right. Not heard: right when told and wrong with the sound, which is left to perception. Not understood: "
+        "wrong although told, which perception cannot explain.",
+        "Who draws an option is right both ways, or in one, as often as chance has it: the shares are no more than "
+        "bounds where a score is near chance. Below a share: its 95 % interval over independent samples.",
+        *((_ORDERS,) if not np.isin(shares, (0, 1)).all() else ()),
+    )
+    title = f"{comparison.info.title}: with sound, and told what is heard"
+    return Table(title, columns, tuple(rows), legend, f"{comparison.info.name}-perception")
+
+
+def _row(name: str, heard: NDArray[np.float64], told: NDArray[np.float64], clusters: NDArray[np.int64]) -> Row:
+    crossed = cross(heard, told)
+    shares = np.stack([(told == 1) & (heard == 0), told == 0], 1).astype(np.float64)
+    intervals = mean_intervals(shares, clusters)
+    counts = (crossed.n, crossed.both, crossed.only_told, crossed.only_heard, crossed.neither)
+    values = (crossed.not_heard, crossed.not_understood)
+    return Row(
+        (
+            Cell(name),
+            *map(Cell, counts),
+            *(
+                Cell(value, number_text(value, 3), interval_text(interval))
+                for value, interval in zip(values, intervals, strict=True)
+            ),
+        )
+    )

@@ -1,0 +1,132 @@
+"""Before the first question: may answers be as long as tasks need, are clips too long, how many questions are there?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from audio_compositionality.encoders.language_models.endpoint_name import SERVER
+from audio_compositionality.encoders.language_models.event_text import TextModel
+from audio_compositionality.encoders.loading.under_controls import innermost, with_new_tokens
+from audio_compositionality.encoders.protocols import (
+    AudioLanguageModel,
+    LabelReader,
+    LengthLimited,
+    Model,
+    ModelCard,
+    QuestionCounter,
+)
+from audio_compositionality.support.errors import InputError
+
+from .answer_store import answer_store
+from .opened import OpenedTask
+from .options import RunOptions
+from .outputs import can_do
+
+
+def with_long_answers(models: Sequence[Model], opened: Sequence[OpenedTask]) -> list[Model]:
+    """Models whose answers may have as many tokens as the tasks need; those of which no task needs more as they are."""
+    needed = max((one.new_tokens or 0 for task in opened for one in task.inputs), default=0)
+    return [with_new_tokens(model, needed) for model in models]
+
+
+def questions_left(card: ModelCard, opened: OpenedTask, options: RunOptions) -> int:
+    """How many questions of a task a model has yet to be asked: those whose answers are not in the store."""
+    store = answer_store(card, opened, options.store)
+    if options.force:
+        return len(store.ids)
+    missing = (shard for shard in range(store.num_shards) if not store.has(shard))
+    return sum(len(store.items(shard)) - len(store.begun(shard)) for shard in missing)
+
+
+def check_questions(
+    models: Sequence[Model],
+    opened: Sequence[OpenedTask],
+    done: Collection[tuple[int, str]],
+    options: RunOptions,
+) -> None:
+    """Refuse to ask models more than is allowed, before the first question.
+
+    Args:
+        models: to be asked.
+        opened: the tasks.
+        done: models, by number, and tasks, by name, that are not going to be asked.
+        options: with the most questions to a model behind a server.
+
+    Raises:
+        InputError: there are more, or a model itself refuses so many.
+    """
+    for model, asked in _to_be_asked(models, opened, done):
+        count = sum(questions_left(model.card, one, options) for one in asked)
+        most = options.max_questions
+        if most is not None and model.device == SERVER and count > most:
+            raise InputError(
+                f"'{model.card.id}' is to be asked {count:,} questions, and no more than {most:,} are allowed "
+                f"(--max-questions): allow {count:,}, show options in one order, or give data with fewer questions. "
+                "None was asked"
+            )
+        inside = innermost(model)
+        if count and isinstance(inside, QuestionCounter):
+            inside.check_questions(count)
+
+
+def check_lengths(
+    models: Sequence[Model],
+    opened: Sequence[OpenedTask],
+    done: Collection[tuple[int, str]],
+    options: RunOptions,
+) -> None:
+    """Refuse clips that are longer than a model hears before anything is run, as far as rows say how long they are.
+
+    Of those that are too long by their rows the longest is read; where clips may be left out, the shortest of all.
+
+    Args:
+        models: to be asked.
+        opened: the tasks.
+        done: see `check_questions`.
+        options: whether clips may be left out.
+
+    Raises:
+        InputError: a model hears less than the longest clip, or than all clips where some may be left out.
+    """
+    for model, asked in _to_be_asked(models, opened, done):
+        inside = innermost(model)
+        # Who reads words alone, and is told what is heard, is given no clip.
+        if not isinstance(inside, LengthLimited) or (isinstance(model, LabelReader) and isinstance(inside, TextModel)):
+            continue
+        limit = inside.limit_seconds
+        for one in asked:
+            if limit is not None and questions_left(model.card, one, options):
+                _check_length(model.card.id, limit, one, options.skip_invalid)
+
+
+def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bool) -> None:
+    """Refuse a task whose clips are too long for a model; arguments and errors as `check_lengths` has them."""
+    timed = [
+        (float(row["duration"]), f"{row['id']}/{one.clips[0]}")
+        for row, one in zip(opened.rows, opened.inputs, strict=True)
+        if one.prompts and row.get("duration") is not None
+    ]
+    stated, id = (min if skip_invalid else max)(timed, default=(0.0, ""))
+    if stated <= limit:
+        return
+    place = list(opened.configuration.clip_ids).index(id)
+    (clip,) = opened.configuration.clips(range(place, place + 1), keep_invalid=True)
+    seconds = len(clip.waveform) / clip.sample_rate
+    if clip.problem is None and seconds > limit:
+        count = sum(duration > limit for duration, _ in timed)
+        left = ", or leave them out (--skip-invalid)" if count < len(timed) else ""
+        raise InputError(
+            f"'{model}' hears {limit:g} s at most, and {count:,} of {len(timed):,} questions of "
+            f"{opened.configuration.recipe} are about longer clips, such as '{id}' of {seconds:g} s: give shorter "
+            f"ones{left}. Nothing was run"
+        )
+
+
+def _to_be_asked(
+    models: Sequence[Model], opened: Sequence[OpenedTask], done: Collection[tuple[int, str]]
+) -> Iterator[tuple[Model, list[OpenedTask]]]:
+    """The models that answer, each with the tasks that it is going to be asked; arguments as `check_questions`."""
+    for number, model in enumerate(models):
+        if isinstance(model, AudioLanguageModel):
+            possible = [one for one in opened if one.prompts and can_do(one.task, model)]
+            yield model, [one for one in possible if (number, one.task.info.name) not in done]

@@ -1,0 +1,42 @@
+"""How often and how late a call to a server is tried again, the same for every server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
+
+WAITS = (1.0, 2.0, 4.0, 8.0)
+"""Seconds before each further try, where a server does not ask for more; those of huggingface_hub's own retries."""
+
+LONGEST_WAIT = 300.0
+"""Seconds; where a server asks for more, the call fails and says so."""
+
+
+def requested_wait(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a server asks to wait; None where it does not.
+
+    From its header RateLimit (the draft draft-ietf-httpapi-ratelimit-headers-09), which huggingface_hub looks at first,
+    or Retry-After, a number or a date (RFC 9110, 10.2.3); some servers give the number decimals.
+
+    Args:
+        headers: of its answer, by names in any case.
+    """
+    try:
+        limit = parse_ratelimit_headers(headers)
+        if limit is not None and limit.remaining == 0:
+            return float(limit.reset_in_seconds)
+    except (ValueError, OverflowError):
+        pass  # it has a number of hundreds of digits
+    value = next((text.strip() for name, text in headers.items() if name.lower() == "retry-after"), "")
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
+        return float(value)
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,89 @@
+"""The text cascade by its name, ``heard-as-text:DETECTOR:MODEL``: a language model reads what a detector has heard.
+
+The package's own entry point of the group ``audio_compositionality.adapters`` leads here: so the room of encoders knows
+it, which imports nothing of this one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.language_models.endpoint_name import is_endpoint
+from audio_compositionality.encoders.language_models.event_text import (
+    PREFIX,
+    EventDetector,
+    EventTextModel,
+    TextModel,
+    event_text_model,
+)
+from audio_compositionality.encoders.loading.listing import Adapter, named_models
+from audio_compositionality.encoders.loading.registry import check_name, load_model
+from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.encoders.protocols import AudioLanguageModel, LabelReader, Learner, Model
+
+if TYPE_CHECKING:
+    import torch
+
+_FORM = (
+    f"{PREFIX}:DETECTOR:MODEL, where DETECTOR is cascade or path/to/file.py:ClassName, a detector of your own, and "
+    "MODEL a model that answers"
+)
+
+
+def check_cascade(spec: str) -> None:
+    """Refuse a name for what it is; nothing is loaded, and no message shows what may hold a password.
+
+    Raises:
+        ModelError: it has no two parts, or one of them is the name of nothing.
+    """
+    for name in split_cascade(spec):
+        check_name(name)
+
+
+def split_cascade(spec: str) -> tuple[str, str]:
+    """The names of the detector and of the language model in ``DETECTOR:MODEL``.
+
+    Raises:
+        ModelError: there are no two.
+    """
+    detector, _, model = spec.partition(":")
+    if detector not in named_models():
+        file, _, rest = spec.partition(".py:")
+        attribute, _, model = rest.partition(":")
+        detector = f"{file}.py:{attribute}"
+    if not model:
+        raise ModelError(f"the name of a language model that reads what is heard is {_FORM}")
+    return detector, model
+
+
+def load_cascade(spec: str, device: torch.device | None, options: EncoderOptions) -> EventTextModel:
+    """A detector and a language model, by their names.
+
+    Args:
+        spec: ``DETECTOR:MODEL``.
+        device: of both; None for the default.
+        options: of the language model.
+
+    Raises:
+        ModelError: one of them cannot be had, the first detects no events, or the second does not answer as it is.
+    """
+    name, reader_name = split_cascade(spec)
+    detector = load_model(name, device=device)
+    if not isinstance(detector, EventDetector):
+        raise ModelError(f"'{name}' detects no events (detect_events); the form is {_FORM}")
+    reader: Model | TextModel
+    if is_endpoint(reader_name):
+        # Imported only where it is needed: the client takes a second.
+        from audio_compositionality.encoders.language_models.endpoint import load_endpoint
+
+        reader = load_endpoint(reader_name, options, hears=False)
+    else:
+        reader = load_model(reader_name, device=device, options=options)
+    cannot = isinstance(reader, (Learner, LabelReader, EventTextModel))
+    if cannot or not isinstance(reader, (TextModel, AudioLanguageModel)):
+        raise ModelError(f"'{reader.card.id}' cannot read what is heard: it must be a model that answers as it is")
+    return event_text_model(detector, reader, detector.card)
+
+
+ADAPTER = Adapter(PREFIX, load_cascade, answers=True, check=check_cascade)

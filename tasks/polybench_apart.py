@@ -1,0 +1,218 @@
+"""What overlap itself costs: the same sounds together and one after the other, with the same questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.questions.rows import CLIP
+from audio_compositionality.dataset_builder.synthesis.apart_twins import APART_TASKS, ARRANGEMENTS
+
+from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError
+from .polybench import REFUSED, TASKS, UNPARSED, Polybench
+from .profiles import Profile, Tally
+from .question_bars import QuestionBar, draw_question_bars
+from .question_scores import constant_answers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLUMNS = {"together": "score", "apart": "score_apart", "change": "score_change"}
+"""Columns of the samples by the measure that is their mean."""
+
+_MEANINGS = {
+    "together": "share of the questions that are answered rightly where sounds overlap",
+    "apart": "share of the same questions that are answered rightly where the same sounds follow each other",
+    "change": "together less apart: where it is negative, overlap itself costs so much",
+}
+
+
+def _measures() -> tuple[Measure, ...]:
+    spans = {"together": (0.0, 1.0), "apart": (0.0, 1.0), "change": (-1.0, 1.0)}
+    nulls = {"together": "chance", "apart": "chance"}
+    whole = [
+        Measure(name, name, meaning, range=spans[name], null=nulls.get(name), column=_COLUMNS[name])
+        for name, meaning in _MEANINGS.items()
+    ]
+    by_task = [
+        replace(
+            measure,
+            name=f"{measure.name}_{task}",
+            heading=f"{task} {measure.name}",
+            null=None,
+            within=("task", float(TASKS.index(task))),
+            shown=False,
+        )
+        for task in APART_TASKS
+        for measure in whole
+    ]
+    kept = [measure for measure in Polybench.info.measures if measure.name in ("unparsed", "refused", "answers")]
+    return (
+        *whole,
+        Measure("chance", "chance", "accuracy of drawing an option", range=(0.0, 1.0)),
+        Measure(
+            "without_listening",
+            "best without listening",
+            "accuracy of who draws an option, always gives one text or always takes one position, whichever is best in "
+            "each task",
+            range=(0.0, 1.0),
+            shown=False,
+        ),
+        *by_task,
+        *kept,
+    )
+
+
+_PROFILE = Profile(
+    measure="together",
+    groupings=("task", "polyphony", "overlap"),
+    shares=(("unparsed", "answers"), ("refused", "answers")),
+    tallies=(
+        Tally(
+            "The same sounds together and apart",
+            "task",
+            tuple(_MEANINGS),
+            {
+                "all": tuple(_MEANINGS),
+                **{task: tuple(f"{name}_{task}" for name in _MEANINGS) for task in APART_TASKS},
+            },
+        ),
+    ),
+    choices="choice",
+    no_choice={UNPARSED: "names no option", REFUSED: "refuses to answer"},
+    heard_from="task",
+)
+
+
+_BARS = tuple(
+    QuestionBar(f"{side}{suffix}", f"{words}{side}", chance="chance" if not suffix else "")
+    for suffix, words in (("", "all, "), *((f"_{task}", f"{task}, ") for task in APART_TASKS))
+    for side in ("together", "apart")
+)
+
+
+def draw_arrangements(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
+    """Draw what one model has where sounds overlap and where they follow each other; see `draw_question_bars`."""
+    draw_question_bars(axes, columns, measures, _BARS)
+
+
+_BY_ARRANGEMENT = Drawing(
+    name="arrangements",
+    title=(
+        "Share of right answers where sounds overlap (together) and where the same sounds follow each other (apart), "
+        "of all questions and of each task, with 95 % intervals. Dashed: chance. Where together is the lower of two, "
+        "overlap costs the difference."
+    ),
+    alternative="Bars of the accuracy together and apart, of all questions and by task, a panel a model.",
+    columns=("task", "score", "score_apart"),
+    panel=draw_arrangements,
+    intervals=tuple(bar.measure for bar in _BARS),
+    y="share of questions",
+)
+
+
+class PolybenchApart(Polybench):
+    """The task; see `Task`. A sample is a question in both arrangements, by its row where sounds are together."""
+
+    info = replace(
+        Polybench.info,
+        name="polybench_apart",
+        title="What overlap costs",
+        question="Does an audio language model hear less of the same sounds where they overlap?",
+        benchmark="polybench_apart",
+        recipe="polybench_apart",
+        samples="questions in both arrangements",
+        measures=_measures(),
+        ranks_by="together",
+        trusted={"together": "without_listening"},
+        captions={CLIP: "the sounds together"},
+        heard_by="together",
+        warning=(
+            "The change says what overlap costs only of a model that is above chance where sounds follow each other: "
+            "who hears nothing loses nothing. The sounds are shorter than those of the questions about overlapping "
+            "sounds at large, so that they can follow each other in a clip of the same length, and together they leave "
+            "more of it silent."
+        ),
+        profile=_PROFILE,
+        printed=None,
+    )
+    drawings: tuple[Drawing, ...] = (_BY_ARRANGEMENT,)
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """As of `Polybench`; scenes in both arrangements are of one group."""
+        inputs = super().inputs(row, settings)
+        return replace(inputs, group=row["pair"].rpartition("-")[0]) if inputs.prompts else inputs
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """As of `Polybench`.
+
+        Raises:
+            TaskError: likewise; or a question is of another kind, or is asked in one arrangement alone.
+        """
+        settings = super().settings(rows, requested)
+        if not _pairs(rows):
+            raise TaskError(f"{self.info.name} has no question that is asked in both arrangements; it needs one")
+        for row in rows:
+            if row["task"] not in APART_TASKS:
+                raise TaskError(
+                    f"{self.info.name}: the question {row['id']} is of the task {row['task']!r}; they are of "
+                    f"{' and '.join(APART_TASKS)}"
+                )
+        return settings
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the answers of `Polybench`, pair by pair; a question without its pair is left out."""
+        single = super().score(rows, outputs, settings, device, progress)
+        places = {id: place for place, id in enumerate(single.ids)}
+        pairs = _pairs(rows)
+        together, apart = (np.array([places[row["id"]] for row in side]) for side in zip(*pairs, strict=True))
+        correct = single.columns["score_correct"]
+        columns: dict[str, Floats] = {
+            "score": correct[together],
+            "score_apart": correct[apart],
+            "score_change": correct[together] - correct[apart],
+            "task": single.columns["task"][together],
+            "choice": single.columns["choice"][together],
+            "choice_apart": single.columns["choice"][apart],
+        }
+        asked = [row for row, _ in pairs]
+        values: dict[str, Number] = {**single.measures, **_without_listening(asked)}
+        for measure in self.info.measures:
+            if measure.column is not None:
+                of_measure = columns[measure.column][measure.places(columns)]
+                values[measure.name] = float(of_measure.mean()) if len(of_measure) else None
+        return Scores(values, tuple(row["id"] for row in asked), columns)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """The questions in both arrangements, by their rows where sounds are together; twins belong together."""
+        return super().samples([row for row, _ in _pairs(rows)])
+
+
+def _pairs(rows: Sequence[Row]) -> list[tuple[Row, Row]]:
+    """The rows together and apart of each question of the split test that has both, in the order of the first."""
+    sides: tuple[dict[str, Row], dict[str, Row]] = ({}, {})
+    for row in rows:
+        if row["split"] == "test":
+            sides[ARRANGEMENTS.index(row["arrangement"])][row["pair"]] = row
+    together, apart = sides
+    return [(row, apart[pair]) for pair, row in together.items() if pair in apart]
+
+
+def _without_listening(rows: Sequence[Row]) -> dict[str, float]:
+    """Accuracy of drawing an option, and of what is best in each task of that and of constant answers."""
+    by_task: dict[str, list[Row]] = {}
+    for row in rows:
+        by_task.setdefault(row["task"], []).append(row)
+    chances = {task: [1 / len(row["options"]) for row in of_task] for task, of_task in by_task.items()}
+    # As counts of right answers.
+    best = [max(sum(chances[task]), len(of_task) * constant_answers(of_task)) for task, of_task in by_task.items()]
+    return {"chance": sum(map(sum, chances.values())) / len(rows), "without_listening": sum(best) / len(rows)}
+
+
+TASK = PolybenchApart()

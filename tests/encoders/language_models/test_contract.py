@@ -1,0 +1,165 @@
+"""What every family does: it answers, greedily and alone as in a batch, and scores given answers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soxr
+import torch
+
+from audio_compositionality.encoders.base import ClipError
+from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
+from audio_compositionality.encoders.language_models.listing import family_of
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, OptionScorer
+
+from .conftest import Folder, Load
+from .tiny import OPTIONS, PROMPTS, Sound, sounds
+
+BY = ["letters", "options"]
+ROUNDING = 2e-5
+
+
+def scores_of(model: TransformersLanguageModel, by: str, rows: list[int] | None = None) -> list[float]:
+    rows = [0, 1, 2] if rows is None else rows
+    clips = sounds()
+    scores = model.score_options(
+        [clips[row] for row in rows],
+        [PROMPTS[row] for row in rows],
+        [OPTIONS[row] for row in rows],
+        by,  # type: ignore[arg-type]
+    )
+    assert [len(one) for one in scores] == [len(OPTIONS[row]) for row in rows]
+    return [value for one in scores for value in one]
+
+
+def test_its_protocols_and_its_card(model: TransformersLanguageModel, family: str) -> None:
+    assert isinstance(model, AudioLanguageModel)
+    assert isinstance(model, OptionScorer)
+    assert not isinstance(model, AudioEncoder)
+    card = model.card
+    assert (card.id, card.sample_rate, card.output_dim) == (family, 16_000, None)
+    assert (model.device, card.options.precision) == ("cpu", "float32")
+    assert re.fullmatch(r"sha256-[0-9a-f]{64}", card.revision)
+    assert len(card.weights_sha256 or "") == 64
+    sight = re.compile("visual|vision")
+    counted = sum(weight.numel() for name, weight in model.model.named_parameters() if not sight.search(name))
+    assert card.parameters == counted > 50_000
+
+
+def test_alone_as_in_a_batch_in_any_order_and_again(model: TransformersLanguageModel) -> None:
+    clips = sounds()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        together = model.answer(clips, PROMPTS)
+        assert model.answer(clips[::-1], PROMPTS[::-1])[::-1] == together
+        assert [model.answer([clip], [prompt])[0] for clip, prompt in zip(clips, PROMPTS, strict=True)] == together
+        assert len(set(together)) == 3
+        for by in BY:
+            scores = scores_of(model, by)
+            alone = [value for row in range(3) for value in scores_of(model, by, [row])]
+            np.testing.assert_allclose(scores, alone, atol=ROUNDING, rtol=0)
+            assert max(scores) < 0
+    assert model.batch_size == 4
+
+
+def test_the_sound_decides(model: TransformersLanguageModel) -> None:
+    clip = sounds()[1]
+    other = Sound(np.roll(clip.waveform, 4000) * np.float32(0.3), clip.sample_rate)
+    one, two = (model.score_options([heard], PROMPTS[:1], OPTIONS[:1], "letters")[0] for heard in (clip, other))
+    assert np.abs(np.subtract(one, two)).max() > 1e-3
+
+
+def test_a_clip_at_another_rate_is_resampled(model: TransformersLanguageModel) -> None:
+    fast = sounds((1.0,), sample_rate=32_000)
+    slow = [Sound(soxr.resample(fast[0].waveform, 32_000, 16_000, quality="HQ"), 16_000)]
+    one, two = (model.score_options(given, PROMPTS[:1], OPTIONS[:1], "letters") for given in (fast, slow))
+    assert one == two
+    assert model.answer(fast, PROMPTS[:1]) == model.answer(slow, PROMPTS[:1])
+
+
+def test_clips_too_long_too_short_and_not_finite(model: TransformersLanguageModel) -> None:
+    limit = model.front_end.limit_seconds
+    long = Sound(np.zeros(round((limit + 0.5) * 16_000), np.float32), 16_000)
+    with pytest.raises(ClipError, match=rf"row 1: it lasts {limit + 0.5:g} s, but '.+' hears {limit:g} s at most"):
+        model.answer([sounds()[0], long], PROMPTS[:2])
+    with pytest.raises(ClipError, match=r"row 0: it lasts 0\.05 s; at least 0\.1 s are needed"):
+        model.answer([Sound(np.zeros(800, np.float32), 16_000)], PROMPTS[:1])
+    with pytest.raises(ClipError, match=r"row 1: the waveform holds nan at sample 7"):
+        model.answer([sounds()[0], Sound(np.where(np.arange(8000) == 7, np.nan, 0.0), 16_000)], PROMPTS[:2])
+    assert len(model.answer([Sound(np.zeros(1600, np.float32), 16_000)], PROMPTS[:1])) == 1
+
+
+def test_what_generation_config_says_changes_nothing_but_the_end(
+    model: TransformersLanguageModel, folder: Folder, family: str, tmp_path: Path
+) -> None:
+    expected = model.answer(sounds(), PROMPTS)
+    copy = tmp_path / "copy"
+    shutil.copytree(folder(family), copy)
+    said = {"do_sample": True, "temperature": 3.0, "top_k": 5, "repetition_penalty": 1.9, "max_length": 3,
+            "eos_token_id": model.front_end.tokenizer.eos_token_id}  # fmt: skip
+    (copy / "generation_config.json").write_text(json.dumps(said))
+    other = load_model(str(copy), device="cpu")
+    assert isinstance(other, TransformersLanguageModel)
+    assert other.answer(sounds(), PROMPTS) == expected
+    assert other.card.revision != model.card.revision
+    numbers = model._batches.run(model._questions(sounds()[:1], PROMPTS[:1]), model._write)[0]
+    # A token that ends answers from now on.
+    (copy / "generation_config.json").write_text(json.dumps({**said, "eos_token_id": [2, numbers[3]]}))
+    short = load_model(str(copy), device="cpu")
+    assert isinstance(short, TransformersLanguageModel)
+    ending = numbers[: numbers.index(numbers[3]) + 1]
+    assert short.answer(sounds()[:1], PROMPTS[:1]) == [
+        model.front_end.tokenizer.decode(ending, skip_special_tokens=True)
+    ]
+
+
+def test_more_tokens_are_another_id_of_the_same_weights(model: TransformersLanguageModel, family: str) -> None:
+    longer = model.with_new_tokens(40)
+    assert (longer.card.id, longer.card.revision) == (f"{family}@tokens=40", model.card.revision)
+    assert longer.model is model.model
+    clips = sounds()
+    pairs = list(zip(longer.answer(clips, PROMPTS), model.answer(clips, PROMPTS), strict=True))
+    for long, short in pairs:
+        # A character may be cut in its middle.
+        assert long.startswith(short.rstrip("\N{REPLACEMENT CHARACTER}"))
+    assert any(len(long) > len(short) for long, short in pairs)
+    assert longer.with_new_tokens(16).card == model.card
+
+
+def test_its_untrained_twin_has_other_weights_and_answers(folder: Folder, family: str, load: Load) -> None:
+    twin = load_model(f"untrained:{folder(family)}", device="cpu", seed=1)
+    assert isinstance(twin, TransformersLanguageModel)
+    model = load(family)
+    assert (twin.card.id, twin.card.weights_sha256) == (f"untrained:{family}", None)
+    assert twin.card.parameters == model.card.parameters
+    assert twin.card.revision.startswith("seed-1-")
+    differences = np.abs(np.subtract(scores_of(twin, "letters"), scores_of(model, "letters")))
+    assert differences.max() > 0.1
+    assert len(twin.answer(sounds(), PROMPTS)) == 3
+
+
+def test_in_bfloat16_the_weights_are_and_the_id_says_so(folder: Folder, family: str) -> None:
+    from audio_compositionality.encoders.language_models.options import LanguageOptions
+
+    options = LanguageOptions(precision="bfloat16", batch_size=2)
+    model = load_model(str(folder(family)), device="cpu", options=options)
+    assert isinstance(model, TransformersLanguageModel)
+    assert model.card.id == f"{family}@bfloat16"
+    assert model.card.options.precision == "bfloat16"
+    assert model.model.dtype == torch.bfloat16
+    exact = load_model(str(folder(family)), device="cpu")
+    assert isinstance(exact, TransformersLanguageModel)
+    np.testing.assert_allclose(scores_of(model, "letters"), scores_of(exact, "letters"), atol=0.5)
+
+
+def test_one_declaration_names_it(model: TransformersLanguageModel) -> None:
+    assert family_of(model.model.config) is not None
+    assert replace(model.card) == model.card

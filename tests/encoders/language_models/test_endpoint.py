@@ -1,0 +1,792 @@
+"""A model behind a server: what is sent, what comes back, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import numpy as np
+import pytest
+
+from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.language_models.endpoint import EndpointModel, load_endpoint
+from audio_compositionality.encoders.language_models.endpoint_calls import EndpointError, Failure, Pace
+from audio_compositionality.encoders.language_models.endpoint_name import KEY_VARIABLE, parse_endpoint
+from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
+from audio_compositionality.encoders.language_models.options import REASON_TOKENS, LanguageOptions
+from audio_compositionality.encoders.loading.registry import check_name, has_twins, load_model
+from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.encoders.protocols import AudioLanguageModel, LabelReader, OptionScorer
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.retries import LONGEST_WAIT, WAITS
+
+from .endpoint_server import Cut, LoopbackEndpoint, Request, Response, StillClock, completion, logprobs, refusal
+
+KEY = "sk-9f/8e+7d'6c.5b-4a"
+"""Looks different within a URL and, but for the quote, the same in JSON."""
+
+RATE = 32_000
+
+
+@dataclass(frozen=True)
+class Clip:
+    waveform: np.ndarray
+    sample_rate: int = RATE
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    return StillClock()
+
+
+@pytest.fixture
+def server(clock: StillClock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[LoopbackEndpoint]:
+    """A server, and an environment without keys; the client of `huggingface_hub` may reach it."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "no-token"))
+    for name in (KEY_VARIABLE, "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+    huggingface_hub.close_session()
+    server = LoopbackEndpoint(clock)
+    yield server
+    huggingface_hub.close_session()
+    server.close()
+
+
+def model_of(server: LoopbackEndpoint, **settings: Any) -> EndpointModel:
+    """The model behind the server, with the server's clock; nothing has been sent."""
+    return EndpointModel(parse_endpoint(server.name), settings=EndpointSettings(**settings), clock=server.clock)
+
+
+def clips_of(count: int, samples: int = 64) -> list[Clip]:
+    rng = np.random.default_rng(count)
+    return [Clip(rng.uniform(-1, 1, samples).astype(np.float32)) for _ in range(count)]
+
+
+def told_by(model: EndpointModel) -> dict[int, dict[str, Any]]:
+    """What a model tells of answers beside them, by place; filled while it is asked."""
+    facts: dict[int, dict[str, Any]] = {}
+    model.on_answers = lambda answers: facts.update({place: dict(beside) for place, _, beside in answers})
+    return facts
+
+
+def prompts_of(count: int) -> list[str]:
+    return [f"question {number}" for number in range(count)]
+
+
+def shown(model: EndpointModel, error: BaseException | None = None) -> str:
+    """Everything that somebody could print of a model and of an error, with the variables on the way to it."""
+    texts = [repr(model), str(model), repr(model.card), repr(model.settings), repr(vars(model))]
+    if error is not None:
+        assert error.__traceback__ is not None
+        # Without the test, which knows the key.
+        inner = error.__traceback__.tb_next
+        trace = traceback.TracebackException(type(error), error, inner, capture_locals=True)
+        assert "endpoint_calls.py" in "".join(trace.format())
+        texts += [str(error), repr(error), repr(error.__context__), repr(error.__cause__), *trace.format()]
+    return "\n".join(texts)
+
+
+# What is sent
+
+
+def test_the_sound_is_the_clip_to_16_bits_and_stands_before_the_text(server: LoopbackEndpoint):
+    clip = Clip(np.concatenate([np.linspace(-1, 1, 999), [1.0, -1.0, 0.5 / 32_768]]).astype(np.float32))
+    assert model_of(server).answer([clip], ["How many?"]) == ["re: How many?"]
+    (request,) = server.requests
+    assert request.path == "/v1/chat/completions"
+    assert [part["type"] for part in request.content] == ["input_audio", "text"]
+    assert request.content[0]["input_audio"]["format"] == "wav"
+    samples, rate = request.sound()
+    assert rate == RATE
+    assert np.abs(samples / 32_768 - clip.waveform).max() <= 1 / 32_768
+    assert np.array_equal(samples, np.clip(np.rint(clip.waveform.astype(np.float64) * 32_768), -32_768, 32_767))
+    said = {name: value for name, value in request.body.items() if name != "messages"}
+    assert said == {"model": "tiny", "temperature": 0, "max_tokens": 16, "stream": False}
+
+
+def test_clips_of_another_rate_are_resampled_to_the_one_that_the_card_states(server: LoopbackEndpoint):
+    model = model_of(server, sample_rate=16_000)
+    model.answer([Clip(np.zeros(800, np.float32), 8_000), Clip(np.zeros(960, np.float32), 48_000)], ["a", "b"])
+    assert sorted((len(samples), rate) for samples, rate in (r.sound() for r in server.requests)) == [
+        (320, 16_000),
+        (1_600, 16_000),
+    ]
+    assert model.card.sample_rate == 16_000
+
+
+def test_texts_are_asked_without_sound(server: LoopbackEndpoint):
+    assert model_of(server).answer_texts(["one", "two"]) == ["re: one", "re: two"]
+    assert sorted(request.content for request in server.requests) == ["one", "two"]
+
+
+def test_answers_come_in_order_whatever_comes_first_and_so_many_are_asked_at_a_time(server: LoopbackEndpoint):
+    together = threading.Barrier(4)
+
+    def respond(request: Request) -> Response:
+        # Only four at a time get past it: fewer would wait for ever.
+        together.wait(20)
+        number = int(request.prompt.split()[1])
+        threading.Event().wait(0.002 * (12 - number))
+        return completion(str(number))
+
+    server.respond = respond
+    model = model_of(server, concurrency=4)
+    assert model.answer(clips_of(12), prompts_of(12)) == [str(number) for number in range(12)]
+    assert server.most_at_once == 4
+    assert len(server.requests) == 12
+
+
+def test_one_at_a_time(server: LoopbackEndpoint):
+    model_of(server, concurrency=1).answer(clips_of(5), prompts_of(5))
+    assert server.most_at_once == 1
+    assert [request.prompt for request in server.requests] == prompts_of(5)
+
+
+def test_no_questions(server: LoopbackEndpoint):
+    assert model_of(server).answer([], []) == []
+    assert not server.requests
+
+
+@pytest.mark.parametrize(
+    ("clips", "prompts", "error", "match"),
+    [
+        (clips_of(2), ["a"], InputError, "1 prompts about 2 clips"),
+        (clips_of(2), ["a", " "], InputError, "text 1 is empty"),
+        (
+            [*clips_of(1), Clip(np.array([0, np.nan], np.float32))],
+            ["a", "b"],
+            ClipError,
+            "row 1: the waveform holds nan",
+        ),
+        (
+            [*clips_of(1), Clip(np.zeros(RATE * 3, np.float32))],
+            ["a", "b"],
+            ClipError,
+            "row 1: it lasts 3 s, but .* 2 s",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_anything_is_sent(
+    server: LoopbackEndpoint, clips: list[Clip], prompts: list[str], error: type[Exception], match: str
+):
+    with pytest.raises(error, match=match):
+        model_of(server, limit_seconds=2).answer(clips, prompts)
+    assert not server.requests
+
+
+def test_more_questions_than_allowed_are_refused_before_one_is_sent(server: LoopbackEndpoint):
+    model = model_of(server, max_questions=5)
+    with pytest.raises(EndpointError, match="asked 6 questions, and no more than 5 are allowed"):
+        model.answer(clips_of(6), prompts_of(6))
+    assert not server.requests
+    model.answer(clips_of(3), prompts_of(3))
+    with pytest.raises(EndpointError, match="asked 3 questions after 3 others, and no more than 5"):
+        model.score_options(clips_of(3), prompts_of(3), [["x", "y"]] * 3, "letters")
+    assert len(server.requests) == 3
+    # Before a run, whoever knows how many there will be.
+    model.check_questions(2)
+    with pytest.raises(EndpointError, match="asked 9 questions"):
+        model.check_questions(9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"concurrency": 0}, "concurrency is 0; it must be a whole number of 1 to 64"),
+        ({"concurrency": True}, "concurrency is True"),
+        ({"max_questions": -1}, "max_questions is -1; it must be a whole number of 0 or more"),
+        ({"timeout": 0}, "timeout is 0"),
+        ({"limit_seconds": math.inf}, "limit_seconds is inf"),
+        ({"sample_rate": 0}, "sample rate 0"),
+        ({"top_logprobs": 0}, "top_logprobs is 0"),
+    ],
+)
+def test_settings_that_are_none(settings: dict[str, Any], match: str):
+    with pytest.raises(InputError, match=match):
+        EndpointSettings(**settings)
+
+
+# What comes back
+
+
+def test_empty_answers_refusals_and_cut_ones_stay_as_they_are_and_are_counted(server: LoopbackEndpoint):
+    server.faults = [
+        completion(""),
+        completion(None),
+        completion(" \n"),
+        completion(None, message={"refusal": "I cannot help with that."}),
+        completion("The an", finish="length"),
+        completion("", finish="content_filter"),
+        completion([{"type": "text", "text": "B"}, {"type": "text", "text": "."}]),
+        completion("half \ud83d a character"),
+        completion(" (C) "),
+    ]
+    model = model_of(server, concurrency=1)
+    facts = told_by(model)
+    answers = model.answer(clips_of(9), prompts_of(9))
+    assert answers == [
+        "", "", " \n", "I cannot help with that.", "The an", "", "B.", "half ? a character", " (C) ",
+    ]  # fmt: skip
+    assert sum("refused" in one for one in facts.values()) == 2
+    assert [place for place, one in facts.items() if one["finish_reason"] == "length"] == [4]
+
+
+def test_who_has_answered_is_known_and_a_change_is_told(server: LoopbackEndpoint):
+    server.faults = [
+        completion(model="tiny-2026-01", system_fingerprint="fp_1"),
+        completion(model="tiny-2026-01", system_fingerprint="fp_2"),
+    ]
+    model = model_of(server, concurrency=1)
+    facts = told_by(model)
+    model.answer(clips_of(2), prompts_of(2))
+    assert [facts[place]["fingerprint"] for place in range(2)] == ["fp_1", "fp_2"]
+    server.faults = [completion(model="tiny-2026-02")]
+    with pytest.warns(UserWarning, match="answers as tiny-2026-01 and as tiny-2026-02"):
+        model.answer(clips_of(1), ["a"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.answer(clips_of(1), ["a"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>Welcome</html>", b"", b"[]", b"3", b'"text"', b"\xff\xfe", b"{", b"{}", b'{"choices": []}',
+        b'{"choices": "A"}', b'{"choices": [1]}', b'{"choices": [{"index": 0}]}', b'{"choices": [{"message": "A"}]}',
+        b'{"error": {"message": "no such deployment", "code": 404}}',
+        b'{"error":' * 600 + b"1" + b"}" * 600, b"[" * 100_000, b'{"choices": [{"index": NaN, "message": {}}]}',
+    ],
+    ids=lambda body: body[:40].decode(errors="replace"),
+)  # fmt: skip
+def test_what_is_no_chat_completion_is_an_error_at_once(server: LoopbackEndpoint, body: bytes):
+    server.faults = [Response(body=body)]
+    with pytest.raises(EndpointError, match=r"the server's answer is no chat completion .*up to /v1") as caught:
+        model_of(server).answer(clips_of(1), ["a"])
+    assert len(server.requests) == 1
+    assert "\n" not in str(caught.value)
+    if b"no such deployment" in body:
+        assert "(no such deployment)" in str(caught.value)
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [refusal(429), refusal(500), refusal(502), refusal(503), refusal(504), Cut(), Cut(reset=True), Cut(after=0)],
+    ids=["429", "500", "502", "503", "504", "cut", "reset", "nothing"],
+)
+def test_what_can_pass_is_tried_again_after_the_same_waits(
+    server: LoopbackEndpoint, clock: StillClock, fault: Response | Cut, caplog: pytest.LogCaptureFixture
+):
+    server.faults = [fault] * 4
+    model = model_of(server)
+    with caplog.at_level(logging.WARNING):
+        assert model.answer(clips_of(1), ["a"]) == ["re: a"]
+    assert clock.waits == list(WAITS)
+    assert len(server.requests) == 5
+    assert len({json.dumps(request.body) for request in server.requests}) == 1
+    assert "asked again after 1 s" in caplog.text or "all questions wait 1 s" in caplog.text
+    server.faults = [fault] * 5
+    with pytest.raises(EndpointError, match="asked 5 times"):
+        model.answer(clips_of(1), ["a"])
+    assert len(server.requests) == 10
+
+
+def test_a_server_that_asks_to_wait_is_left_alone_by_all(server: LoopbackEndpoint, clock: StillClock):
+    def respond(request: Request) -> Response:
+        if clock.now() < 40:
+            return refusal(429, "slow down", Retry_After=str(int(40 - clock.now())))
+        return completion(request.prompt)
+
+    server.respond = respond
+    model = model_of(server, concurrency=4)
+    assert model.answer(clips_of(20), prompts_of(20)) == prompts_of(20)
+    early = [request.moment for request in server.requests if request.moment < 40]
+    # Those that were under way when the first was refused.
+    assert early == [0] * len(early)
+    assert 1 <= len(early) <= 4
+    # An answer of then may be read later, which is no sooner on this clock.
+    assert set(clock.waits) == {40}
+
+
+def test_a_server_without_answer_asks_for_a_wait_by_other_headers(server: LoopbackEndpoint, clock: StillClock):
+    server.faults = [refusal(503, "starting", Retry_After="7"), refusal(429, "", RateLimit='"api";r=0;t=55')]
+    assert model_of(server).answer(clips_of(1), ["a"]) == ["re: a"]
+    assert clock.waits == [7, 55]
+
+
+def test_a_server_that_asks_to_wait_too_long_is_an_error(server: LoopbackEndpoint, clock: StillClock):
+    server.faults = [refusal(429, "quota of the day", Retry_After=str(int(LONGEST_WAIT) + 1))]
+    with pytest.raises(EndpointError, match=r"answered 429 \(quota of the day\); it asks to wait 301 s; run the same"):
+        model_of(server).answer(clips_of(1), ["a"])
+    assert not clock.waits
+
+
+def test_refusals_while_others_are_answered_do_not_count(clock: StillClock):
+    """More threads than tries, and a server that answers one question a minute."""
+    pace, stopped, tries = Pace("m", clock, threads=4), threading.Event(), []
+
+    def refused(status: int, times: int) -> str | Failure:
+        tries.append(status)
+        pace.call(lambda: "another question", stopped)
+        return Failure("slow down", status=status, is_transient=True) if len(tries) <= times else "at last"
+
+    assert pace.call(lambda: refused(429, 15), stopped) == "at last"
+    # Not for ever, though: it may be this question that the server never answers.
+    tries.clear()
+    with pytest.raises(EndpointError, match="asked 20 times"):
+        pace.call(lambda: refused(429, 1_000), stopped)
+    # An answer to another question says nothing about one over which the server stumbles.
+    tries.clear()
+    with pytest.raises(EndpointError, match="asked 5 times"):
+        pace.call(lambda: refused(500, 1_000), stopped)
+
+
+def test_an_error_in_the_form_of_a_list_has_its_status(server: LoopbackEndpoint, clock: StillClock):
+    """Google's servers give such; huggingface_hub stumbles over it."""
+    body = b'[{"error": {"code": 429, "message": "Resource exhausted"}}]'
+    server.faults = [Response(429, body, {"Content-Type": "application/json", "Retry-After": "3"})]
+    assert model_of(server).answer(clips_of(1), ["a"]) == ["re: a"]
+    assert clock.waits == [3]
+    server.faults = [Response(400, body.replace(b"429", b"400"), {"Content-Type": "application/json"})]
+    with pytest.raises(EndpointError, match=r"answered 400 \(Resource exhausted\)"):
+        model_of(server).answer(clips_of(1), ["a"])
+
+
+def test_slow_answers_are_waited_for_and_those_that_never_come_are_not(server: LoopbackEndpoint, clock: StillClock):
+    def respond(request: Request) -> Response:
+        server.closing.wait(0.15)
+        return completion("late")
+
+    server.respond = respond
+    assert model_of(server, timeout=30).answer(clips_of(1), ["a"]) == ["late"]
+    with pytest.raises(EndpointError, match=r"there was no answer within 0.02 s, asked 5 times; see whether"):
+        model_of(server, timeout=0.02).answer(clips_of(1), ["a"])
+    assert clock.waits == list(WAITS)
+
+
+def test_nobody_listens(server: LoopbackEndpoint, clock: StillClock):
+    server.close()
+    with pytest.raises(EndpointError, match=r"cannot be reached .*refused.*, asked 5 times; check the URL"):
+        model_of(server).answer(clips_of(1), ["a"])
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        (400, "another model or shorter clips"),
+        (401, f"set the environment variable {KEY_VARIABLE} to a key"),
+        (403, f"set the environment variable {KEY_VARIABLE} to a key"),
+        (404, "check the model's name and the URL"),
+        (408, "see what the server says"),
+        (413, "shorter clips"),
+        (422, "another model"),
+    ],
+)
+def test_a_refusal_is_one_clear_error(server: LoopbackEndpoint, status: int, advice: str):
+    server.respond = lambda request: refusal(status, "Sound is\n\x1b[31mnot " + "supported " * 99)
+    with pytest.raises(
+        EndpointError, match=rf"'endpoint:tiny@{server.host}': the server answered {status} \(Sound"
+    ) as e:
+        model_of(server).answer(clips_of(1), ["a"])
+    assert len(server.requests) == 1
+    assert e.value.status == status
+    assert advice in str(e.value)
+    assert str(e.value).isprintable()
+    assert len(str(e.value)) < 500
+    assert isinstance(e.value, ModelError)
+
+
+def test_a_refusal_that_is_nested_too_deep(server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    for depth in (950, 100_000):
+        server.faults = [Response(400, b'{"error":' * depth + b"1" + b"}" * depth)]
+        with pytest.raises(EndpointError, match="the server answered 400") as caught:
+            model_of(server).answer(clips_of(1), ["a"])
+        assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+def test_pages_of_gateways_are_not_shown(server: LoopbackEndpoint):
+    server.faults = [Response(405, b"<html>Not allowed</html>", {"Content-Type": "text/html"})]
+    with pytest.raises(EndpointError, match="the server answered 405; see what"):
+        model_of(server).answer(clips_of(1), ["a"])
+
+
+def test_the_first_error_in_order_ends_it_and_nothing_more_is_sent(server: LoopbackEndpoint):
+    def respond(request: Request) -> Response:
+        number = int(request.prompt.split()[1])
+        return refusal(400, f"bad {number}") if number >= 3 else completion(str(number))
+
+    server.respond = respond
+    with pytest.raises(EndpointError, match="bad 3"):
+        model_of(server, concurrency=3).answer(clips_of(40), prompts_of(40))
+    assert len(server.requests) < 10
+
+
+def test_an_error_wakes_those_who_wait(server: LoopbackEndpoint):
+    """With the clock of the machine: a wait of minutes ends when there is nothing more to ask."""
+    refused = threading.Event()
+
+    def respond(request: Request) -> Response:
+        if request.prompt == "question 0":
+            refused.set()
+            return refusal(500, "in a while", Retry_After="200")
+        refused.wait(20)
+        return refusal(400, "no")
+
+    server.respond = respond
+    model = EndpointModel(parse_endpoint(server.name), settings=EndpointSettings(concurrency=2))
+    with pytest.raises(EndpointError, match="answered 400"):
+        model.answer(clips_of(2), prompts_of(2))
+
+
+def test_offline(server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(EndpointError, match=r"huggingface_hub is offline.*; unset HF_HUB_OFFLINE"):
+        model_of(server).answer(clips_of(1), ["a"])
+
+
+# The key
+
+
+def test_the_key_goes_to_the_server_and_nowhere_else(
+    server: LoopbackEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+):
+    """The server knows the key, and says it wherever it can."""
+    from urllib.parse import quote
+
+    monkeypatch.setenv(KEY_VARIABLE, f" {KEY}\n")
+    quoted = f"Bearer {KEY}, {quote(KEY)}, {quote(KEY, safe='')}, {json.dumps(KEY)}"
+    texts = []
+    caplog.set_level(logging.DEBUG)
+    model = model_of(server, concurrency=1)
+    server.faults = [
+        refusal(500, quoted),
+        completion(quoted, model=quoted, system_fingerprint=KEY),
+        completion(None, message={"refusal": quoted}),
+    ]
+    with pytest.warns(UserWarning, match=r"answers as Bearer \*\*\*"):
+        texts += model.answer(clips_of(2), prompts_of(2))
+    model.identify()
+    assert texts[0] == 'Bearer ***, ***, ***, "***"'
+    faults: list[Response | Cut] = [refusal(status, f"Incorrect key provided: {quoted}") for status in (400, 401, 429)]
+    faults += [Response(body=body.encode()) for body in (KEY, f'{{"error": "{quote(KEY)}"}}', f'{{"{KEY}": 1}}')]
+    faults += [Response(403, quoted.encode()), refusal(400, "x" * 190 + KEY), Cut(reset=True)]
+    for fault in faults:
+        server.respond = lambda request, fault=fault: fault  # type: ignore[misc]
+        with pytest.raises(EndpointError) as caught:
+            model.answer(clips_of(1), ["a"])
+        texts.append(shown(model, caught.value))
+    assert "check the key in the environment variable" in texts[3]
+    output = capfd.readouterr()
+    everything = "\n".join([*texts, caplog.text, output.out, output.err])
+    assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
+    for secret in (KEY, quote(KEY), quote(KEY, safe=""), KEY[:8], KEY[-8:]):
+        assert secret not in everything
+
+
+def test_a_short_key_is_a_word_that_a_model_may_say(server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(KEY_VARIABLE, "EMPTY")
+    server.faults = [completion("The room is EMPTY."), refusal(400, "key EMPTY")]
+    model = model_of(server)
+    assert model.answer(clips_of(1), ["a"]) == ["The room is EMPTY."]
+    with pytest.raises(EndpointError, match=r"\(key \*\*\*\)"):
+        model.answer(clips_of(1), ["a"])
+
+
+@pytest.mark.parametrize("variable", ["HF_TOKEN", "OPENAI_API_KEY"])
+def test_no_other_key_of_the_user_is_sent(
+    server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch, variable: str, tmp_path: Path
+):
+    monkeypatch.setenv(variable, "hf_secret_of_the_user")
+    (tmp_path / "no-token").write_text("hf_secret_of_login")
+    model_of(server).answer(clips_of(1), ["a"])
+    assert "authorization" not in server.requests[0].headers
+    assert "secret" not in json.dumps(server.requests[0].headers)
+
+
+def test_the_key_does_not_follow_to_another_server(server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    other = LoopbackEndpoint(server.clock)
+    try:
+        server.faults = [Response(307, b"", {"Location": f"{other.url}/chat/completions"})]
+        model_of(server).answer(clips_of(1), ["a"])
+        assert "authorization" not in other.requests[0].headers
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize("key", ["sk-secret\nX-Header: a", "sk secret", "sk-sécret"])
+def test_a_key_that_is_none_is_not_shown(server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch, key: str):
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    with pytest.raises(ModelError, match=f"{KEY_VARIABLE} holds a space, a line break") as caught:
+        model_of(server)
+    assert "cret" not in str(caught.value)
+
+
+def test_a_key_that_everybody_on_the_way_can_read(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    with pytest.warns(UserWarning, match=f"{KEY_VARIABLE} goes to gpu.example:8000 unencrypted"):
+        EndpointModel(parse_endpoint("endpoint:m@http://gpu.example:8000/v1"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for url in ("https://gpu.example", "http://localhost:1", "http://127.0.0.1", "http://[::1]:1"):
+            EndpointModel(parse_endpoint(f"endpoint:m@{url}"))
+        monkeypatch.delenv(KEY_VARIABLE)
+        EndpointModel(parse_endpoint("endpoint:m@http://gpu.example:8000/v1"))
+
+
+# Names and cards
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "url", "id"),
+    [
+        ("endpoint:a/b@http://h", "a/b", "http://h", "endpoint:a/b@h"),
+        (
+            "endpoint:a@HTTPS://Host.Example:8443/v1/",
+            "a",
+            "https://host.example:8443/v1",
+            "endpoint:a@host.example:8443",
+        ),
+        ("endpoint:@cf/m:free@https://h/x@y/v1", "@cf/m:free", "https://h/x@y/v1", "endpoint:@cf/m:free@h~314fdf61"),
+        ("endpoint:a@http://[::1]:80/v1", "a", "http://[::1]:80/v1", "endpoint:a@[::1]:80"),
+    ],
+)
+def test_a_name_says_model_and_server(name: str, model: str, url: str, id: str):
+    address = parse_endpoint(name)
+    assert (address.model, address.url, address.id) == (model, url, id)
+
+
+def test_servers_of_one_host_are_told_apart_and_their_paths_are_not_shown():
+    ids = [parse_endpoint(f"endpoint:m@https://h/{path}").id for path in ("", "v1", "v1/", "one/v1", "hunter2/v1")]
+    assert ids[:3] == ["endpoint:m@h"] * 3
+    assert len(set(ids)) == 3
+    assert not any("one" in id or "hunter2" in id for id in ids)
+
+
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("endpoint:", "is endpoint:MODEL@URL, such as"),
+        ("endpoint:m", "is endpoint:MODEL@URL"),
+        ("endpoint:@http://h", "is endpoint:MODEL@URL"),
+        ("endpoint:m@user:hunter2@h", "is endpoint:MODEL@URL"),
+        ("endpoint:m@http://a b", "is endpoint:MODEL@URL"),
+        ("endpoint:m@ftp://user:hunter2@h", "must begin with http:// or https://"),
+        ("endpoint:m@file:///hunter2", "must begin with http:// or https://"),
+        ("endpoint:m@https://user:hunter2@h/v1", "without user, password"),
+        ("endpoint:m@https://hunter2@h", "without user, password"),
+        ("endpoint:m@https://h/v1?key=hunter2", "without user, password"),
+        ("endpoint:m@https://h/v1#hunter2", "without user, password"),
+        ("endpoint:m@https://h\\hunter2@g", "without user, password"),
+        ("endpoint:m@https://", "no valid host or port"),
+        ("endpoint:m@https://:80", "no valid host or port"),
+        ("endpoint:m@https://h:99999", "no valid host or port"),
+        ("endpoint:m@https://h:hunter2", "no valid host or port"),
+        ("endpoint:m@https://[::1", "no valid host or port"),
+    ],
+)
+@pytest.mark.parametrize("prefix", ["", "untrained:", "noise-audio:", "tower:"])
+def test_a_name_that_is_none_is_refused_without_its_password(prefix: str, name: str, match: str):
+    for use in (check_name, load_model):
+        with pytest.raises(ModelError, match=match) as caught:
+            use(prefix + name)
+        assert "hunter2" not in str(caught.value)
+
+
+def test_loading_asks_the_server_what_it_runs(server: LoopbackEndpoint):
+    server.respond = lambda request: completion(model="tiny-2026-01-31", system_fingerprint="fp_1")
+    check_name(server.name)
+    assert not server.requests
+    model = load_model(server.name)
+    assert isinstance(model, EndpointModel)
+    assert isinstance(model, AudioLanguageModel)
+    assert isinstance(model, OptionScorer)
+    (request,) = server.requests
+    samples, rate = request.sound()
+    assert (len(samples), rate, samples.any()) == (RATE, RATE, False)
+    assert (model.card.id, model.card.revision) == (f"endpoint:tiny@{server.host}", "tiny-2026-01-31")
+    assert (model.card.sample_rate, model.card.output_dim, model.card.weights_sha256) == (RATE, None, None)
+    assert model.device == "server"
+
+
+@pytest.mark.parametrize("says", ["tiny", None, ""])
+def test_a_server_that_says_nothing_new_has_an_unknown_revision(server: LoopbackEndpoint, says: str | None):
+    server.respond = lambda request: completion(model=says)
+    assert load_endpoint(server.name).card.revision == "unknown"
+
+
+def test_a_revision_that_the_user_states_needs_no_question(server: LoopbackEndpoint):
+    model = load_endpoint(server.name, settings=EndpointSettings(revision="of May", max_questions=0))
+    assert model.card.revision == "of May"
+    assert not server.requests
+
+
+def test_a_language_model_is_asked_without_sound(server: LoopbackEndpoint):
+    load_endpoint(server.name, hears=False)
+    assert isinstance(server.requests[0].content, str)
+
+
+def test_a_language_model_that_is_told_the_events_need_not_take_sound(server: LoopbackEndpoint):
+    def deaf(request: Request) -> Response:
+        return completion("A") if isinstance(request.content, str) else refusal(400, "no audio can be given")
+
+    server.respond = deaf
+    with pytest.raises(EndpointError, match="no audio can be given"):
+        load_model(server.name)
+    model = load_model(f"events-as-text:{server.name}")
+    assert isinstance(model, LabelReader)
+    events = [{"onset": 0.0, "offset": 1.0, "label": "bell"}]
+    assert model.answer_from_labels([{"id": "a", "duration": 2.0, "events": events}], ["Which?"]) == ["A"]
+    assert "0.00-1.00 s: bell" in server.requests[-1].content
+
+
+def test_a_wrong_key_shows_when_the_model_is_loaded(server: LoopbackEndpoint):
+    server.respond = lambda request: refusal(401, "missing key")
+    with pytest.raises(EndpointError, match=r"401 \(missing key\); set the environment variable"):
+        load_model(server.name)
+
+
+def test_options(server: LoopbackEndpoint):
+    model = load_endpoint(server.name, LanguageOptions(max_new_tokens=REASON_TOKENS, batch_size=3))
+    assert model.card.id == f"endpoint:tiny@{server.host}@tokens=1024"
+    assert model.settings.concurrency == 3
+    model.answer(clips_of(1), ["a"])
+    assert {request.body["max_tokens"] for request in server.requests} == {1024}
+    for options in (EncoderOptions(layer=1), LanguageOptions(precision="bfloat16"), LanguageOptions(spread=True)):
+        with pytest.raises(ModelError, match="endpoint:tiny"):
+            load_model(server.name, options=options)
+
+
+def test_nothing_can_be_done_to_its_weights(server: LoopbackEndpoint):
+    assert not has_twins(server.name)
+    for prefix in ("untrained:", "shuffled:", "tower:"):
+        with pytest.raises(ModelError, match=f"'endpoint:tiny@{server.host}' runs on a server, so nothing here can"):
+            load_model(prefix + server.name)
+        with pytest.raises(ModelError, match="runs on a server"):
+            check_name(prefix + server.name)
+    assert not server.requests
+
+
+def test_a_control_of_it(server: LoopbackEndpoint):
+    model = load_model(f"without-audio:{server.name}")
+    assert model.card.id == f"without-audio:endpoint:tiny@{server.host}"
+    assert isinstance(model, AudioLanguageModel)
+    assert model.answer(clips_of(1), ["a"]) == ["re: a"]
+    assert not server.requests[-1].sound()[0].any()
+
+
+# Letters
+
+
+def scores_of(
+    server: LoopbackEndpoint, *answers: Response, options: int = 3
+) -> tuple[list[list[float]], dict[int, dict[str, Any]]]:
+    server.faults = list(answers)
+    model = model_of(server, concurrency=1)
+    facts, count = told_by(model), len(answers)
+    rows = model.score_options(clips_of(count), prompts_of(count), [["x"] * options] * count, "letters")
+    return rows, facts
+
+
+def test_letters_are_scored_by_the_first_token(server: LoopbackEndpoint):
+    tokens = {"B": math.log(0.5), " B": math.log(0.1), "A": math.log(0.2), "▁C": math.log(0.1), "b": math.log(0.05)}
+    rows, facts = scores_of(server, completion("B", finish="length", logprobs=logprobs(**tokens)))
+    assert rows == [pytest.approx([math.log(0.2), math.log(0.6), math.log(0.1)], rel=1e-12)]
+    (request,) = server.requests
+    assert (request.body["logprobs"], request.body["top_logprobs"], request.body["max_tokens"]) == (True, 20, 1)
+    assert request.content[0]["type"] == "input_audio"
+    assert facts == {0: {}}
+
+
+def test_probabilities_that_the_server_has_rounded_up(server: LoopbackEndpoint):
+    tokens = [{"token": token, "logprob": value} for token, value in (("A", 0.0), (" A", -17.0), ("B", -18.0))]
+    server.faults = [completion("A", logprobs={"content": [{**tokens[0], "top_logprobs": tokens}]})]
+    assert model_of(server).score_options(clips_of(1), ["a"], [["x", "y"]], "letters") == [[0.0, -18.0]]
+
+
+def test_letters_that_are_not_listed_have_an_upper_bound(server: LoopbackEndpoint):
+    rows, facts = scores_of(
+        server,
+        completion(logprobs=logprobs(A=math.log(0.9), The=math.log(0.05))),
+        completion(logprobs=logprobs(A=math.log(0.6), The=math.log(0.1))),
+        completion(logprobs=logprobs(A=0.0, B=-9999.0)),
+    )
+    assert rows[0] == pytest.approx([math.log(0.9), math.log(0.05), math.log(0.05)])
+    assert rows[1] == pytest.approx([math.log(0.6), math.log(0.1), math.log(0.1)])
+    assert rows[2] == [0.0, -9999.0, -9999.0]
+    assert facts == {0: {"unlisted": 2}, 1: {"unlisted": 2}, 2: {"unlisted": 1}}
+
+
+@pytest.mark.parametrize("value", ["1" + "0" * 400, "-1" + "0" * 400, '"-1"', "null", "[]"])
+def test_log_probabilities_that_are_none_are_left_out(server: LoopbackEndpoint, value: str):
+    other = json.dumps(logprobs(A=-0.1)["content"][0]["top_logprobs"])
+    listed = f'{{"token": "B", "logprob": {value}}}, {other[1:-1]}'
+    choice = f'{{"message": {{"content": "A"}}, "logprobs": {{"content": [{{"top_logprobs": [{listed}]}}]}}}}'
+    server.faults = [Response(body=f'{{"choices": [{choice}]}}'.encode())]
+    row = model_of(server).score_options(clips_of(1), ["a"], [["x", "y"]], "letters")[0]
+    # B has what A leaves over, at most.
+    assert row == pytest.approx([-0.1, math.log(1 - math.exp(-0.1))])
+
+
+def test_letters_of_what_is_refused(server: LoopbackEndpoint):
+    rows, facts = scores_of(server, completion(None, message={"refusal": "no"}))
+    assert np.isnan(rows).all()
+    assert np.shape(rows) == (1, 3)
+    assert facts == {0: {"refused": True}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        completion("A"),
+        completion("A", logprobs={"content": []}),
+        completion("A", logprobs={"content": [{"token": "A", "logprob": 0.0, "top_logprobs": []}]}),
+        completion("A", logprobs={"content": [{"token": "A", "logprob": 0.0, "top_logprobs": None}]}),
+        completion("A", logprobs={"tokens": ["A"], "token_logprobs": [0.0]}),
+    ],
+)
+def test_a_server_without_log_probabilities(server: LoopbackEndpoint, answer: Response):
+    with pytest.raises(ModelError, match=r"cannot score by letters: the server gives no log-probabilities"):
+        scores_of(server, answer)
+
+
+def test_what_cannot_be_scored_is_not_asked(server: LoopbackEndpoint):
+    model = model_of(server)
+    with pytest.raises(ModelError, match="cannot score by options: a server tells no likelihoods of given texts"):
+        model.score_options(clips_of(1), ["a"], [["x", "y"]], "options")
+    with pytest.raises(InputError, match="1 lists of options for 2 prompts"):
+        model.score_options(clips_of(2), ["a", "b"], [["x", "y"]], "letters")
+    with pytest.raises(InputError, match="the number of options is 27"):
+        model.score_options(clips_of(1), ["a"], [["x"] * 27], "letters")
+    assert not server.requests
+
+
+def test_texts_are_scored_as_well(server: LoopbackEndpoint):
+    server.faults = [completion(logprobs=logprobs(A=-0.5, B=-1.0))]
+    assert model_of(server).score_texts(["a"], [["x", "y"]], "letters") == [[-0.5, -1.0]]
+    assert server.requests[0].content == "a"
+
+
+def test_the_card_is_not_changed_by_settings_of_the_way(server: LoopbackEndpoint):
+    settings = EndpointSettings()
+    other = replace(settings, concurrency=2, timeout=3.0, max_questions=7)
+    address = parse_endpoint(server.name)
+    assert EndpointModel(address, settings=settings).card == EndpointModel(address, settings=other).card

@@ -1,0 +1,348 @@
+"""How answers are taken: by what is written or by likelihoods, under several orders, stored as they come in."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.loading.controls import CONTROLS, control
+from audio_compositionality.encoders.loading.under_controls import innermost, with_new_tokens
+from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.evaluator.results.result import Result
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.tasks.answerers.base import certain
+from audio_compositionality.tasks.answerers.label_readers import Oracle
+from audio_compositionality.tasks.answerers.text_only import First
+from audio_compositionality.tasks.base import Inputs, TaskError
+
+from .test_answers import Hears, Questions, Task
+
+OPTIONS = RunOptions(progress=False)
+
+
+class Orders(Task):
+    """Each question under one or both orders of its two options."""
+
+    def inputs(self, row, settings):
+        if row["split"] != "test":
+            return Inputs()
+        options = (("x", "y"), ("y", "x"))[: settings["orders"]]
+        prompts = tuple(f"{row['id']}?\nA. {texts[0]}\nB. {texts[1]}" for texts in options)
+        long = 1024 if settings["long"] else None
+        return Inputs(("audio",) * len(options), (), prompts, options, settings["scoring"], long)
+
+    def settings(self, rows, requested):
+        return {"orders": 1, "scoring": "generate", "long": False, **requested}
+
+
+class Scores(Hears):
+    """Knows that it is x, but for every third clip, where it knows nothing; writes a B."""
+
+    card = ModelCard("scores", "v1", 8, None)
+
+    def __init__(self):
+        self.calls = []
+
+    def answer(self, clips, prompts):
+        self.calls.append(("generate", len(prompts)))
+        return ["B"] * len(prompts)
+
+    def score_options(self, clips, prompts, options, by):
+        self.calls.append((by, len(prompts)))
+        numbers = [round(1000 * clip.waveform[0]) for clip in clips]
+        return [
+            [math.nan] * 2 if number % 3 == 0 else [-0.5 if text == "x" else -math.inf for text in texts]
+            for number, texts in zip(numbers, options, strict=True)
+        ]
+
+
+def scored(model, settings=None, options=OPTIONS, data=None):
+    task = Orders()
+    evaluate_models([model], data or Questions(), [task], replace(options, settings=settings or {}))
+    return task.answers
+
+
+@pytest.mark.parametrize("by", ["letters", "options"])
+def test_the_likeliest_option_is_the_answer_in_whatever_order(by, tmp_path):
+    model, options = Scores(), replace(OPTIONS, store=tmp_path)
+    answers = scored(model, {"scoring": by, "orders": 2}, options)
+    numbers = [int(row["id"][1:]) for row in Questions().rows if row["split"] == "test"]
+    assert answers == [letter for number in numbers for letter in (("", "") if number % 3 == 0 else ("A", "B"))]
+    assert {how for how, _ in model.calls} == {by}
+    (path,) = tmp_path.rglob("0*.json")
+    facts = json.loads(path.read_text())["facts"]
+    expected = [pair for n in numbers for pair in ([[None] * 2] * 2 if n % 3 == 0 else [[-0.5, None], [None, -0.5]])]
+    assert [one["log_likelihoods"] for one in facts] == expected
+
+
+def test_answers_of_one_way_to_ask_are_not_taken_for_those_of_another(tmp_path):
+    model, options = Scores(), replace(OPTIONS, store=tmp_path, batch_size=64)
+    hows = [{"scoring": by, "orders": orders} for by in ("generate", "letters", "options") for orders in (1, 2)]
+    first = [scored(model, how, options) for how in hows]
+    assert len([*tmp_path.rglob("key.json")]) == len(model.calls) == 6
+    assert [scored(model, how, options) for how in hows] == first
+    assert len(model.calls) == 6
+
+
+def test_who_tells_no_likelihoods_is_refused_before_anything_is_asked_or_left_out():
+    words = r"'hears' tells no likelihoods of given answers .*letters: score it by what it writes"
+    with pytest.raises(TaskError, match=words):
+        scored(Hears(), {"scoring": "letters"})
+    with pytest.raises(TaskError, match="tells no likelihoods"):
+        scored(control(Hears(), CONTROLS["without-audio"]), {"scoring": "options"})
+    options = replace(OPTIONS, settings={"scoring": "letters"})
+    with pytest.warns(UserWarning, match=f"left out: {words}"):
+        results = evaluate_models([Hears(), Scores()], Questions(), [Orders()], options, leave_out=True)
+    assert [result.model.id for result in results] == ["scores"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (lambda options: [[-1.0] * 2] * (len(options) + 1), "no list of scores for each of"),
+        (lambda options: [[-1.0] * 3 for _ in options], "gave 3 scores of 2 options"),
+        (lambda options: [[0.5, -1.0] for _ in options], r"the log-likelihood 0\.5; none is above 0"),
+        (lambda options: None, "no list of scores"),
+    ],
+)
+def test_scores_that_are_none_are_refused(given, words):
+    class Wrong(Scores):
+        def score_options(self, clips, prompts, options, by):
+            return given(options)
+
+    with pytest.raises(ModelError, match=words):
+        scored(Wrong(), {"scoring": "letters"})
+
+
+def test_answerers_that_take_letters_do_so_by_any_scoring():
+    prompts, options = ["What?\nA. x\nB. y\nC. z\nAnswer with one letter only."] * 2, [["x", "y", "z"]] * 2
+    assert First().score_options([None] * 2, prompts, options, "options") == [[0, -math.inf, -math.inf]] * 2
+    scores = certain(["B", "unparsed"], [["x", "y"], ["x", "y", "z"]])
+    assert scores[0] == [-math.inf, 0]
+    assert np.isnan(scores[1]).all()
+    events = [{"onset": 1.0, "offset": 4.0, "label": "organ"}, {"onset": 2.0, "offset": 3.0, "label": "pad"}]
+    row = {"id": "a", "recording": "a", "group": "a", "source": "scenes", "start": 0.0, "duration": 10.0}
+    longest = {**row, "resolution": 0.01, "events": events}
+    prompt = "Which of these is heard longest in total?\nA. pad\nB. organ\nAnswer with one letter only."
+    assert Oracle().score_options_from_labels([longest], [prompt], [["pad", "organ"]], "letters") == [[-math.inf, 0]]
+
+
+class Tells(Hears):
+    """Tells of each answer before it gives them all; from its `breaks_at`th one on, it does not answer."""
+
+    card = ModelCard("tells", "v1", 8, None)
+    batch_size, questions_per_call = 6, 24
+    on_answers = None
+
+    def __init__(self, breaks_at=10**9):
+        self.calls, self.breaks_at, self.answered = [], breaks_at, 0
+
+    def answer(self, clips, prompts):
+        self.calls.append(len(prompts))
+        for place in range(len(prompts)):
+            if self.answered == self.breaks_at:
+                raise ModelError("the server is down")
+            self.answered += 1
+            self.on_answers([(place, "A", {"finish_reason": "length"} if place % 2 else {})])
+        return ["A"] * len(prompts)
+
+
+@pytest.mark.filterwarnings("ignore:.*answers were cut")
+class TestTold:
+    def test_why_an_answer_ended_is_kept_and_those_that_were_cut_are_counted(self, tmp_path):
+        model = Tells()
+        for options in (replace(OPTIONS, store=tmp_path), OPTIONS):
+            with pytest.warns(UserWarning, match="'tells': 4 of 8 answers were cut at the most tokens"):
+                (result,) = evaluate_models([model], Questions(), [Orders()], options)
+            assert result.cut_answers == 4
+            assert Result.loads(result.dumps()) == result
+        assert evaluate_models([Hears()], Questions(), [Orders()], OPTIONS)[0].cut_answers is None
+        assert model.on_answers is None
+        (path,) = tmp_path.rglob("0*.json")
+        assert json.loads(path.read_text())["facts"] == [{}, {"finish_reason": "length"}] * 4
+
+    def test_no_answer_that_was_there_before_a_failure_is_asked_for_again(self, tmp_path):
+        """Of 200 questions in calls of 24, with files of 16, two of which are finished together."""
+        data, options = Questions(asked=200), replace(OPTIONS, store=tmp_path)
+        broken = Tells(breaks_at=107)
+        for asked in (broken, control(broken, CONTROLS["without-audio"])):
+            broken.answered = 0
+            with pytest.raises(ModelError, match="the server is down"):
+                scored(asked, options=options, data=data)
+        assert len([*tmp_path.rglob("0*.json")]) == 12
+        (begun,) = (tmp_path / "tells").rglob("*.begun")
+        # The last line is torn, and another is of other answers.
+        begun.write_bytes(begun.read_bytes()[:-9] + b'\n["0", "[0, \\"B\\", {}]"]\n')
+        none = replace(options, max_questions=0)
+        whole = Tells()
+        assert len(scored(whole, options=none, data=data)) == 200
+        assert whole.answered == 200 - 106
+        assert not [*(tmp_path / "tells").rglob("*.begun")]
+        again = Tells()
+        scored(again, options=none, data=data)
+        assert again.calls == []
+        forced = Tells(breaks_at=3)
+        with pytest.raises(ModelError):
+            scored(forced, options=replace(options, force=True), data=data)
+        rest = Tells()
+        scored(rest, options=options, data=data)
+        assert rest.answered == 197
+
+    def test_what_is_kept_does_not_count_among_the_most_questions(self, tmp_path):
+        class Behind(Tells):
+            device = "server"
+
+        options = replace(OPTIONS, store=tmp_path)
+        with pytest.raises(ModelError):
+            scored(Behind(breaks_at=5), options=options)
+        with pytest.raises(InputError, match="asked 3 questions"):
+            scored(Behind(), options=replace(options, max_questions=2))
+        assert len(scored(Behind(), options=replace(options, max_questions=3))) == 8
+
+
+def test_a_model_that_scores_in_some_ways_is_refused_for_others_before_it_is_asked():
+    class Limited(Scores):
+        scorings = ("letters",)
+
+    model = Limited()
+    for asked in (model, control(model, CONTROLS["without-audio"])):
+        with pytest.raises(TaskError, match=r"scored by options.*valid choices of --scoring are generate, letters"):
+            scored(asked, {"scoring": "options"})
+    assert model.calls == []
+    assert len(scored(model, {"scoring": "letters"})) == 8
+
+
+@pytest.mark.parametrize(("size", "calls"), [(None, [24, 8, 8]), (64, [24, 8, 8]), (5, [5, 5, 5, 1, 5, 5, 5, 1, 5, 3])])
+@pytest.mark.filterwarnings("ignore:.*answers were cut")
+def test_a_model_that_forms_batches_is_given_what_it_wants_or_fewer_where_they_are_asked_for(size, calls):
+    model = Tells()
+    scored(model, options=replace(OPTIONS, batch_size=size), data=Questions(asked=40))
+    assert model.calls == calls
+    assert innermost(control(model, CONTROLS["noise-audio"])) is model
+
+
+def test_a_clip_that_a_model_refuses_is_named_or_left_out():
+    class Picky(Hears):
+        def answer(self, clips, prompts):
+            for row, clip in enumerate(clips):
+                if round(1000 * clip.waveform[0]) in (36, 38):
+                    raise ClipError("it is too long", row)
+            return super().answer(clips, prompts)
+
+    with pytest.raises(ClipError, match="clip 'r36/audio': it is too long; --skip-invalid leaves it out"):
+        scored(Picky())
+    answers = scored(Picky(), options=replace(OPTIONS, skip_invalid=True))
+    assert answers == ["35", "37", "39", "40", "41", "42"]
+
+
+class Lasting(Questions):
+    """Rows that say how long their clips are, the first of them another time than the others."""
+
+    def __init__(self, seconds=1.0, first=1.0):
+        super().__init__()
+        tested = [row for row in self.rows if row["split"] == "test"]
+        for row in tested:
+            row["duration"] = first if row is tested[0] else seconds
+
+
+class Short(Hears):
+    """Hears less than a clip of `Questions`, which lasts a second."""
+
+    card = ModelCard("short", "v1", 8, None)
+
+    def __init__(self, limit_seconds=0.5):
+        self.limit_seconds, self.asked = limit_seconds, 0
+
+    def answer(self, clips, prompts):
+        self.asked += len(prompts)
+        return super().answer(clips, prompts)
+
+
+class TestTooLong:
+    @pytest.mark.parametrize("of", [lambda model: model, lambda model: control(model, CONTROLS["without-audio"])])
+    def test_a_clip_longer_than_a_model_hears_is_refused_before_anybody_is_asked(self, of):
+        earlier, short = Short(None), Short()
+        with pytest.raises(
+            InputError, match=r"short' hears 0\.5 s at most, and 8 of 8 .* longer clips, such as 'r\d+/audio' of 1 s"
+        ):
+            evaluate_models([earlier, of(short)], Lasting(), [Orders()], OPTIONS, leave_out=True)
+        assert earlier.asked == short.asked == 0
+
+    def test_what_fits_in_truth_or_is_answered_already_is_not_refused(self, tmp_path):
+        options = replace(OPTIONS, store=tmp_path)
+        assert len(scored(Short(1.0), data=Lasting(), options=options)) == 8
+        assert len(scored(Short(), data=Lasting(), options=options)) == 8
+        # A row that is wrong about its clip, and rows that say nothing.
+        assert len(scored(Short(1.0), data=Lasting(2.0))) == len(scored(Short(), data=Questions())) == 8
+
+    def test_some_may_be_left_out_but_not_all(self):
+        skipping = replace(OPTIONS, skip_invalid=True)
+        assert len(scored(Short(), data=Lasting(first=0.3), options=skipping)) == 8
+        with pytest.raises(InputError, match=r"8 of 8 .*: give shorter ones\. Nothing was run"):
+            scored(Short(), data=Lasting(), options=skipping)
+        with pytest.raises(InputError, match=r"7 of 8 .*: give shorter ones, or leave them out \(--skip-invalid\)"):
+            scored(Short(), data=Lasting(first=0.3))
+
+
+class Behind(Hears):
+    """A model behind a server."""
+
+    device = "server"
+    card = ModelCard("behind", "v1", 8, None)
+
+    def __init__(self, most=None):
+        self.asked, self.most = 0, most
+
+    def answer(self, clips, prompts):
+        self.asked += len(prompts)
+        return super().answer(clips, prompts)
+
+    def check_questions(self, count):
+        if self.most is not None and count > self.most:
+            raise InputError(f"{count} are more than {self.most}")
+
+
+class TestMostQuestions:
+    def test_more_are_refused_before_the_first(self):
+        model = Behind()
+        for asked in (model, control(model, CONTROLS["without-audio"])):
+            with pytest.raises(InputError, match=r"to be asked 16 questions, and no more than 15 .*--max-questions"):
+                scored(asked, {"orders": 2}, replace(OPTIONS, max_questions=15))
+        with pytest.raises(InputError, match="16 are more than 9"):
+            scored(control(Behind(9), CONTROLS["without-audio"]), {"orders": 2})
+        assert model.asked == 0
+        assert len(scored(model, {"orders": 2}, replace(OPTIONS, max_questions=16))) == 16
+
+    def test_answers_in_the_store_and_models_of_this_machine_do_not_count(self, tmp_path):
+        options = replace(OPTIONS, store=tmp_path)
+        scored(Behind(), options=options)
+        none = replace(options, max_questions=0)
+        assert len(scored(Behind(), options=none)) == len(scored(Hears(), options=none)) == 8
+        with pytest.raises(InputError, match="asked 8 questions"):
+            scored(Behind(), options=replace(none, force=True))
+
+
+class Long(Hears):
+    def __init__(self, new_tokens=16):
+        self.new_tokens = new_tokens
+        self.card = ModelCard(f"long@tokens={new_tokens}", "v1", 8, None)
+
+    def with_new_tokens(self, count):
+        return Long(count)
+
+
+def test_models_may_answer_as_long_as_a_task_needs():
+    for model in (Long(), control(Long(), CONTROLS["without-audio"])):
+        for long, id in ((False, model.card.id), (True, model.card.id.replace("16", "1024"))):
+            (result,) = evaluate_models([model], Questions(), [Orders()], replace(OPTIONS, settings={"long": long}))
+            assert result.model.id == id
+    already, unlimited = Long(4096), Hears()
+    assert with_new_tokens(already, 1024) is already
+    assert with_new_tokens(unlimited, 1024) is unlimited

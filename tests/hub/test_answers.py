@@ -1,0 +1,213 @@
+"""Answers on a Hub: submitted from the store, checked, shown as verified; and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from board_entries import SECRET, below, folder
+from submissions import with_json
+
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.rendered import rendered_preset
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.evaluator.results.strict import ResultError
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.submissions import submission
+from audio_compositionality.evaluator.submissions.verification import verify_folder
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.names import results_of
+from audio_compositionality.leaderboard.answers import Answers
+from audio_compositionality.leaderboard.entries import Board
+from audio_compositionality.leaderboard.model_page import number_rows, origin_rows
+from audio_compositionality.leaderboard.plots import Plots
+from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
+from audio_compositionality.leaderboard.reading import BoardReader
+from audio_compositionality.leaderboard.source import Source
+from audio_compositionality.leaderboard.table import board_csv, board_table
+from audio_compositionality.push_scripts.reports import submission_lines
+from audio_compositionality.push_scripts.submit import Submitted, submit_results
+from audio_compositionality.tasks.registry import load_task
+
+from .conftest import ActAs
+from .discussions import open_pull_request
+from .server import LoopbackHub
+from .storage import Repository
+
+pytestmark = [
+    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning"),  # huggingface_hub's own
+]
+
+RESULTS = "lab/audio-compositionality-results"
+NAME = "answers.jsonl"
+
+Files = Mapping[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `results` of answerers, their `store`, and the `data`. Not to be changed."""
+    place = tmp_path_factory.mktemp("answered")
+    data = rendered_preset("mini", recipes=["polybench"], train_sets=2, test_sets=2)
+    build_dataset(data, place / "data", recipes=["polybench"], workers=1, progress=False)
+    options = RunOptions(out=place / "results", store=place / "store", device="cpu", progress=False)
+    evaluate_models([load_model(name) for name in ("blind", "oracle")], data, [load_task("polybench")], options)
+    return place
+
+
+@pytest.fixture(scope="module")
+def data(evaluated: Path) -> Data:
+    return open_data(evaluated / "data")
+
+
+@pytest.fixture(autouse=True)
+def known_data(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The small data stand for a preset."""
+    monkeypatch.setattr(submission, "data_with", lambda recipe, fingerprint, source=None: data)
+
+
+@pytest.fixture
+def results(hub: LoopbackHub) -> Repository:
+    return hub.repositories.create("dataset", RESULTS)
+
+
+def submit(evaluated: Path, model: str = "", **options: Any) -> Submitted:
+    how: dict[str, Any] = {"data": str(evaluated / "data"), "store": evaluated / "store", "device": "cpu"}
+    return submit_results([evaluated / "results" / model], "lab", progress=False, **{**how, **options})
+
+
+def check() -> list[Outcome]:
+    return Checks(Hub(), "lab", SECRET, device="cpu", recompute=verify_folder).check_pull_requests()
+
+
+def board() -> Board:
+    """What a board shows that was just started."""
+    return BoardReader(Hub(), results_of("lab"), SECRET)()
+
+
+def request(results: Repository, files: Files) -> None:
+    """Somebody opens a pull request with an entry, in the folder that its content gives it."""
+    opened = open_pull_request(results, "A result", "", "eve")
+    results.commit(below(folder(files), files), "A result", revision=opened.ref, author="eve")
+
+
+@pytest.mark.parametrize("stored", ["as they are", "in large file storage"])
+def test_they_are_submitted_checked_and_shown_as_verified(
+    results: Repository, evaluated: Path, act_as: ActAs, monkeypatch: pytest.MonkeyPatch, stored: str
+) -> None:
+    if stored == "in large file storage":
+        monkeypatch.setattr("tests.hub.storage.LARGEST_REGULAR", 100)
+    act_as("eve")
+    sent = submit(evaluated)
+    assert {name for made in sent.submissions for name in made.files} == {NAME, "result.json", "samples.csv"}
+    act_as("ada")
+    assert [outcome.action for outcome in check()] == ["added"]
+    file = next(file for path, file in results.at().files.items() if path.endswith(NAME))
+    assert file.lfs == (stored == "in large file storage")
+    shown = board()
+    assert shown.rejected == ()
+    assert [(entry.model, entry.status, entry.submitter) for entry in sorted(shown.entries, key=lambda e: e.model)] == [
+        ("blind", "verified", "eve"),
+        ("oracle", "verified", "eve"),
+    ]
+    assert check() == []
+    assert Checks(Hub(), "lab", SECRET, device="cpu", recompute=verify_folder).verify_merged() == []
+    _is_shown(shown)
+
+
+def _is_shown(shown: Board) -> None:
+    info = load_task("polybench").info
+    ((key,),) = (shown.data[info.name],)
+    rows = shown.rows(info.name, key)
+    table = board_table(info, rows)
+    texts = [[cell.value for cell in row.cells] for row in table.rows]
+    assert sorted(row[:2] for row in texts)[1] == ["oracle", 1.0]
+    assert board_csv(info, rows, shown.commit).count("\n") >= 3
+    for row in rows:
+        assert len(number_rows(row.entry)) >= len(info.measures)
+        assert ["status", "verified"] in origin_rows(row.entry)
+
+
+def test_the_page_shows_and_draws_them(results: Repository, evaluated: Path) -> None:
+    submit(evaluated)
+    check()
+    hub, repository = Hub(), results_of("lab")
+    source = Source(BoardReader(hub, repository, SECRET))
+    source.update()
+    page = Answers(source, Plots(hub, repository), repository, "lab", lambda: "")
+    entries = page.board.entries
+    assert page.of_model("oracle")[0][0][:2] == ["PolyBench", "1.000"]
+    assert page.of_entry(entries[0].id)[0]
+    boxes, _, notes = page.drawn([entry.id for entry in entries], "")
+    assert boxes is not None, notes
+    assert Path(boxes).read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_the_maintainers_add_is_verified(results: Repository, evaluated: Path) -> None:
+    sent = submit(evaluated, "oracle", pull_request=False)
+    assert board().entries[0].status == "reported"
+    (outcome,) = Checks(Hub(), "lab", SECRET, device="cpu", recompute=verify_folder).verify_merged()
+    assert (outcome.subject, outcome.action) == (sent.submissions[0].folder, "verified")
+    assert board().entries[0].status == "verified"
+
+
+def test_a_dry_run_says_what_would_be_sent(results: Repository, evaluated: Path) -> None:
+    lines = submission_lines(submit(evaluated, "oracle", dry_run=True))
+    assert lines[0] == "oracle, PolyBench: 1.000000"
+    assert any(line.endswith(f"/{NAME}") for line in lines)
+
+
+def test_the_answers_of_another_model_are_left_to_the_maintainers(results: Repository, evaluated: Path) -> None:
+    files = submit(evaluated, "blind").submissions[0].files
+    assert check()[0].action == "added"
+    request(results, with_json(files, model={"id": "lab/other"}))
+    (outcome,) = check()
+    assert outcome.action == "left"
+    assert "its answers are those of blind" in outcome.reasons[0]
+
+
+def test_what_is_wrong_is_refused_and_said(results: Repository, evaluated: Path) -> None:
+    files = submit(evaluated, "oracle", dry_run=True).submissions[0].files
+    lines = files[NAME].splitlines(keepends=True)
+    first = json.loads(lines[0])
+    other = json.dumps({**first, "answer": "I cannot tell."}).encode() + b"\n"
+    accuracy = json.loads(files["result.json"])["measures"] | {"macro_f1_counting": 0.5}
+    for wrong, reason in (
+        ({**files, NAME: b"".join([other, *lines[1:]])}, "accuracy is 1 in the claim and 0.9"),
+        ({**files, NAME: b"".join(lines[1:])}, f"none to {first['id']}"),
+        ({**files, NAME: b"".join([*lines, lines[0]])}, f"it has 2 answers to {first['id']}"),
+        ({**files, NAME: b'{"id": "x", "answer": NaN}\n'}, "answers.jsonl: line 1: not the JSON of this project"),
+        ({**files, NAME: b"\xff\xfe"}, "answers.jsonl: byte 1 is none of ASCII"),
+        (with_json(files, measures=accuracy), "macro_f1_counting is 0.5 in the claim and 1 recomputed"),
+        ({**files, "embeddings.safetensors": b"\0" * 100}, "a submission has one of them"),
+    ):
+        before = results.at().oid
+        request(results, wrong)
+        outcome = check()[-1]
+        assert outcome.action == "refused", outcome
+        assert any(reason in line for line in outcome.reasons), (reason, outcome.reasons)
+        assert results.at().oid == before
+
+
+def test_without_answers_it_is_left_as_reported(results: Repository, evaluated: Path) -> None:
+    submit(evaluated, "oracle", with_outputs=False)
+    (outcome,) = check()
+    assert outcome.action == "left"
+    assert outcome.reasons[0].endswith("it has no answers, so that it can only be shown as *reported*")
+
+
+def test_a_submission_in_the_place_of_another_is_not_shown(results: Repository, evaluated: Path) -> None:
+    """The board knows the answers' hash, whether or not they are in large file storage."""
+    made = submit(evaluated, "oracle", dry_run=True).submissions[0]
+    results.commit(below(made.folder, {**made.files, NAME: made.files[NAME] + b" "}), "changed")
+    (rejected,) = board().rejected
+    assert rejected.reason.startswith("its content belongs to results/oracle/")
+    with pytest.raises(ResultError, match="its place is"):
+        submission.parse_submission({**made.files, NAME: made.files[NAME][:-1] + b" \n"}, made.folder)

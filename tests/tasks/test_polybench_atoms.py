@@ -1,0 +1,139 @@
+"""Atomic questions: how each way to answer shows in the numbers, and what cannot be scored."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.synthesis.atom_scenes import AtomSettings
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.tasks.answerers import cascade
+from audio_compositionality.tasks.base import Inputs, Outputs, TaskError
+from audio_compositionality.tasks.polybench_atoms import TASK
+from audio_compositionality.tasks.registry import load_benchmark, load_task
+
+from .questions import always_yes, first, knowing, refusing
+
+RECIPE = load_recipe("polybench_atoms")
+SETTINGS = AtomSettings(train_sets=6, test_sets=6, sample_rate=8_000)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return RECIPE.render(SETTINGS).rows
+
+
+def scored(rows, who, **requested):
+    settings = TASK.settings(rows, requested)
+    answers = []
+    for row in rows:
+        for options in TASK.inputs(row, settings).options:
+            answers.append(who({**row, "options": list(options)}))
+    return TASK.score(rows, Outputs(answers=answers), settings, "cpu", False)
+
+
+def test_it_is_on_request_and_of_its_own_benchmark(rows):
+    assert load_benchmark("polybench_atoms") == [load_task("polybench_atoms")] == [TASK]
+    assert TASK.info.on_request
+    assert TASK.inputs(rows[0], {}) == Inputs()
+
+
+@pytest.mark.parametrize("orders", [1, "cyclic"])
+def test_who_knows_is_right(rows, orders):
+    scores = scored(rows, knowing, orders=orders)
+    values = scores.measures
+    assert set(values) >= {measure.name for measure in TASK.info.measures}
+    assert [values[name] for name in ("accuracy", "presence", "sequence", "groups_right", "yes_rate")] == [
+        1,
+        1,
+        1,
+        1,
+        0.5,
+    ]
+    assert (values["chance"], values["groups_right_chance"]) == (0.5, 0.5 ** (4 if orders == 1 else 8))
+    assert (len(scores.ids), values["answers"]) == (48, 48 if orders == 1 else 96)
+
+
+def test_who_hears_what_is_there_and_not_when(rows):
+    values = scored(rows, lambda row: knowing(row) if row["task"] == "presence" else "Yes").measures
+    assert (values["presence"], values["sequence"], values["accuracy"]) == (1.0, 0.5, 0.75)
+    assert values["groups_right"] == 0.5
+
+
+@pytest.mark.parametrize(("who", "right", "yes"), [(always_yes, 0.5, 1.0), (refusing, 0.0, None)])
+def test_who_does_not_listen(rows, who, right, yes):
+    values = scored(rows, who).measures
+    assert (values["accuracy"], values["yes_rate"], values["groups_right"]) == (right, yes, 0.0)
+    assert values["refused"] == (48 if who is refusing else 0)
+
+
+@pytest.mark.slow
+def test_a_cascade_that_learns_from_atoms_hears_them(monkeypatch):
+    """Chance and three standard errors are .72."""
+    monkeypatch.setattr(cascade, "STEPS", 600)
+    data = RenderedData("few", {"polybench_atoms": AtomSettings(train_sets=8, test_sets=6, sample_rate=8_000)})
+    (result,) = evaluate_models([load_model("cascade")], data, [TASK], RunOptions(progress=False))
+    assert (result.measures["unparsed"], result.measures["answers"]) == (0, 48)
+    assert result.measures["accuracy"] >= 0.72
+
+
+def test_positions_under_cyclic_orders_are_half_right(rows):
+    assert scored(rows, first, orders="cyclic").measures["accuracy"] == 0.5
+
+
+def test_samples_are_questions_and_twins_belong_together(rows):
+    samples = TASK.samples(rows)
+    assert samples.ids == scored(rows, first).ids
+    assert len(set(samples.clusters.tolist())) == 12
+    assert set(samples.groups["task"]) == {"presence", "sequence"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"task": "counting"}, "is of the task 'counting'; they are of presence and sequence"),
+        ({"options": ["Yes", "Maybe"]}, "they are Yes and No"),
+        ({"answer": "Maybe"}, "cannot be asked"),
+        ({"split": "train"}, "no questions of the split test"),
+    ],
+)
+def test_what_cannot_be_scored(rows, change, words):
+    with pytest.raises(TaskError, match=words):
+        TASK.settings([{**rows[-1], **change}], {})
+    with pytest.raises(TaskError, match="orders is 3"):
+        TASK.settings(rows, {"orders": 3})
+
+
+def test_by_name_with_baselines(tmp_path):
+    data = RenderedData("small", {RECIPE.name: SETTINGS})
+    models = [load_model(name) for name in ("first", "majority", "blind", "statistics")]
+    results = evaluate_models(models, data, [TASK], RunOptions(out=tmp_path, progress=False))
+    limit = 0.5 + 3 * (0.25 / 48) ** 0.5
+    assert {result.model.id: result.measures["accuracy"] <= limit for result in results} == dict.fromkeys(
+        ("first", "majority", "blind", "statistics"), True
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_who_knows_what_is_heard_when_answers_all_and_who_knows_what_half_of_the_sequences(tmp_path):
+    data = RenderedData("small", {RECIPE.name: SETTINGS})
+    oracle, present = evaluate_models(
+        [load_model("oracle"), load_model("present")], data, [TASK], RunOptions(out=tmp_path, progress=False)
+    )
+    assert (oracle.measures["accuracy"], oracle.measures["groups_right"]) == (1, 1)
+    assert present.measures["presence"] == 1
+    assert abs(present.measures["sequence"] - 0.5) <= 3 * (0.25 / 24) ** 0.5
+    assert oracle.measures["unparsed"] == present.measures["unparsed"] == 0
+
+
+def test_it_is_drawn(rows):
+    scores = scored(rows, always_yes)
+    ends = {name: np.array([0.2, 0.8]) for name in TASK.drawings[0].intervals}
+    axes = Figure().subplots()
+    TASK.drawings[0].panel(axes, {**scores.columns, **ends}, scores.measures)
+    assert [round(bar.get_height(), 6) for bar in axes.patches] == [0.5, 0.5, 0.0, 1.0]

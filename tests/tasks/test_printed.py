@@ -1,0 +1,57 @@
+"""What the paper of PolyBench prints: the numbers hold together, and stand beside answers without being compared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from audio_compositionality.evaluator.compare.printed import printed_table
+from audio_compositionality.tasks.polybench import PRINTED, TASKS
+from audio_compositionality.tasks.registry import load_task
+
+COUNTS = {
+    "Qwen3-Omni-30B-A3B": (27, 40, 96, 108),
+    "R1-AQA": (36, 40, 27, 108),
+    "Audio Flamingo 3": (15, 40, 84, 108),
+    "TimeAudio + Qwen3-8B": (30, 40, 46, 108),
+    "AudSemThinker-QA GRPO": (15, 40, 64, 108),
+}
+"""Of Table 2, right and all answers where something overlaps, and where nothing does."""
+
+
+def test_every_model_has_every_task_and_concurrency_is_worked_out_of_counts():
+    assert PRINTED.measures == TASKS
+    assert list(PRINTED.figures) == list(COUNTS)
+    for model, (hits, positives, rejections, negatives) in COUNTS.items():
+        balanced = (hits / positives + rejections / negatives) / 2
+        assert PRINTED.figures[model]["concurrency"] == pytest.approx(balanced, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("task", "questions"), [("counting", 146), ("duration", 146), ("classification", 145), ("detection", 145)]
+)
+def test_accuracies_are_of_whole_questions(task, questions):
+    for value in PRINTED.of_measure(task):
+        assert abs(value - round(value * questions) / questions) <= 5.1e-4
+
+
+def test_they_are_marked_beside_bars_and_listed_as_not_comparable():
+    info = load_task("polybench").info
+    (drawing,) = load_task("polybench").drawings
+    axes = Figure().subplots()
+    measures = dict.fromkeys(TASKS, 0.5)
+    drawing.panel(axes, {name: np.array([0.4, 0.6]) for name in TASKS}, measures)
+    marks = [line for line in axes.lines if line.get_marker() == "_"]
+    assert [tuple(line.get_ydata()) for line in marks] == [PRINTED.of_measure(task) for task in TASKS]
+    assert "not comparable" in drawing.title
+    table = printed_table(info)
+    assert table is not None
+    assert table.caption.startswith("Not comparable: PolyBench, arXiv 2603.05128")
+    assert len(table.rows) == 5
+    assert "other questions" in table.legend[0]
+
+
+@pytest.mark.parametrize("name", ["polybench_apart", "polybench_atoms", "a_coat"])
+def test_other_tasks_have_none(name):
+    assert printed_table(load_task(name).info) is None
