@@ -20,7 +20,7 @@ from audio_compositionality.encoders.base import StagedEncoder
 from audio_compositionality.encoders.protocols import AudioTextEncoder
 from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.base import Inputs, Outputs, Task, TaskError
+from audio_compositionality.tasks.base import Outputs, Task, TaskError
 from audio_compositionality.tasks.registry import list_tasks
 
 from .data import TrainingData, TrainingSplits, open_training
@@ -184,7 +184,8 @@ def _item_tasks(train: TrainingData, most: int) -> tuple[tuple[OpenedTask, ...],
         except (InputError, DatasetError, TaskError) as error:
             left_out.append(f"no items of {task.info.name} to choose by: {error}")
             continue
-        opened.append(OpenedTask(task, items, rows, tuple(map(task.inputs, rows)), settings))
+        inputs = tuple(task.inputs(row, settings) for row in rows)
+        opened.append(OpenedTask(task, items, rows, inputs, settings))
     return tuple(opened), tuple(left_out)
 
 
@@ -210,8 +211,8 @@ def _row_tasks(data: TrainingData, raw: Sequence[Row]) -> Iterator[OpenedTask]:
     names = {clip_id.rpartition("/")[2] for clip_id in data.configuration.clip_ids[:1]}
     for task in _text_tasks():
         try:
-            inputs: tuple[Inputs, ...] = tuple(map(task.inputs, rows))
             settings = task.settings(rows, {})
+            inputs = tuple(task.inputs(row, settings) for row in rows)
         except (KeyError, TypeError, TaskError):
             continue
         if all(set(one.clips) == names for one in inputs):
