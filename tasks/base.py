@@ -118,14 +118,11 @@ class TaskInfo:
             sources apart gains nothing. How a level changes over time may still tell something: what energy alone
             reaches is the score of a baseline that hears nothing else, such as ``level-statistics``, and the chance of
             `trusted` is assumed only where that is not among the results.
-        judged_by: name of the measure that decides whether a model is above another; empty means that which it ranks
-            by.
-        shows_training: whether tables say beside each model what it was trained on, or else how, without which a score
-            says little.
+        judged_by: name of the measure that decides whether a model is above another; empty: that which it ranks by.
+        shows_training: whether tables say of each model what it was trained on, or else how.
         heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.
         floor: what reaches the numbers of `trusted`, in words: `ENERGY`, or ``chance`` where nothing is known.
-        training: name of the recipe whose rows are the training split of what is scored: tables say of a model that it
-            was trained on such. Empty where there is none.
+        training: recipe of the training split of what is scored: tables say of a model that it was trained on such.
         twin: what stands before the name of the model that a model has to be above first, and what that is in words.
         profile: what is told of each model by itself; None where tables say it all.
         printed: what somebody printed of the same measures on other data, which is shown and compared with nothing.
