@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import pickle
+import runpy
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +17,10 @@ import pytest
 import torch
 
 from audio_compositionality.dataset_builder.data import Clip
+from audio_compositionality.dataset_builder.language.lexicon import nouns
+from audio_compositionality.dataset_builder.recipes.comp_a_order import OrderSettings, draw_items
+from audio_compositionality.dataset_builder.synthesis.dx7.bank import load_bank
+from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
 from audio_compositionality.encoders.check import all_passed, check_model
 from audio_compositionality.encoders.loading.registry import load_encoder, load_model
@@ -37,6 +43,9 @@ OF_TEXT = "words_and_bands.py"
 
 OF_SOUNDS = "own_detector.py"
 """The example of a detector that answers, which needs no package either."""
+
+OF_VOICES = "other_voices.py"
+"""The example that writes a bank of other timbres."""
 
 MAX_LINES = 60
 
@@ -69,8 +78,8 @@ def embedder(file: str, number: int) -> Any:
 
 def test_each_file_is_known_here_and_in_the_readme() -> None:
     readme = (FOLDER / "README.md").read_text("utf-8")
-    assert [path.name for path in FILES] == sorted((*CLASSES, OF_TEXT, OF_SOUNDS))
-    for name in (OF_TEXT, OF_SOUNDS):
+    assert [path.name for path in FILES] == sorted((*CLASSES, OF_TEXT, OF_SOUNDS, OF_VOICES))
+    for name in (OF_TEXT, OF_SOUNDS, OF_VOICES):
         assert f"[`{name}`]({name})" in readme
     for file, (trained, untrained, _) in CLASSES.items():
         assert f"[`{file}`]({file}) | `{trained}`" in readme
@@ -94,6 +103,8 @@ def test_an_example_is_short_and_imports_only_what_is_always_there(path: Path) -
             imported.add((node.module or "").partition(".")[0])
     if path.name == OF_SOUNDS:
         imported.remove("audio_compositionality")
+    if path.name == OF_VOICES:
+        imported -= {"argparse", "audio_compositionality", "dataclasses"}
     assert imported <= {"hashlib", "importlib", "pathlib", "librosa", "numpy", "torch", "zlib"}
 
 
@@ -110,6 +121,22 @@ def test_the_detector_hears_each_sound_in_its_band_and_answers() -> None:
     assert set(spans) == {"plucked bass", "bell"}
     np.testing.assert_allclose(spans["plucked bass"], (0, 2.5), atol=0.08)
     np.testing.assert_allclose(spans["bell"], (1.5, 3), atol=0.08)
+
+
+def test_a_bank_of_other_voices_has_the_nouns_and_items_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank = tmp_path / "other.syx"
+    monkeypatch.setattr(sys, "argv", [OF_VOICES, str(bank)])
+    runpy.run_path(str(FOLDER / OF_VOICES), run_name="__main__")
+    voices = load_bank(bank)
+    assert len({replace(voice, name="") for voice in (*voices, *default_voices())}) == 40
+    assert [voice.name for voice in voices] == [voice.name for voice in default_voices()] * 4
+    ours = OrderSettings(items=8)
+    for first in (0, 8, 16, 24):
+        others = OrderSettings(items=8, voices=voices[first : first + 8])
+        assert nouns(others) == nouns(ours)
+        assert list(draw_items(others, "test")) == list(draw_items(ours, "test"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -5,6 +5,7 @@ Source of the layout: Yamaha DX7 owner's manual and its MIDI data format.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from .voice import Voice
 
 VOICES = 32
 VMEM_BYTES = 128
-_PACKED_OPERATOR_BYTES = 17
+_OPERATOR_BYTES, _PACKED_OPERATOR_BYTES = 21, 17
 _DATA_BYTES = VOICES * VMEM_BYTES
 _HEADER_BYTES = 6
 _FILE_BYTES = _HEADER_BYTES + _DATA_BYTES + 2
+_HEADER = bytes.fromhex("f04300092000")
 _END = 0xF7
 
 
@@ -51,6 +53,38 @@ def load_bank(path: str | PathLike[str]) -> tuple[Voice, ...]:
         )
     packed = (data[start : start + VMEM_BYTES] for start in range(0, _DATA_BYTES, VMEM_BYTES))
     return tuple(Voice.from_vced(unpack(voice)) for voice in packed)
+
+
+def save_bank(path: str | PathLike[str], voices: Sequence[Voice]) -> None:
+    """Write a bank that `load_bank` reads, and a DX7 or its plug-ins.
+
+    Args:
+        path: The ``.syx`` file.
+        voices: 32.
+
+    Raises:
+        InputError: If there are not 32 voices.
+        OSError: If the file cannot be written.
+    """
+    if len(voices) != VOICES:
+        raise InputError(f"a bank has {VOICES} voices; there are {len(voices)}")
+    data = b"".join(pack(voice.to_vced()) for voice in voices)
+    Path(path).write_bytes(_HEADER + data + bytes((-sum(data) & 0x7F, _END)))
+
+
+def pack(vced: bytes) -> bytes:
+    """The 155 VCED bytes of a voice in 128 VMEM bytes; the inverse of `unpack`."""
+    vmem = bytearray()
+    for start in range(0, 6 * _OPERATOR_BYTES, _OPERATOR_BYTES):
+        operator = vced[start : start + _OPERATOR_BYTES]
+        left, right, scaling, amplitude, velocity, level, fixed, coarse, fine, detune = operator[11:]
+        vmem += operator[:11]
+        vmem += bytes((left | right << 2, scaling | detune << 3, amplitude | velocity << 2, level))
+        vmem += bytes((fixed | coarse << 1, fine))
+    pitch_and_algorithm, shared = vced[126:135], vced[135:145]
+    feedback, oscillator_sync, *lfo, lfo_sync, wave, pitch_sensitivity, transpose = shared
+    vmem += pitch_and_algorithm + bytes((feedback | oscillator_sync << 3, *lfo))
+    return bytes(vmem) + bytes((lfo_sync | wave << 1 | pitch_sensitivity << 4, transpose)) + vced[145:]
 
 
 def unpack(vmem: bytes) -> bytes:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.synthesis.dx7.bank import load_bank
+from audio_compositionality.dataset_builder.synthesis.dx7.bank import load_bank, save_bank
 from audio_compositionality.dataset_builder.synthesis.dx7.voice import Operator, Voice
 from audio_compositionality.support.errors import InputError
 
@@ -66,6 +66,17 @@ def test_round_trip(tmp_path, voices, bank):
     assert len(bank) == 4104
     assert load_bank(path) == tuple(voices)
     assert load_bank(str(path)) == tuple(voices)
+
+
+def test_what_is_written_is_the_published_layout(tmp_path, voices, bank):
+    path = tmp_path / "bank.syx"
+    save_bank(path, voices)
+    assert path.read_bytes() == bank
+
+
+def test_a_bank_has_32_voices(tmp_path, voices):
+    with pytest.raises(InputError, match="32 voices; there are 8"):
+        save_bank(tmp_path / "bank.syx", voices[:8])
 
 
 def test_any_midi_channel(tmp_path, voices, bank):
