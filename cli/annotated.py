@@ -35,7 +35,8 @@ answer is checked by a second program, and the questions are refused where their
       a file a recording, and some kinds of questions
 """
 
-_DETAILS = ("audio", "format", "durations", "columns", "resolution", "names", "window", "ask")
+DETAILS = ("audio", "format", "durations", "columns", "resolution", "names", "window", "ask")
+"""Arguments that say something of recordings with strong labels."""
 
 _OF_RECORDINGS = (
     *("label", "group", "condition", "captions", "separator", "strong_labels", "split", "config"),
@@ -98,7 +99,7 @@ def are_given(options: argparse.Namespace) -> bool:
         InputError: something is said of them, and they are not named; or what says nothing of them.
     """
     if getattr(options, "labels", None) is None:
-        stated = next((name for name in _DETAILS if getattr(options, name, None) is not None), None)
+        stated = next((name for name in DETAILS if getattr(options, name, None) is not None), None)
         if stated is not None:
             raise InputError(f"--{stated} is about recordings with labels that have times: name them with --labels")
         return False

@@ -142,6 +142,22 @@ def are_given(options: argparse.Namespace) -> bool:
     return False
 
 
+def as_typed(options: argparse.Namespace) -> list[str]:
+    """What names the recordings and says what is made of them, as it can be typed again."""
+    typed = []
+    for name in ("recordings", "dataset", *_DETAILS, "labels", *annotated.DETAILS, "skip_invalid"):
+        option, value = f"--{name.replace('_', '-')}", getattr(options, name, None)
+        if value is True:
+            typed.append(option)
+        elif name == "set":
+            typed += [word for one in value or () for word in (option, one)]
+        elif isinstance(value, list):
+            typed += [option, *map(str, value)]
+        elif value not in (None, False):
+            typed += [option, str(value)]
+    return typed
+
+
 def opened_data(options: argparse.Namespace, tasks: list[Task] | None) -> tuple[Data, list[Task] | None]:
     """The data that are asked for, and the tasks on them: of recordings, where none are named, all that they allow; of
     a benchmark, those that the data have rows for.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -199,6 +200,8 @@ def run(options: argparse.Namespace) -> None:
 
         model_repository(options.push)
     settings = _settings(options)
+    if options.push is not None:
+        _check_encoder(settings.init)
     if options.ablations:
         _compare(options, settings)
         return
@@ -213,6 +216,16 @@ def run(options: argparse.Namespace) -> None:
         print("\n".join(_lines(trained, options.out)), flush=True)
         if options.push is not None:
             _push(options)
+
+
+def _check_encoder(init: str) -> None:
+    """Refuse, before anything is trained, what could not be published afterwards."""
+    from audio_compositionality.encoders.loading.public_names import absolute_name
+    from audio_compositionality.training.pushing import check_encoder
+    from audio_compositionality.training.settings import ALIGN
+
+    if init.startswith(ALIGN):
+        check_encoder(absolute_name(init.removeprefix(ALIGN)))
 
 
 def _compare(options: argparse.Namespace, settings: TrainingSettings) -> None:
@@ -293,15 +306,26 @@ def _train(options: argparse.Namespace, settings: TrainingSettings, out: Path) -
     from audio_compositionality.training.running import train_model
 
     data: Data | TrainingSplits | None = None
+    typed: list[str] = []
     if options.sounds is not None:
         from audio_compositionality.training.published import published_training
 
         data = published_training(settings.data.split(","), options.sounds, skip_missing=options.skip_invalid)
+        typed = ["--sounds", str(options.sounds), *(["--skip-invalid"] if options.skip_invalid else [])]
     if recordings.are_given(options):
         from audio_compositionality.training.data import training_recipes
 
         data = recordings.recordings_data(options, list(training_recipes()))
-    return train_model(settings, out, data=data, device=options.device, workers=options.workers, progress=True)
+        typed = recordings.as_typed(options)
+    return train_model(
+        settings,
+        out,
+        data=data,
+        data_arguments=shlex.join(typed),
+        device=options.device,
+        workers=options.workers,
+        progress=True,
+    )
 
 
 def _lines(trained: TrainingRun, out: Path) -> list[str]:

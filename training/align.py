@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from audio_compositionality.encoders.families.aligned import AlignedEncoder, FrozenEncoder
+from audio_compositionality.encoders.loading.public_names import absolute_name
 from audio_compositionality.encoders.networks.aligned import AlignedConfig, AlignedModel, fresh_aligned
 from audio_compositionality.encoders.networks.tiny_clap import tiny_tokenizer
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
@@ -77,9 +77,8 @@ def open_aligned(
     """
     if train != "all":
         raise TrainingError(f"train is {train!r}; what is aligned has a map and a text tower, which are both trained")
-    folder = Path(encoder).expanduser()
     # The folder that is written is opened from anywhere.
-    name = str(folder.resolve()) if encoder and folder.is_dir() else encoder
+    name = absolute_name(encoder)
     frozen = FrozenEncoder.load(name, seed=seed, options=options, device=device)
     tokenizer = tiny_tokenizer()
     config = AlignedConfig(

@@ -42,7 +42,7 @@ model.embed_text(["a low bell, then a high organ"])
 
 {stages}
 
-`settings.yaml` holds all settings: `audio-compositionality train --settings settings.yaml --out DIR` trains it again.
+{again}
 `training.json` has the fingerprint of the data, the losses and the versions of the libraries, `log.csv` every step.
 {scores}
 ## Limits
@@ -77,7 +77,26 @@ def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any]
         facts="\n".join(facts),
         opened=_opened(settings, is_clap),
         stages=_stage_table(record["stages"]),
+        again=_again(record.get("data_arguments", "")),
         scores=_scores(record),
+    )
+
+
+def _again(arguments: str | None) -> str:
+    """How it is trained again: by which command, or that no command says what it was trained on."""
+    if arguments is None:
+        return (
+            "`settings.yaml` holds all settings. What it was trained on was opened by a program and given to "
+            "`audio_compositionality.training.running.train_model` beside them."
+        )
+    command = " ".join(
+        filter(None, ("audio-compositionality train --settings settings.yaml", plain(arguments), "--out DIR"))
+    )
+    if not arguments:
+        return f"`settings.yaml` holds all settings: `{command}` trains it again."
+    return (
+        "`settings.yaml` holds all settings, but for what says which sounds were learnt from. With the same sounds and "
+        f"the paths as they were, this trains it again:\n\n```sh\n{command}\n```\n"
     )
 
 

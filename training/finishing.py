@@ -26,13 +26,18 @@ _LAST = 20
 """Steps whose mean is a stage's last loss."""
 
 
-def finish(trainer: Trainer) -> None:
-    """Write the model of the last step, the record and the cards, in the main process."""
+def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
+    """Write the model of the last step, the record and the cards, in the main process.
+
+    Args:
+        trainer: behind its last step.
+        data_arguments: see `train_model`; empty where the settings say what the data are.
+    """
     trainer.processes.wait()
     if trainer.processes.is_main:
         out, settings = trainer.out, trainer.settings
         _write_model(trainer)
-        outcome = {**_outcome(out, settings, trainer.position), **_where(trainer)}
+        outcome = {**_outcome(out, settings, trainer.position), **_where(trainer), "data_arguments": data_arguments}
         write_record(out, Record(settings.values(), trainer.facts, True, outcome), settings)
         values = read_record(out)
         assert values is not None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from audio_compositionality.encoders.families.aligned import MODEL_TYPE
+from audio_compositionality.encoders.loading.public_names import is_public
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Changes, Commit, Content
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.hub.names import check_org
+from audio_compositionality.support.text import first_line
 
 from .errors import TrainingError
 from .log import EVALUATIONS, STEPS
@@ -65,13 +69,15 @@ def push_model(
         dry_run: change nothing.
 
     Raises:
-        TrainingError: the training is not finished, or the name cannot be one.
+        TrainingError: the training is not finished, the name cannot be one, or the model is aligned with an encoder
+            that others do not have.
         HubError: the Hub refuses, or cannot be reached.
     """
     repository = model_repository(name)
     record = read_record(out)
     if record is None or not record.get("finished"):
         raise TrainingError(f"{out} holds no training that is finished")
+    _check_config(out / "config.json")
     content = model_files(out)
     hub = hub or Hub()
     if dry_run:
@@ -81,6 +87,31 @@ def push_model(
         repository, content, f"Trained on {record['recipe'] or record['data']}, {record['steps']:,} steps"
     )
     return ModelPush(repository, commit.changes, commit)
+
+
+def check_encoder(name: str) -> None:
+    """Refuse to publish a model that names an encoder which others cannot load by that name.
+
+    Args:
+        name: as `load_model` takes it.
+
+    Raises:
+        TrainingError: it is neither a listed name nor a Hub id.
+    """
+    if not is_public(name):
+        raise TrainingError(
+            f"--push: the model would name {name!r} as its encoder, which others do not have; to be published, a model "
+            "must be aligned with a listed name or a Hub id"
+        )
+
+
+def _check_config(path: Path) -> None:
+    try:
+        config = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TrainingError(f"cannot read {path}: {first_line(error)}") from error
+    if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE:
+        check_encoder(str(config.get("encoder")))
 
 
 def model_files(out: Path) -> dict[str, Content]:

@@ -30,6 +30,7 @@ def train_model(
     out: Path,
     *,
     data: Data | TrainingSplits | None = None,
+    data_arguments: str | None = None,
     validate: Validate | None = None,
     device: str | None = None,
     workers: int | None = None,
@@ -43,6 +44,8 @@ def train_model(
         out: folder, which is made: the model of the last step, `best/`, `settings.yaml`, `training.json`, `log.csv`,
             `evaluations.csv`, README.md and `checkpoint/`.
         data: what to learn from, opened; by default what the settings name.
+        data_arguments: what names such data on the command line, beside the settings, for the card; None of data that
+            no command opens.
         validate: scores models while they are trained; by default items of validation of the data's recipe.
         device: torch device; by default a GPU where there is one.
         workers: threads that prepare features.
@@ -87,7 +90,7 @@ def train_model(
         progress=progress,
     )
     run = trainer.run()
-    finish(trainer)
+    finish(trainer, "" if data is None else data_arguments)
     return run
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+
+from audio_compositionality.support.errors import InputError
 
 from ..base import FloatArray, ModelError, StagedEncoder, output_dim_of
 from ..inference import inference
@@ -21,6 +24,14 @@ if TYPE_CHECKING:
     from ..networks.aligned import AlignedConfig, AlignedModel
 
 MODEL_TYPE = "audio_text_aligned"
+
+SIZES = ("input_dim", "projection_dim", "vocab_size", "max_tokens")
+"""Names of the configuration's sizes."""
+
+_TEXTS = ("encoder", "encoder_revision")
+
+_is_inner: ContextVar[bool] = ContextVar("_is_inner", default=False)
+"""Whether what is loaded is the encoder of such a model: a configuration may name itself."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +59,13 @@ class FrozenEncoder:
         """
         from ..loading.registry import load_model
 
-        model = load_model(name, device=device, options=options, seed=seed)
+        outer = _is_inner.set(True)
+        try:
+            model = load_model(name, device=device, options=options, seed=seed)
+        finally:
+            _is_inner.reset(outer)
         if not isinstance(model, AudioEncoder):
             raise ModelError(f"'{name}' embeds no sound, so there is nothing to align with text")
-        if isinstance(model, AlignedEncoder):
-            raise ModelError(f"'{name}' is aligned with text already, to the embeddings of {model.frozen.name}")
         return cls(name, seed, options, model)
 
     @property
@@ -92,6 +105,7 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
                 f"'{checkpoint.config.encoder}'; align another with train --align"
             )
         config = cast("AlignedConfig", checkpoint.config)
+        _check(checkpoint)
         frozen = _frozen(checkpoint, config, device, options)
         part = PartialCheckpoint.of(replace(checkpoint, paradigm=checkpoint.paradigm or frozen.described), str, str)
         network = part.load_part(AlignedModel, config).to(device)
@@ -136,6 +150,38 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
 
         longest = longest_text(self._tokenizer, self._network.config.max_tokens)
         return TextTower(tokenise_with(self._tokenizer), self._network.embed_text, longest)
+
+
+def _check(checkpoint: Checkpoint) -> None:
+    """Refuse a configuration that describes no such model, or names an encoder that it must not.
+
+    Raises:
+        ModelError: it does.
+    """
+    from ..loading.networks import check_network, check_whole
+    from ..loading.public_names import is_public
+    from ..networks.aligned import AlignedModel
+
+    config = checkpoint.config
+    if _is_inner.get():
+        raise ModelError(
+            f"'{checkpoint.name}' is aligned with text already, to the embeddings of {config.encoder!r}; what is "
+            "aligned must be an encoder of sound alone"
+        )
+    for name in _TEXTS:
+        if not isinstance(getattr(config, name), str) or not getattr(config, name):
+            raise ModelError(f"the configuration of '{checkpoint.name}' has no {name}, or one that is no text")
+    check_whole(checkpoint, "encoder_seed", 0, 2**63 - 1)
+    try:
+        EncoderOptions(layer=config.layer, pooling=config.pooling)
+    except InputError as error:
+        raise ModelError(f"the configuration of '{checkpoint.name}': {error}") from error
+    if checkpoint.commit is not None and not is_public(config.encoder):
+        raise ModelError(
+            f"'{checkpoint.name}' comes from the Hub and names {config.encoder!r} as its encoder, which is no listed "
+            "name and no Hub id; what lies on this machine is not loaded for a stranger's model"
+        )
+    check_network(checkpoint, AlignedModel, SIZES)
 
 
 def _frozen(

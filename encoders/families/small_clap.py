@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
     from ..loading.checkpoints import Checkpoint
-    from ..networks.small_clap import SmallClapConfig
+    from ..loading.partial import PartialCheckpoint
 
 MODEL_TYPE = "small_clap"
+
+SIZES = ("num_mel_bins", "hidden_size", "projection_dim", "vocab_size", "max_tokens")
+"""Names of the configuration's sizes."""
 
 
 @dataclass(frozen=True)
@@ -44,30 +47,20 @@ class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-        from transformers import ClapFeatureExtractor
-
         from ..front_ends.clap import ClapLogMel
         from ..loading.partial import PartialCheckpoint
-        from ..networks.small_clap import SmallClapModel
 
         if options.layer is not None or options.pooling is not None:
             raise ModelError(f"'{checkpoint.name}' gives its own embedding only, so it takes no layer and no pooling")
-        extractor = checkpoint.load_feature_extractor(ClapFeatureExtractor)
-        config = cast("SmallClapConfig", checkpoint.config)
-        if extractor.feature_size != config.num_mel_bins:
-            raise ModelError(
-                f"the feature extractor of '{checkpoint.name}' makes {extractor.feature_size} mel bands, but the model "
-                f"takes {config.num_mel_bins}"
-            )
+        part = PartialCheckpoint.of(checkpoint, str, str)
+        extractor, network, self._tokenizer = small_clap_parts(part)
+        self._network = network.to(device)
         self._front_end_device = double_precision_device(device)
         self._log_mel = ClapLogMel(extractor, checkpoint.name).to(self._front_end_device)
-        part = PartialCheckpoint.of(checkpoint, str, str)
-        self._network = part.load_part(SmallClapModel, config).to(device)
-        self._tokenizer = checkpoint.load_tokenizer(config.vocab_size)
         self.device = str(device)
         self.card = part.card(
             sample_rate=int(extractor.sampling_rate),
-            output_dim=config.projection_dim,
+            output_dim=network.config.projection_dim,
             options=options,
             modules=[self._network.audio_model],
         )
@@ -95,6 +88,27 @@ class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
 
         longest = longest_text(self._tokenizer, self._network.config.max_tokens)
         return TextTower(tokenise_with(self._tokenizer), self._network.embed_text, longest)
+
+
+def small_clap_parts(part: PartialCheckpoint) -> tuple[Any, Any, Any]:
+    """Feature extractor, network and tokenizer of a checkpoint, on the CPU.
+
+    Raises:
+        ModelError: its files cannot be had, or do not belong together; its configuration describes no such network.
+    """
+    from transformers import ClapFeatureExtractor
+
+    from ..loading.networks import check_network
+    from ..networks.small_clap import SmallClapModel
+
+    check_network(part, SmallClapModel, SIZES)
+    extractor = part.load_feature_extractor(ClapFeatureExtractor)
+    if extractor.feature_size != part.config.num_mel_bins:
+        raise ModelError(
+            f"the feature extractor of '{part.name}' makes {extractor.feature_size} mel bands, but the model takes "
+            f"{part.config.num_mel_bins}"
+        )
+    return extractor, part.load_part(SmallClapModel, part.config), part.load_tokenizer(part.config.vocab_size)
 
 
 def configuration() -> type[PretrainedConfig]:

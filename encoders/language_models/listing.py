@@ -103,4 +103,6 @@ def check_architecture(config: Any, name: str) -> None:
 
 
 def _stated(config: Any) -> set[str]:
-    return set(getattr(config, "architectures", None) or ())
+    stated = getattr(config, "architectures", None)
+    # A file may say anything.
+    return {one for one in stated if isinstance(one, str)} if isinstance(stated, list | tuple) else set()

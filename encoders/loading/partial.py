@@ -12,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from transformers import initialization
 
 from audio_compositionality.support.files import sha256_of_file
+from audio_compositionality.support.text import first_line
 
 from ..base import ModelError
 from .checkpoints import Checkpoint, quiet
@@ -76,8 +77,11 @@ class PartialCheckpoint(Checkpoint):
         """
         if self.fresh_seed is not None:
             return replace(self, config=config).load_model(model_class)
-        with quiet(self.source), initialization.no_init_weights():
-            module = model_class._from_config(config, dtype=torch.float32)
+        try:
+            with quiet(self.source), initialization.no_init_weights():
+                module = model_class._from_config(config, dtype=torch.float32)
+        except Exception as error:
+            raise ModelError(f"the configuration of '{self.name}' describes no model: {first_line(error)}") from error
         for owner in module.modules():
             for buffer in {*computed} & {*dict(owner.named_buffers(recurse=False))}:
                 owner.register_buffer(buffer, owner.get_buffer(buffer), persistent=False)

@@ -55,6 +55,8 @@ class AlignedConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         self.layer, self.pooling = layer, pooling
         self.input_dim, self.projection_dim = input_dim, projection_dim
         self.vocab_size, self.max_tokens = vocab_size, max_tokens
+        # transformers makes a name for each label, of as many as a file says; there are none here.
+        rest.pop("num_labels", None)
         super().__init__(**rest)
 
 

@@ -1,7 +1,6 @@
-"""A small CLAP whose towers learn order within minutes: sound is read by a recurrent network, text by `small_text`.
+"""A small CLAP that a training begins with: sound is read frame after frame by a GRU, text by `small_text`.
 
-Those of the tiny `ClapModel` (`tiny_clap`) do not: its text tower stays a bag of words, and its audio tower knows no
-absolute time (docs/training.md has the figures).
+docs/training.md sets it beside the tiny `ClapModel` (`tiny_clap`), trained likewise.
 """
 
 from __future__ import annotations
@@ -70,6 +69,8 @@ class SmallClapConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         """
         self.num_mel_bins, self.hidden_size, self.projection_dim = num_mel_bins, hidden_size, projection_dim
         self.vocab_size, self.max_tokens = vocab_size, max_tokens
+        # transformers makes a name for each label, of as many as a file says; there are none here.
+        rest.pop("num_labels", None)
         super().__init__(**rest)
 
 

@@ -1,8 +1,8 @@
-"""A small text tower that learns within minutes in which order words stand, and which belong together.
+"""A small text tower that is given the order of words from the beginning.
 
-A text tower as that of the tiny `ClapModel`, RoBERTa's of two layers, stays a bag of words for as long: its vectors of
-positions begin small beside those of words, and its first token has to gather all. Here each word sees its neighbours,
-which binds an adjective to its noun, and the mean over words is taken (docs/training.md has the figures).
+Each word sees its neighbours, as an adjective its noun, before any weight has learnt to look for them, and the mean
+over words is taken, so that no single token has to gather all. docs/training.md sets a model with it beside the tiny
+`ClapModel`, whose text tower is RoBERTa's of two layers; it does not tell which of the differences does what.
 """
 
 from __future__ import annotations

@@ -1,14 +1,19 @@
 """`train`, from arguments to a folder."""
 
 import json
+import shlex
 import shutil
 
 import pytest
+import torch
 import yaml
+from safetensors.torch import load_file
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
+
+from ..dataset_builder.recordings.sounds import write
 
 FEW = ("--stages", "contrastive:2,hard:2", "--batch-size", 4, "--validation-items", 0)
 
@@ -46,6 +51,39 @@ def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, 
     assert run("train", "--settings", out / "settings.yaml", "--seed", 3, "--out", again, "--device", "cpu") == 0
     values = yaml.safe_load((again / "settings.yaml").read_text())
     assert values == {**yaml.safe_load((out / "settings.yaml").read_text()), "seed": 3}
+
+
+@pytest.fixture
+def sounds(tmp_path):
+    """Recordings of six labels, and published tables of texts that name some of them."""
+    for place in range(6):
+        for number in range(5):
+            write(tmp_path / "my sounds" / f"label {place}" / f"{number}.wav", 2.5, seed=10 * place + number)
+    lines = [f"label {place}/0.wav,caption {place},0,0,made,train" for place in range(6)]
+    (tmp_path / "texts.csv").write_text("path,caption,num_of_pos,num_of_neg,dataset,split_name\n" + "\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "data"),
+    [
+        (
+            ("--recordings", "my sounds", "--set", "train_rows=8", "--set", "validation_rows=4"),
+            "--recordings 'my sounds' --set train_rows=8 --set validation_rows=4",
+        ),
+        (("--data", "texts.csv", "--sounds", "my sounds", "--skip-invalid"), "--sounds 'my sounds' --skip-invalid"),
+    ],
+)
+def test_the_card_has_the_command_that_trains_it_again(run, sounds, tmp_path, monkeypatch, arguments, data):
+    monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    few = ("--stages", "contrastive:2", "--batch-size", 4, "--validation-items", 0, "--device", "cpu")
+    assert run("train", *arguments, *few, "--out", "first") == 0
+    command = f"audio-compositionality train --settings settings.yaml {data} --out DIR"
+    assert f"\n```sh\n{command}\n```\n" in (tmp_path / "first" / "README.md").read_text("utf-8")
+    shutil.copyfile("first/settings.yaml", "settings.yaml")
+    assert run(*shlex.split(command)[1:], "--device", "cpu") == 0
+    first, again = (load_file(tmp_path / name / "model.safetensors") for name in ("first", "DIR"))
+    assert all(torch.equal(first[name], again[name]) for name in first.keys() | again.keys())
 
 
 @pytest.mark.parametrize(

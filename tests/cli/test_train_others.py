@@ -17,6 +17,8 @@ from audio_compositionality.evaluator.results.result import load_result
         (["--align", "whisper-tiny.en", "--init", "tiny"], "so --init tiny cannot be"),
         (["--align", "no-such-encoder"], "unknown model 'no-such-encoder'"),
         (["--align", "random", "--train", "last"], "a map and a text tower, which are both trained"),
+        (["--align", "./mine", "--push", "org/name"], "'./mine' as its encoder, which others do not have"),
+        (["--align", "mine.py:Encoder", "--push", "org/name"], "must be aligned with a listed name or a Hub id"),
         (["--seeds", "0,1"], "--seeds are of --ablations"),
         (["--ablations", "--seeds", "two"], "give whole numbers with commas"),
         (["--ablations", "--push", "org/name"], "publishes none"),

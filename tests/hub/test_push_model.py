@@ -45,6 +45,20 @@ def test_a_model_is_published_without_its_state_and_a_second_push_sends_nothing(
     assert not again.changes
 
 
+def test_a_model_that_names_an_encoder_of_this_machine_is_not_published(hub, out):
+    config = {"model_type": "audio_text_aligned", "encoder": "untrained:/home/me/encoder"}
+    (out / "config.json").write_text(json.dumps(config))
+    for dry_run in (True, False):
+        with pytest.raises(TrainingError, match=r"'untrained:/home/me/encoder' as its encoder, which others do not"):
+            push_model(out, NAME, dry_run=dry_run)
+    assert ("model", NAME) not in hub.repositories
+    (out / "config.json").write_text(json.dumps(config | {"encoder": "lab/encoder"}))
+    assert push_model(out, NAME, dry_run=True).changes
+    (out / "config.json").write_text("{")
+    with pytest.raises(TrainingError, match=r"cannot read .*config\.json"):
+        push_model(out, NAME, dry_run=True)
+
+
 @pytest.mark.parametrize("name", ["clap", "lab/", "lab/a/b", "lab/.a", "lab/a b"])
 def test_a_name_that_no_repository_can_have_is_refused(out, name):
     with pytest.raises(TrainingError, match="must be ORG/NAME"):

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.loading.public_names import absolute_name, is_public
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.protocols import AudioTextEncoder
@@ -17,6 +18,7 @@ from audio_compositionality.training.align import frozen_features, open_aligned
 from audio_compositionality.training.data import open_training
 from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.loop import Trainer
+from audio_compositionality.training.model import open_towers
 from audio_compositionality.training.settings import settings_of
 
 CLIPS = np.random.default_rng(0).normal(0, 0.1, (3, 16_000)).astype(np.float32)
@@ -97,6 +99,29 @@ def test_an_encoder_that_has_changed_is_refused(folder, tmp_path):
         open_aligned(str(folder))
     with pytest.raises(TrainingError, match="a map and a text tower, which are both trained"):
         open_aligned("log-mel-statistics", train="last")
+
+
+@pytest.mark.parametrize("front", ["", "untrained:", "reversed-audio:untrained:"])
+def test_an_encoder_in_a_folder_is_named_by_its_whole_path(tmp_path, monkeypatch, front):
+    open_towers("tiny").save(tmp_path / "models" / "mine")
+    monkeypatch.chdir(tmp_path)
+    # Such a name could be a Hub id too.
+    encoder = open_aligned(f"{front}models/mine").model.config.encoder
+    assert encoder == f"{front}{tmp_path.resolve() / 'models' / 'mine'}"
+    assert absolute_name("whisper-tiny.en") == "whisper-tiny.en"
+    assert absolute_name("whisper-tiny.en=models") == f"whisper-tiny.en={tmp_path.resolve() / 'models'}"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *((name, True) for name in ("whisper-tiny.en", "untrained:lab/encoder", "tower:lab/speaks", "mfcc-statistics")),
+        *((name, False) for name in ("/home/me/mine", "untrained:./mine", "whisper-tiny.en=/home/me/mine", "")),
+        *((name, False) for name in ("mine.py:Encoder", "hear:my_module", "endpoint:model@http://localhost:1")),
+    ],
+)
+def test_names_that_others_can_load(name, expected):
+    assert is_public(name) is expected
 
 
 def test_any_encoder_is_trained_by_the_same_loop(tmp_path: Path, monkeypatch):

@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.training.card import model_card
 from audio_compositionality.training.checkpoints import (
     FILE,
     FOLDER,
@@ -154,6 +155,10 @@ def test_the_folder_is_a_model_with_its_record_and_card(whole):
     card = (whole.out / "README.md").read_text()
     assert card.startswith("---\nlibrary_name: audio-compositionality\n")
     assert "| hard | 3 |" in card
+    assert "`audio-compositionality train --settings settings.yaml --out DIR` trains it again" in card
+    of_program = model_card("x", small_settings(), record | {"data_arguments": None}, 128, is_clap=False)
+    assert "opened by a program" in of_program
+    assert "trains it again" not in of_program
 
 
 def test_another_training_in_the_folder_is_refused_with_the_difference(whole):

@@ -57,14 +57,10 @@ def open_small_towers(checkpoint: Checkpoint, fresh: bool) -> SmallTowers:
     Raises:
         ModelError: its files cannot be had or are incomplete.
     """
-    from transformers import ClapFeatureExtractor
-
+    from audio_compositionality.encoders.families.small_clap import small_clap_parts
     from audio_compositionality.encoders.loading.partial import PartialCheckpoint
-    from audio_compositionality.encoders.networks.small_clap import SmallClapModel
 
-    model = PartialCheckpoint.of(checkpoint, str).load_part(SmallClapModel, checkpoint.config)
-    extractor = checkpoint.load_feature_extractor(ClapFeatureExtractor)
-    tokenizer = checkpoint.load_tokenizer(int(checkpoint.config.vocab_size))
+    extractor, model, tokenizer = small_clap_parts(PartialCheckpoint.of(checkpoint, str, str))
     return SmallTowers(model, tokenizer, model.config.max_tokens, extractor=extractor, fresh=fresh)
 
 
