@@ -16,10 +16,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..annotations.intervals import Interval
-from ..questions.templates import spoken
-from .rows import random_generator
-from .twins import FIRST, LAST, SPLITS, TASKS, Scene, TwinClip, TwinGroup, check_labels, group_of, labels_of
+from .twins import (
+    FIRST,
+    LAST,
+    SHARED,
+    TASKS,
+    Scene,
+    Spans,
+    TwinClip,
+    TwinGroup,
+    counted,
+    group_of,
+    longest_of,
+    overlapping,
+    turns,
+)
 
 TOGETHER, APART = "together", "apart"
 ARRANGEMENTS = (TOGETHER, APART)
@@ -30,10 +41,7 @@ _PAIRS = 74
 _LEAST_GAP = 25
 """Steps between two sounds that follow each other, at least."""
 
-_SHARED = 100
-"""Steps for which sounds that are together are so, at least: a sound may end 20 sooner."""
-
-Draw = Callable[[Sequence[str], np.random.Generator], tuple[Scene, list[tuple[Interval, ...]]]]
+Draw = Callable[[Sequence[str], np.random.Generator], tuple[Scene, list[Spans]]]
 
 
 def draw_pairs(labels: Sequence[str], split: str, sets: int, seed: int) -> Iterator[TwinGroup]:
@@ -48,15 +56,11 @@ def draw_pairs(labels: Sequence[str], split: str, sets: int, seed: int) -> Itera
     Raises:
         InputError: too few labels, or two that read alike.
     """
-    check_labels(labels)
-    for number in range(sets):
-        for place, (task, draw) in enumerate(_TASKS.items()):
-            at = (SPLITS.index(split), len(TASKS) + place)
-            rng = random_generator(seed, _PAIRS, *at, number)
-            scene, apart = draw(labels_of(labels, number, seed, at), rng)
-            group = group_of(task, split, number, scene, seed, at, rng)
-            yield _arranged(group, TOGETHER, None)
-            yield _arranged(group, APART, apart)
+    for turn in turns(_TASKS, labels, split, sets, seed, stream=_PAIRS, first=len(TASKS)):
+        scene, apart = _TASKS[turn.task](turn.labels, turn.rng)
+        group = group_of(turn, scene)
+        yield _arranged(group, TOGETHER, None)
+        yield _arranged(group, APART, apart)
 
 
 def arrangement_of(group: TwinGroup) -> tuple[str, str]:
@@ -65,7 +69,7 @@ def arrangement_of(group: TwinGroup) -> tuple[str, str]:
     return arrangement, pair
 
 
-def _arranged(group: TwinGroup, arrangement: str, spans: Sequence[tuple[Interval, ...]] | None) -> TwinGroup:
+def _arranged(group: TwinGroup, arrangement: str, spans: Sequence[Spans] | None) -> TwinGroup:
     """A group by another name, each track at other spans where such are given."""
     name = f"{group.name}-{arrangement}"
     clips = []
@@ -77,12 +81,12 @@ def _arranged(group: TwinGroup, arrangement: str, spans: Sequence[tuple[Interval
     return replace(group, name=name, clips=tuple(clips))
 
 
-def _one_after_the_other(lengths: Sequence[int], rng: np.random.Generator) -> list[tuple[Interval, ...]]:
+def _one_after_the_other(lengths: Sequence[int], rng: np.random.Generator) -> list[Spans]:
     """The span of each sound, in a drawn order; what is left of the clip is dealt to the silences."""
     count = len(lengths)
     rest = LAST - FIRST - sum(lengths) - (count - 1) * _LEAST_GAP
     silences = rng.multinomial(rest, [1 / (count + 1)] * (count + 1))
-    spans: dict[int, tuple[Interval, ...]] = {}
+    spans: dict[int, Spans] = {}
     step = FIRST
     for which, silence in zip(rng.permutation(count).tolist(), silences[:count].tolist(), strict=True):
         start = step + silence
@@ -91,39 +95,22 @@ def _one_after_the_other(lengths: Sequence[int], rng: np.random.Generator) -> li
     return [spans[which] for which in range(count)]
 
 
-def _counting(labels: Sequence[str], rng: np.random.Generator) -> tuple[Scene, list[tuple[Interval, ...]]]:
+def _counting(labels: Sequence[str], rng: np.random.Generator) -> tuple[Scene, list[Spans]]:
     """Four sounds, and one to four labels on them; together, all are heard at once for a while."""
     lengths = [int(length) for length in rng.integers(170, 216, 4)]
     longest = max(lengths)
-    shared = int(rng.integers(FIRST + longest - _SHARED, LAST - longest))
-    starts = [shared - int(rng.integers(0, length - _SHARED + 1)) for length in lengths]
+    shared = int(rng.integers(FIRST + longest - SHARED, LAST - longest))
+    starts = [shared - int(rng.integers(0, length - SHARED + 1)) for length in lengths]
     spans = [((start, start + length),) for start, length in zip(starts, lengths, strict=True)]
-    counts = [int(count) for count in 1 + rng.permutation(4)]
-    clips = []
-    for count in counts:
-        some = [labels[k] for k in rng.permutation(4)[:count]]
-        # Each label at least once, and which ones more often is drawn.
-        dealt = rng.permutation([*range(count), *rng.integers(count, size=4 - count)])
-        clips.append([(some[which], track, spans[track]) for track, which in enumerate(dealt)])
-    return Scene(clips, [("", [str(count) for count in counts], "")]), _one_after_the_other(lengths, rng)
+    return counted(spans, labels, rng), _one_after_the_other(lengths, rng)
 
 
-def _duration(labels: Sequence[str], rng: np.random.Generator) -> tuple[Scene, list[tuple[Interval, ...]]]:
+def _duration(labels: Sequence[str], rng: np.random.Generator) -> tuple[Scene, list[Spans]]:
     """Three sounds of very different lengths, on which labels take turns; together, the longest overlaps the others."""
     unit = int(rng.integers(36, 40))
-    longest, *shorter = lengths = [share * unit + int(rng.integers(0, 9)) for share in (11, 7, 4)]
-    first = int(rng.integers(FIRST, LAST - longest))
-    spans = [((first, first + longest),)]
-    for length in shorter:
-        low, high = max(FIRST, first + _SHARED - length), min(LAST - length, first + longest - _SHARED)
-        start = int(rng.integers(low, high + 1))
-        spans.append(((start, start + length),))
-    clips, answers = [], []
-    for turn in rng.permutation(3).tolist():
-        order = np.roll(labels[:3], turn).tolist()
-        clips.append([(label, track, spans[track]) for track, label in enumerate(order)])
-        answers.append(spoken(order[0]))
-    return Scene(clips, [("", answers, "")]), _one_after_the_other(lengths, rng)
+    lengths = [share * unit + int(rng.integers(0, 9)) for share in (11, 7, 4)]
+    spans = overlapping(lengths, int(rng.integers(FIRST, LAST - lengths[0])), rng)
+    return longest_of(spans, labels, rng), _one_after_the_other(lengths, rng)
 
 
 _TASKS: Mapping[str, Draw] = {"counting": _counting, "duration": _duration}

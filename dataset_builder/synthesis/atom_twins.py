@@ -13,31 +13,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..annotations.base import Annotation
-from ..annotations.intervals import Interval
 from ..questions.atoms import ATOMS, PRESENCE, SEQUENCE, STATES, VARIANTS, atom_templates, atom_text, state_of
 from ..questions.base import NO, YES, Question, QuestionError
-from .rows import random_generator
 from .twins import (
     FIRST,
     LAST,
-    SPLITS,
     TASKS,
-    Track,
-    TwinClip,
+    Tracks,
+    Turn,
     TwinGroup,
     TwinQuestion,
-    check_labels,
-    labels_of,
-    levels_of,
+    clips_of,
+    dealt_wording,
+    overlapping,
+    turns,
 )
 
 _GROUPS, _WORDINGS = 75, 76
 """The random streams."""
-
-_SHARED = 100
-"""Steps for which sounds overlap that do."""
-
-Tracks = list[tuple[str, int, tuple[Interval, ...]]]
 
 
 @dataclass(frozen=True)
@@ -65,47 +58,26 @@ def draw_atoms(labels: Sequence[str], split: str, sets: int, seed: int) -> Itera
     Raises:
         InputError: too few labels, or two that read alike.
     """
-    check_labels(labels)
-    for number in range(sets):
-        for place, (task, draw) in enumerate(_DRAWN.items()):
-            at = (SPLITS.index(split), len(TASKS) + len(ATOMS) + place)
-            rng = random_generator(seed, _GROUPS, *at, number)
-            order = labels_of(labels, number, seed, at)
-            clips = draw(order, rng)
-            if rng.random() < 0.5:
-                clips.reverse()
-            yield _group(task, split, number, clips, order, seed, at, rng)
+    for turn in turns(_DRAWN, labels, split, sets, seed, stream=_GROUPS, first=len(TASKS) + len(ATOMS)):
+        clips = _DRAWN[turn.task](turn.labels, turn.rng)
+        if turn.rng.random() < 0.5:
+            clips.reverse()
+        yield _group(turn, clips)
 
 
-def _group(
-    task: str,
-    split: str,
-    number: int,
-    clips: Sequence[Tracks],
-    labels: Sequence[str],
-    seed: int,
-    at: tuple[int, int],
-    rng: np.random.Generator,
-) -> TwinGroup:
-    name = f"{split}-{number:05d}-{task}"
-    levels = levels_of([track[1] for track in clips[0]], number, rng)
-    made = tuple(
-        TwinClip(f"{name}-{place}", tuple(Track(label, which, levels[which], spans) for label, which, spans in tracks))
-        for place, tracks in enumerate(clips, 1)
-    )
+def _group(turn: Turn, clips: Sequence[Tracks]) -> TwinGroup:
+    task, rng = turn.task, turn.rng
+    made = clips_of(turn, clips)
     polarities = list(STATES[task]) if rng.random() < 0.5 else list(STATES[task])[::-1]
     questions = []
-    for polarity, anchor, other in zip(polarities, labels[:2], labels[1::-1], strict=True):
+    for polarity, anchor, other in zip(polarities, turn.labels[:2], turn.labels[1::-1], strict=True):
         wordings = [template for template in atom_templates(task) if template.polarity == polarity]
-        turn, place = divmod(number, len(wordings))
-        streams = (*at, STATES[task].index(polarity), turn)
-        dealt = random_generator(seed, _WORDINGS, *streams).permutation(len(wordings))
-        template = wordings[int(dealt[place])]
+        template = dealt_wording(turn, wordings, _WORDINGS, STATES[task].index(polarity))
         compared = other if task == SEQUENCE else ""
         answers = tuple(YES if _is_so(task, polarity, tracks, anchor, compared) else NO for tracks in clips)
         options = (YES, NO) if rng.random() < 0.5 else (NO, YES)
         questions.append(AtomQuestion(anchor, options, answers, template.name, compared, polarity))
-    return TwinGroup(name, split, number, task, VARIANTS[task], made, tuple(questions))
+    return TwinGroup(turn.name, turn.split, turn.number, task, VARIANTS[task], made, tuple(questions))
 
 
 def _is_so(task: str, polarity: str, tracks: Tracks, anchor: str, other: str) -> bool:
@@ -117,7 +89,8 @@ def _is_so(task: str, polarity: str, tracks: Tracks, anchor: str, other: str) ->
 
 def _presence(labels: Sequence[str], rng: np.random.Generator) -> list[Tracks]:
     """Three sounds, of which the first overlaps the others; one of them is of one kind, or of another."""
-    spans = _overlapping([int(length) for length in rng.integers((300, 150, 150), (501, 351, 351))], rng)
+    lengths = [int(length) for length in rng.integers((300, 150, 150), (501, 351, 351))]
+    spans = overlapping(lengths, int(rng.integers(FIRST, LAST - lengths[0] + 1)), rng)
     place = int(rng.integers(3))
     clips = []
     for label in labels[:2]:
@@ -139,18 +112,6 @@ def _sequence(labels: Sequence[str], rng: np.random.Generator) -> list[Tracks]:
         [(one, 0, spans[0]), (two, 1, spans[1]), (labels[2], 2, spans[2])]
         for one, two in ((labels[0], labels[1]), (labels[1], labels[0]))
     ]
-
-
-def _overlapping(lengths: Sequence[int], rng: np.random.Generator) -> list[tuple[Interval, ...]]:
-    """Spans of sounds of which the first overlaps the others."""
-    longest, *shorter = lengths
-    first = int(rng.integers(FIRST, LAST - longest + 1))
-    spans: list[tuple[Interval, ...]] = [((first, first + longest),)]
-    for length in shorter:
-        low, high = max(FIRST, first + _SHARED - length), min(LAST - length, first + longest - _SHARED)
-        start = int(rng.integers(low, high + 1))
-        spans.append(((start, start + length),))
-    return spans
 
 
 _DRAWN: Mapping[str, Callable[[Sequence[str], np.random.Generator], list[Tracks]]] = {

@@ -21,7 +21,7 @@ Nothing here knows what a label sounds like. To give twins another sound:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +65,14 @@ _GAPS = (25, 50, 80)
 
 _OVERLAPS = (80, 120, 170)
 """Steps for which the anchor and another are heard together, dealt to groups."""
+
+SHARED = 100
+"""Steps for which sounds that overlap do so, at least, where nothing else is dealt; one may end `EARLY_END` sooner."""
+
+Spans = tuple[Interval, ...]
+
+Tracks = Sequence[tuple[str, int, Spans]]
+"""Label, variant and spans of each track of a clip."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +152,34 @@ class TwinGroup:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """The place of a group among all, and what is dealt to it.
+
+    Attributes:
+        task: of `questions`.
+        split: train or test.
+        number: of the set that it is in.
+        seed: of all choices.
+        at: numbers of the random streams of wordings and labels: of the split, and of the kind of group.
+        labels: that are heard, in the order of the group.
+        rng: of this group.
+    """
+
+    task: str
+    split: str
+    number: int
+    seed: int
+    at: tuple[int, int]
+    labels: list[str]
+    rng: np.random.Generator
+
+    @property
+    def name(self) -> str:
+        """Of the group."""
+        return f"{self.split}-{self.number:05d}-{self.task}"
+
+
+@dataclass(frozen=True)
 class Scene:
     """What is drawn of a group before it has wordings, levels and a name.
 
@@ -152,7 +188,7 @@ class Scene:
         asked: anchor, answers of the clips, and polarity, of each question.
     """
 
-    clips: Sequence[Sequence[tuple[str, int, tuple[Interval, ...]]]]
+    clips: Sequence[Tracks]
     asked: Sequence[tuple[str, Sequence[str], str]]
 
 
@@ -170,16 +206,36 @@ def draw_groups(labels: Sequence[str], split: str, sets: int, seed: int) -> Iter
     Raises:
         InputError: too few labels, or two that read alike.
     """
-    check_labels(labels)
+    for turn in turns(_TASKS, labels, split, sets, seed, stream=_GROUPS):
+        yield group_of(turn, _TASKS[turn.task](turn.labels, turn.number, turn.rng))
+
+
+def turns(
+    tasks: Iterable[str], labels: Sequence[str], split: str, sets: int, seed: int, *, stream: int, first: int = 0
+) -> Iterator[Turn]:
+    """The groups of a split before anything of them is drawn: in each set one of each task.
+
+    Args:
+        tasks: in the order of their random streams.
+        labels: that are heard; five or more.
+        split: train or test.
+        sets: how many.
+        seed: of all choices.
+        stream: the random stream of this kind of groups.
+        first: number of the first task among those of all kinds.
+
+    Raises:
+        InputError: too few labels, or two that read alike.
+    """
+    _check_labels(labels)
     for number in range(sets):
-        for place, (task, draw) in enumerate(_TASKS.items()):
+        for place, task in enumerate(tasks, first):
             at = (SPLITS.index(split), place)
-            rng = random_generator(seed, _GROUPS, *at, number)
-            scene = draw(labels_of(labels, number, seed, at), number, rng)
-            yield group_of(task, split, number, scene, seed, at, rng)
+            rng = random_generator(seed, stream, *at, number)
+            yield Turn(task, split, number, seed, at, _labels_of(labels, number, seed, at), rng)
 
 
-def check_labels(labels: Sequence[str]) -> None:
+def _check_labels(labels: Sequence[str]) -> None:
     """Refuse labels that are too few, or of which two read alike.
 
     Raises:
@@ -191,57 +247,53 @@ def check_labels(labels: Sequence[str]) -> None:
         )
 
 
-def labels_of(labels: Sequence[str], number: int, seed: int, at: tuple[int, int]) -> list[str]:
+def _labels_of(labels: Sequence[str], number: int, seed: int, at: tuple[int, int]) -> list[str]:
     """The labels in the order of a group: in as many groups as there are labels, each stands at each place once."""
     turn, first = divmod(number, len(labels))
     order = random_generator(seed, _LABELS, *at, turn).permutation(len(labels))
     return [labels[k] for k in np.roll(order, -first)]
 
 
-def group_of(
-    task: str,
-    split: str,
-    number: int,
-    scene: Scene,
-    seed: int,
-    at: tuple[int, int],
-    rng: np.random.Generator,
-) -> TwinGroup:
-    """A group of a scene: wording and levels are dealt by its number, the order of options and who is softer drawn.
-
-    Args:
-        task: of `questions`.
-        split: train or test.
-        number: of the set that it is in.
-        scene: what was drawn.
-        seed: of all choices.
-        at: numbers of the random streams of wordings and labels: of the split, and of the kind of group.
-        rng: of this group.
-    """
-    name, variant = f"{split}-{number:05d}-{task}", question_tasks()[task].variants[0]
-    levels = levels_of([track[1] for track in scene.clips[0]], number, rng)
-    clips = tuple(
-        TwinClip(f"{name}-{place}", tuple(Track(label, which, levels[which], spans) for label, which, spans in tracks))
-        for place, tracks in enumerate(scene.clips, 1)
-    )
+def group_of(turn: Turn, scene: Scene) -> TwinGroup:
+    """A group of a scene: wording and levels are dealt by its number, the order of options and who is softer drawn."""
+    variant = question_tasks()[turn.task].variants[0]
+    clips = clips_of(turn, scene.clips)
     questions = []
     for anchor, answers, polarity in scene.asked:
         distinct = sorted(set(answers))
-        options = tuple(distinct[k] for k in rng.permutation(len(distinct)))
-        wording = _wording(task, variant, polarity, number, seed, at)
+        options = tuple(distinct[k] for k in turn.rng.permutation(len(distinct)))
+        wordings = [template for template in templates(turn.task, variant) if template.polarity == polarity]
+        side = (OVERLAP, ALONE).index(polarity) if polarity else 0
+        wording = dealt_wording(turn, wordings, _TEMPLATES, side)
         questions.append(TwinQuestion(anchor, options, tuple(answers), wording.name))
-    return TwinGroup(name, split, number, task, variant, clips, tuple(questions))
+    return TwinGroup(turn.name, turn.split, turn.number, turn.task, variant, clips, tuple(questions))
 
 
-def _wording(task: str, variant: str, polarity: str, number: int, seed: int, at: tuple[int, int]) -> Template:
-    """The wording that is dealt to a group, of those of a polarity."""
-    wordings = [template for template in templates(task, variant) if template.polarity == polarity]
-    turn, place = divmod(number, len(wordings))
-    side = (OVERLAP, ALONE).index(polarity) if polarity else 0
-    return wordings[int(random_generator(seed, _TEMPLATES, *at, side, turn).permutation(len(wordings))[place])]
+def clips_of(turn: Turn, clips: Sequence[Tracks]) -> tuple[TwinClip, ...]:
+    """The clips of a group, whose tracks get their levels."""
+    levels = _levels_of([track[1] for track in clips[0]], turn.number, turn.rng)
+    return tuple(
+        TwinClip(
+            f"{turn.name}-{place}", tuple(Track(label, which, levels[which], spans) for label, which, spans in tracks)
+        )
+        for place, tracks in enumerate(clips, 1)
+    )
 
 
-def levels_of(variants: Sequence[int], number: int, rng: np.random.Generator) -> dict[int, float]:
+def dealt_wording(turn: Turn, wordings: Sequence[Template], stream: int, side: int) -> Template:
+    """The wording that is dealt to a group: in as many groups as there are wordings, each comes once.
+
+    Args:
+        turn: of the group.
+        wordings: of one polarity.
+        stream: the random stream of such wordings.
+        side: number of the polarity.
+    """
+    cycle, place = divmod(turn.number, len(wordings))
+    return wordings[int(random_generator(turn.seed, stream, *turn.at, side, cycle).permutation(len(wordings))[place])]
+
+
+def _levels_of(variants: Sequence[int], number: int, rng: np.random.Generator) -> dict[int, float]:
     """The level of each variant: some, but not all, are softer, by what is dealt to the group."""
     distinct = rng.permutation(sorted(set(variants))).tolist()
     softer = distinct[: int(rng.integers(1, len(distinct)))]
@@ -250,8 +302,12 @@ def levels_of(variants: Sequence[int], number: int, rng: np.random.Generator) ->
 
 
 def _counting(labels: Sequence[str], number: int, rng: np.random.Generator) -> Scene:
-    """Four tracks that are all heard together, and one to four labels on them."""
-    spans = [((int(rng.integers(FIRST, 300)), int(rng.integers(600, LAST))),) for _ in range(4)]
+    """Four tracks that are all heard together."""
+    return counted([((int(rng.integers(FIRST, 300)), int(rng.integers(600, LAST))),) for _ in range(4)], labels, rng)
+
+
+def counted(spans: Sequence[Spans], labels: Sequence[str], rng: np.random.Generator) -> Scene:
+    """One to four labels on four tracks."""
     counts = [int(count) for count in 1 + rng.permutation(4)]
     clips = []
     for count in counts:
@@ -263,22 +319,31 @@ def _counting(labels: Sequence[str], number: int, rng: np.random.Generator) -> S
 
 
 def _duration(labels: Sequence[str], number: int, rng: np.random.Generator) -> Scene:
-    """Three tracks of very different lengths, the longest of which overlaps the others; labels take turns."""
+    """Three tracks of very different lengths, the longest of which overlaps the others."""
     unit = int(rng.integers(50, 71))
-    longest, *shorter = (share * unit + int(rng.integers(0, 21)) for share in (11, 7, 4))
-    first = int(rng.integers(FIRST, LAST - longest))
-    spans = [((first, first + longest),)]
-    for length in shorter:
-        # Together with the longest for a second or more, on either side or within.
-        low, high = max(FIRST, first + 100 - length), min(LAST - length, first + longest - 100)
-        start = int(rng.integers(low, high + 1))
-        spans.append(((start, start + length),))
+    lengths = [share * unit + int(rng.integers(0, 21)) for share in (11, 7, 4)]
+    return longest_of(overlapping(lengths, int(rng.integers(FIRST, LAST - lengths[0])), rng), labels, rng)
+
+
+def longest_of(spans: Sequence[Spans], labels: Sequence[str], rng: np.random.Generator) -> Scene:
+    """Three tracks, of which the first is the longest, and on which labels take turns."""
     clips, answers = [], []
-    for turn in rng.permutation(3).tolist():
-        order = np.roll(labels[:3], turn).tolist()
+    for shift in rng.permutation(3).tolist():
+        order = np.roll(labels[:3], shift).tolist()
         clips.append([(label, track, spans[track]) for track, label in enumerate(order)])
         answers.append(spoken(order[0]))
     return Scene(clips, [("", answers, "")])
+
+
+def overlapping(lengths: Sequence[int], first: int, rng: np.random.Generator) -> list[Spans]:
+    """The span of each sound: the first begins at a step, the others, shorter ones, overlap it on a side or within."""
+    longest, *shorter = lengths
+    spans: list[Spans] = [((first, first + longest),)]
+    for length in shorter:
+        low, high = max(FIRST, first + SHARED - length), min(LAST - length, first + longest - SHARED)
+        start = int(rng.integers(low, high + 1))
+        spans.append(((start, start + length),))
+    return spans
 
 
 def _concurrency(labels: Sequence[str], number: int, rng: np.random.Generator) -> Scene:
