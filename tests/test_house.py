@@ -47,7 +47,7 @@ MAY_NAME_TASKS = (
 """Where a task's name may stand. Readers and `published.py` read data that others published, whose configurations have
 them."""
 
-MAX_FILE = 400
+MAX_FILE = 800
 MAX_FUNCTION = 60
 
 NOT_NAMES = {"found", "own", "chosen", "known", "others"}
