@@ -226,10 +226,13 @@ class ShardStore(ABC, Generic[Content]):
 
 
 def stage_of(store: ShardStore[Any], shards: Sequence[int], force: bool) -> str:
-    """What is going to happen to some shards: ``embed`` where all are computed, ``read`` where none is, or
+    """What is going to happen to some shards: ``embed`` where all are computed, ``read`` where all are finished, or
     ``embed_rest``."""
-    there = 0 if force else sum(map(store.has, shards))
-    return "embed" if there == 0 else "read" if there == len(shards) else "embed_rest"
+    finished = sum(map(store.has, shards))
+    if force or not (finished or any(map(store.awaits_check, shards))):
+        # Where there are no shards, nothing is there to be read either.
+        return "embed"
+    return "read" if finished == len(shards) else "embed_rest"
 
 
 @dataclass(frozen=True)
