@@ -19,7 +19,6 @@ from audio_compositionality.dataset_builder.data import (
     Configuration,
     Pcm16,
     Waveform,
-    in_batches,
     to_waveform,
 )
 
@@ -31,6 +30,32 @@ has more, the last shards are read a second time, which changes no batch."""
 
 NEAR = 8
 """Clips between two that are wanted, up to which they are read in one go: opening stored rows takes longer."""
+
+
+@dataclass(frozen=True)
+class KeptClip:
+    """A clip in memory, see `Clip`: its samples in 16 bits where that loses nothing, else float32."""
+
+    id: str
+    samples: Pcm16 | Waveform
+    sample_rate: int
+    problem: str | None
+
+    @classmethod
+    def of(cls, clip: Clip) -> KeptClip:
+        """A clip to be kept."""
+        waveform = np.asarray(clip.waveform, np.float32)
+        scaled = waveform * np.float32(32_768)
+        # What does not fit, or is NaN, becomes something else, and is seen to.
+        with np.errstate(invalid="ignore"):
+            samples = scaled.astype(np.int16)
+        exact = np.array_equal(samples, scaled)
+        return cls(clip.id, samples if exact else waveform, clip.sample_rate, clip.problem)
+
+    @property
+    def waveform(self) -> Waveform:
+        """Float32 in [-1, 1]."""
+        return to_waveform(self.samples) if self.samples.dtype == np.int16 else self.samples.astype(np.float32)
 
 
 def batches_in_order(
@@ -71,17 +96,26 @@ def batches_in_order(
                     ahead.read(len(batch.ids))
 
 
-def batches_by_length(clips: Iterable[Clip], batch_size: int) -> Iterator[ClipBatch]:
+def batches_by_length(clips: Iterable[KeptClip], batch_size: int) -> Iterator[ClipBatch]:
     """Batches of clips of one length and rate, which need not follow each other."""
-    waiting: dict[tuple[int, int], list[Clip]] = {}
+    waiting: dict[tuple[int, int], list[KeptClip]] = {}
     for clip in clips:
-        shape = (len(clip.waveform), clip.sample_rate)
+        shape = (len(clip.samples), clip.sample_rate)
         alike = waiting.setdefault(shape, [])
         alike.append(clip)
         if len(alike) == batch_size:
-            yield from in_batches(waiting.pop(shape), batch_size)
+            yield _batch(waiting.pop(shape))
     for alike in waiting.values():
-        yield from in_batches(alike, batch_size)
+        yield _batch(alike)
+
+
+def _batch(clips: Sequence[KeptClip]) -> ClipBatch:
+    if all(clip.samples.dtype == np.int16 for clip in clips):
+        waveforms = to_waveform(np.stack([clip.samples for clip in clips]))
+    else:
+        waveforms = np.stack([clip.waveform for clip in clips])
+    errors = {place: clip.problem for place, clip in enumerate(clips) if clip.problem is not None}
+    return ClipBatch(tuple(clip.id for clip in clips), waveforms, clips[0].sample_rate, errors)
 
 
 def clips_at(configuration: Configuration, places: Iterable[int]) -> Mapping[int, Clip]:
@@ -105,30 +139,6 @@ def _runs(places: Sequence[int]) -> Iterator[range]:
             start = end
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """A clip in memory, in 16 bits where that loses nothing."""
-
-    id: str
-    samples: Pcm16 | Waveform
-    sample_rate: int
-    problem: str | None
-
-    @classmethod
-    def of(cls, clip: Clip) -> _Kept:
-        waveform = np.asarray(clip.waveform, np.float32)
-        # What does not fit, or is NaN, becomes something else, and is seen to.
-        with np.errstate(invalid="ignore"):
-            samples = (waveform * np.float32(32_768)).astype(np.int16)
-        exact = np.array_equal(to_waveform(samples), waveform)
-        return cls(clip.id, samples if exact else waveform, clip.sample_rate, clip.problem)
-
-    def clip(self) -> Clip:
-        samples = self.samples
-        waveform = to_waveform(samples) if samples.dtype == np.int16 else samples
-        return Clip(self.id, np.asarray(waveform, np.float32), self.sample_rate, self.problem)
-
-
 class _Block:
     """The clips of some shards of one block, which are read bit by bit.
 
@@ -145,9 +155,12 @@ class _Block:
         self._store = store
         self._wanted = {number for shard in shards for number in store.numbers(shard)}
         self._numbers = range(min(self._wanted), max(self._wanted) + 1)
-        self._clips = iter(configuration.clips(self._numbers, keep_invalid=keep_invalid))
+        # What is wrong with a clip of another process is not this one's concern.
+        self._clips = iter(configuration.clips(self._numbers, keep_invalid=True))
+        self._configuration = configuration
+        self._keep_invalid = keep_invalid
         self._read = 0
-        self._kept: dict[int, _Kept] = {}
+        self._kept: dict[int, KeptClip] = {}
         self._bytes = 0
 
     def read(self, count: int | None = None) -> None:
@@ -162,16 +175,19 @@ class _Block:
             expected = self._store.ids[self._numbers[self._read]]
             raise StoreError(f"the data give no further clip where their rows have '{expected}'")
 
-    def take(self, shard: int) -> Iterator[Clip]:
+    def take(self, shard: int) -> Iterator[KeptClip]:
         """The clips of a shard in its order; each is forgotten here."""
-        return (self._kept.pop(number).clip() for number in self._store.numbers(shard))
+        return (self._kept.pop(number) for number in self._store.numbers(shard))
 
     def _keep(self, number: int, clip: Clip) -> None:
         if clip.id != self._store.ids[number]:
             raise StoreError(f"the data give the clips {[clip.id]} where their rows have '{self._store.ids[number]}'")
         if number not in self._wanted:
             return
-        self._kept[number] = kept = _Kept.of(clip)
+        if clip.problem is not None and not self._keep_invalid:
+            # Read by itself it says what is wrong, and in which file.
+            (clip,) = self._configuration.clips(range(number, number + 1))
+        self._kept[number] = kept = KeptClip.of(clip)
         self._bytes += kept.samples.nbytes
         while self._bytes > MOST_BYTES and len(self.shards) > 1:
             shard = self.shards.pop()

@@ -21,7 +21,7 @@ from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batche
 from audio_compositionality.encoders.protocols import AudioEncoder, Model
 from audio_compositionality.support.text import first_line
 
-from .blocks import batches_by_length, batches_in_order, clips_at
+from .blocks import KeptClip, batches_by_length, batches_in_order, clips_at
 from .company import accept_or_refuse, chosen_again, size_again
 from .options import RunOptions
 from .processes import Processes, join_processes
@@ -181,7 +181,8 @@ def _check_company(
     clips = clips_at(configuration, numbers)
     place_of = {clips[number].id: place for place, number in enumerate(numbers)}
     gathering = [_Gathering(place_of, store.dim) for store in stores]
-    batches = batches_by_length((clips[number] for number in numbers), size_again(len(numbers), batch_size))
+    kept = (KeptClip.of(clips[number]) for number in numbers)
+    batches = batches_by_length(kept, size_again(len(numbers), batch_size))
     with closing(_stream(models, batches, skip_invalid)) as stream:
         for embedded in stream:
             for one, batch in zip(gathering, embedded, strict=True):

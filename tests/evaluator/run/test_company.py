@@ -79,8 +79,8 @@ def test_in_the_order_of_hashes_a_counter_is_at_chance(clips_of_blocks, tmp_path
     options = RunOptions(out=tmp_path, progress=False)
     (result,) = evaluate(Counter(), clips_of_blocks, tasks=["a_coat_instances"], options=options)
     _, samples = load_result(next(tmp_path.rglob("a_coat_instances.json")))
-    for name in ("top1", "part_top1", "alone_top1"):
-        values = samples.columns[f"{name}s"]
+    for name, column in (("top1", "score"), ("part_top1", "score_part_top1"), ("alone_top1", "score_alone_top1")):
+        values = samples.columns[column]
         error = values.std(ddof=1) / np.sqrt(len(values))
         assert abs(result.measures[name] - 1 / CLASSES) < 3 * error
         assert error < 0.05
