@@ -22,6 +22,7 @@ from .check_sounds import (
     make_tones,
     relative_difference,
 )
+from .company import allowed_in_company
 from .protocols import AudioEncoder
 
 CLIP_SECONDS = 10
@@ -35,9 +36,6 @@ RATES = (16_000, 32_000, 44_100, 48_000)
 
 REPEATED = 1e-6
 """Largest relative difference between embeddings of the same clip: a few roundings of float32."""
-
-BATCHED = 1e-4
-"""Largest relative difference that other clips in the batch may make; kernels for other sizes round otherwise."""
 
 DIFFERENT = 1e-5
 """Smallest relative difference between embeddings of different clips; that of an untrained network may be small."""
@@ -204,7 +202,7 @@ def check_batch(session: Session) -> Finding:
         padded = relative_difference(mixed[:1], alone[:1])
         value += f", {padded:.1e} beside longer clips"
         worst = max(worst, padded)
-    return _within(worst, BATCHED), value
+    return _within(worst, allowed_in_company(session.encoder.card.options.precision)), value
 
 
 def _to_nearest(rows: Array, reference: Array) -> float:

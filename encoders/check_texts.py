@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .base import output_dim_of
-from .check_findings import BATCHED, DIFFERENT, REPEATED, Finding, Session
+from .check_findings import DIFFERENT, REPEATED, Finding, Session
 from .check_sounds import Array, distances, relative_difference
+from .company import allowed_in_company
 from .protocols import AudioTextEncoder
 
 TEXTS = (
@@ -59,7 +60,7 @@ def check_text_batch(session: Session) -> Finding:
     together = embed_text(session, TEXTS)
     alone = np.concatenate([embed_text(session, [text]) for text in TEXTS])
     difference = relative_difference(together, alone)
-    if difference <= BATCHED:
+    if difference <= allowed_in_company(session.encoder.card.options.precision):
         return "pass", f"relative difference {difference:.1e} in a batch"
     places = distances(together, alone).argmin(axis=1).tolist()
     if places != list(range(len(TEXTS))):

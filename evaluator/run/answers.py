@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tqdm.auto import tqdm
@@ -17,6 +17,7 @@ from audio_compositionality.tasks.base import TaskError
 
 from .answer_store import Answer, AnswerShard, AnswerStore, answer_store, scoring_of
 from .asking import Answers, Asked, ask, ask_of_labels, questions_per_call, scoring_problem
+from .blocks import clips_at
 from .embed import recorded_error
 from .opened import OpenedTask
 from .options import RunOptions
@@ -25,9 +26,6 @@ from .store import ITEMS_PER_SHARD, stage_of
 
 TRAIN = "train"
 """The split that models learn from."""
-
-NEAR = 8
-"""Clips between two that are wanted, up to which they are read in one go: opening stored rows takes longer."""
 
 
 @dataclass(frozen=True)
@@ -298,24 +296,9 @@ def _clips_of(opened: OpenedTask, ids: Sequence[str], keep_invalid: bool) -> lis
         ClipError: one cannot be used, and ``keep_invalid`` is not given.
     """
     places = {id: place for place, id in enumerate(opened.configuration.clip_ids)}
-    wanted = {places[id] for id in ids}
-    clips: dict[str, Clip] = {}
-    for run in _runs(sorted(wanted)):
-        # What is wrong with a clip between those that are wanted is nobody's concern.
-        for place, clip in zip(run, opened.configuration.clips(run, keep_invalid=True), strict=True):
-            if place in wanted:
-                clips[clip.id] = clip
+    clips = {clip.id: clip for clip in clips_at(opened.configuration, map(places.__getitem__, ids)).values()}
     for place, id in enumerate(ids):
         problem = clips[id].problem
         if problem is not None and not keep_invalid:
             raise ClipError(f"{problem}; --skip-invalid leaves it out", place, id)
     return [clips[id] for id in ids]
-
-
-def _runs(places: Sequence[int]) -> Iterator[range]:
-    """Ranges that hold all of some ascending numbers, and no more than `NEAR` others between two of them."""
-    start = 0
-    for end in range(1, len(places) + 1):
-        if end == len(places) or places[end] - places[end - 1] > NEAR + 1:
-            yield range(places[start], places[end - 1] + 1)
-            start = end

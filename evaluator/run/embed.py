@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.data import ClipBatch, Configuration, DatasetError, in_batches
+from audio_compositionality.dataset_builder.data import ClipBatch, Configuration, DatasetError
 from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.layers import LayeredEncoder
 from audio_compositionality.encoders.loading.controls import ControlledEncoder
@@ -21,9 +21,12 @@ from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batche
 from audio_compositionality.encoders.protocols import AudioEncoder, Model
 from audio_compositionality.support.text import first_line
 
+from .blocks import KeptClip, batches_by_length, batches_in_order, clips_at
+from .company import accept_or_refuse, chosen_again, size_again
 from .options import RunOptions
 from .processes import Processes, join_processes
-from .store import EmbeddingShard, EmbeddingStore, StoreError, StoreKey, check_batch_size
+from .store import EmbeddingShard, EmbeddingStore, check_batch_size
+from .store_key import StoreKey
 
 CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 32
 """Clips embedded at a time. On two cores Whisper tiny.en and base embed a clip fastest in batches of 2 to 4."""
@@ -55,7 +58,8 @@ def embed_at_layers(
 ) -> list[EmbeddingStore]:
     """Embed every clip of a configuration into stores; what is there already is not computed again.
 
-    Several processes, see `join_processes`, compute each its own shards and wait for each other.
+    Several processes, see `join_processes`, compute each its own shards and wait for each other. Clips are given in an
+    order that says nothing of rows, and some of them twice; see `fill_stores`.
 
     Args:
         models: an encoder, or several that are layers of one model, which then take one pass; see `models_by_pass`.
@@ -67,6 +71,7 @@ def embed_at_layers(
 
     Raises:
         ClipError: a clip cannot be embedded, or the store has it as such, and `options.skip_invalid` is not given.
+        ModelError: a model gives the same clip other embeddings in other company; the stores have nothing then.
         StoreError: a stored shard is damaged, or one of another process cannot be seen.
         DatasetError: a clip cannot be read.
         MemoryError: not even a single clip fits into the memory.
@@ -99,8 +104,10 @@ def fill_stores(
 ) -> None:
     """Compute the shards that are missing, each process its own, and wait until all processes have.
 
-    Clips come in one stream, so that the input is made ready ahead of the model from the first shard to the last. No
-    batch crosses the end of a shard, whose bytes thus do not depend on which others were there.
+    Clips come in one stream, so that the input is made ready ahead of the model from the first shard to the last, in
+    the order of `EmbeddingStore.numbers`. At the end a share of those that this process has embedded is embedded a
+    second time, in other company; only what passes this is finished, and what was stopped before it is checked by
+    whoever goes on.
 
     Args:
         stores: of each model and the configuration.
@@ -111,7 +118,7 @@ def fill_stores(
     """
     first, model = stores[0], models[0]
     batch_size = batch_size_of(model, options)
-    share = processes.share_of(first.num_shards)
+    share = processes.stretch_of(first.num_shards)
     for store in stores:
         _check_stored(store, share, options)
     more = f" and {len(models) - 1} more of its layers" if len(models) > 1 else ""
@@ -122,15 +129,16 @@ def fill_stores(
     with tqdm(total=_items_in(first, share), desc=description, unit="clip", disable=hidden, leave=None) as bar:
 
         def embed_missing(size: int) -> None:
-            places = [place for place, store in enumerate(stores) if not all(map(store.has, share))]
+            places = [place for place, store in enumerate(stores) if not all(_is_there(store, one) for one in share)]
             lacking = [stores[place] for place in places]
-            missing = [shard for shard in share if not all(store.has(shard) for store in lacking)]
+            missing = [shard for shard in share if not all(_is_there(store, shard) for store in lacking)]
             bar.n = _items_in(first, share) - _items_in(first, missing)
             bar.refresh()
             if missing:
-                batches = _batches_of(configuration, first, missing, size, options.skip_invalid)
+                batches = batches_in_order(configuration, first, missing, size, options.skip_invalid)
                 with closing(_stream([models[place] for place in places], batches, options.skip_invalid)) as stream:
                     _write_shards(lacking, missing, stream, bar)
+            _check_company(stores, models, configuration, share, size, options.skip_invalid)
 
         within_memory(embed_missing, batch_size, model)
     processes.wait()
@@ -144,10 +152,43 @@ def _check_stored(store: EmbeddingStore, share: Sequence[int], options: RunOptio
     for shard in share:
         if options.force:
             store.discard(shard)
-        elif store.has(shard):
+        elif _is_there(store, shard):
             content = store.read(shard)
             if not options.skip_invalid:
-                refuse_skipped(store, content, store.items(shard).start)
+                refuse_skipped(store, content, store.numbers(shard))
+
+
+def _is_there(store: EmbeddingStore, shard: int) -> bool:
+    """Whether a shard need not be computed."""
+    return store.has(shard) or store.awaits_check(shard)
+
+
+def _check_company(
+    stores: Sequence[EmbeddingStore],
+    models: Sequence[AudioEncoder],
+    configuration: Configuration,
+    share: Sequence[int],
+    batch_size: int,
+    skip_invalid: bool,
+) -> None:
+    """Embed some of the clips a second time that are in shards which await it; see `accept_or_refuse`."""
+    shards = [shard for shard in share if any(store.awaits_check(shard) for store in stores)]
+    if not shards:
+        return
+    places = [place for place, store in enumerate(stores) if any(map(store.awaits_check, shards))]
+    stores, models = [stores[place] for place in places], [models[place] for place in places]
+    numbers = chosen_again(stores[0], shards)
+    clips = clips_at(configuration, numbers)
+    place_of = {clips[number].id: place for place, number in enumerate(numbers)}
+    gathering = [_Gathering(place_of, store.dim) for store in stores]
+    kept = (KeptClip.of(clips[number]) for number in numbers)
+    batches = batches_by_length(kept, size_again(len(numbers), batch_size))
+    with closing(_stream(models, batches, skip_invalid)) as stream:
+        for embedded in stream:
+            for one, batch in zip(gathering, embedded, strict=True):
+                one.add(batch)
+    again = [one.shard() for one in gathering]
+    accept_or_refuse(stores, shards, numbers, again, [model.card for model in models], "clip")
 
 
 def _stream(
@@ -176,17 +217,17 @@ def batch_size_of(model: Model, options: RunOptions) -> int:
     return options.batch_size
 
 
-def refuse_skipped(store: EmbeddingStore, content: EmbeddingShard, first: int = 0) -> None:
+def refuse_skipped(store: EmbeddingStore, content: EmbeddingShard, numbers: Sequence[int] | None = None) -> None:
     """Raise the ClipError of the first clip of some that could not be embedded.
 
     Args:
         store: which they are stored in.
         content: a part of it.
-        first: number of the part's first clip.
+        numbers: of the part's clips; None where it is all.
     """
     if content.errors:
-        place = min(content.errors)
-        raise recorded_error(content.errors[place], store.folder, place, store.ids[first + place])
+        number, place = min((place if numbers is None else numbers[place], place) for place in content.errors)
+        raise recorded_error(content.errors[place], store.folder, number, store.ids[number])
 
 
 def recorded_error(reason: str, folder: Path | None, place: int, clip_id: str) -> ClipError:
@@ -236,14 +277,6 @@ def _items_in(store: EmbeddingStore, shards: Sequence[int]) -> int:
     return sum(len(store.items(shard)) for shard in shards)
 
 
-def _batches_of(
-    configuration: Configuration, store: EmbeddingStore, shards: Sequence[int], batch_size: int, keep_invalid: bool
-) -> Iterator[ClipBatch]:
-    """The clips of some shards, in batches none of which crosses the end of a shard."""
-    for shard in shards:
-        yield from in_batches(configuration.clips(store.items(shard), keep_invalid=keep_invalid), batch_size)
-
-
 def _write_shards(
     stores: Sequence[EmbeddingStore], shards: Sequence[int], stream: Iterator[list[EmbeddedBatch]], bar: tqdm[Any]
 ) -> None:
@@ -262,28 +295,41 @@ def _write_shards(
 def _write(stores: Sequence[EmbeddingStore], shard: int, contents: Sequence[EmbeddingShard]) -> None:
     """Write a shard to the stores that lack it."""
     for store, content in zip(stores, contents, strict=True):
-        if not store.has(shard):
-            store.write(shard, content)
+        if not _is_there(store, shard):
+            store.write(shard, content, checked=False)
 
 
 def _gather(
     stores: Sequence[EmbeddingStore], shard: int, stream: Iterator[list[EmbeddedBatch]], bar: tqdm[Any]
 ) -> list[EmbeddingShard]:
-    ids = [stores[0].ids[clip] for clip in stores[0].items(shard)]
-    contents = [EmbeddingShard(np.empty((len(ids), store.dim), np.float32), {}) for store in stores]
-    errors: list[dict[int, str]] = [{} for _ in stores]
+    """The next shard for each store, from so many batches as it takes."""
+    place_of = {stores[0].ids[number]: place for place, number in enumerate(stores[0].numbers(shard))}
+    gathering = [_Gathering(place_of, store.dim) for store in stores]
     done = 0
-    while done < len(ids):
-        batches = next(stream, [])
-        names = list(batches[0].ids) if batches else []
-        if not names or names != ids[done : done + len(names)]:
-            raise StoreError(f"the data give the clips {names[:1]} where their rows have '{ids[done]}'")
-        for content, failed, batch in zip(contents, errors, batches, strict=True):
-            content.embeddings[done : done + len(names)] = batch.embeddings
-            failed |= {done + place: error for place, error in batch.errors.items()}
-        done += len(names)
-        bar.update(len(names))
-    return [EmbeddingShard(content.embeddings, failed) for content, failed in zip(contents, errors, strict=True)]
+    while done < len(place_of):
+        batches = next(stream)
+        for one, batch in zip(gathering, batches, strict=True):
+            one.add(batch)
+        done += len(batches[0].ids)
+        bar.update(len(batches[0].ids))
+    return [one.shard() for one in gathering]
+
+
+class _Gathering:
+    """Embeddings of clips that come in batches of any order."""
+
+    def __init__(self, place_of: Mapping[str, int], dim: int) -> None:
+        self._place_of = place_of
+        self._embeddings = np.full((len(place_of), dim), np.nan, np.float32)
+        self._errors: dict[int, str] = {}
+
+    def add(self, batch: EmbeddedBatch) -> None:
+        places = [self._place_of[id] for id in batch.ids]
+        self._embeddings[places] = batch.embeddings
+        self._errors |= {places[place]: error for place, error in batch.errors.items()}
+
+    def shard(self) -> EmbeddingShard:
+        return EmbeddingShard(self._embeddings, self._errors)
 
 
 def within_memory(work: Callable[[int], Value], size: int, model: AudioEncoder) -> Value:

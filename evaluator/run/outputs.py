@@ -186,7 +186,7 @@ def _filled_store(
         return filled.stores[key], "read" if seconds is None else "embed_layers", seconds
     wanted = [place for place, store in enumerate(stores) if store.key not in filled.stores]
     stores, models = [stores[place] for place in wanted], [models[place] for place in wanted]
-    share = processes.share_of(stores[0].num_shards)
+    share = processes.stretch_of(stores[0].num_shards)
     stages = [stage_of(store, share, options.force) for store in stores]
     started = time.perf_counter()
     fill_stores(stores, models, opened.configuration, options, processes)

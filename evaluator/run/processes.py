@@ -56,6 +56,10 @@ class Processes:
         """Which of `count` shards are this process's: every one whose number leaves its rank."""
         return range(self.rank, count, self.count)
 
+    def stretch_of(self, count: int) -> range:
+        """Which of `count` shards are this process's, where neighbours are read together: consecutive ones."""
+        return range(self.rank * count // self.count, (self.rank + 1) * count // self.count)
+
     def device(self, requested: str | None) -> str | None:
         """The device to compute on: of several processes each takes the GPU of its rank on its machine.
 

@@ -3,39 +3,43 @@
 A store is a folder, ``<root>/<model id>/<recipe>-<kind>-<first 16 hex digits of the key's digest>``, with the key as
 JSON and one file for every 64 items; of answers see `answer_store`. Another key is another folder, so that what is
 stored never has to be thrown away, nor taken for something else. A shard appears under its name only when it is whole
-and on the disk, and one in which a single bit has changed since is refused.
+and on the disk, and one in which a single bit has changed since is refused. Embeddings wait under a name of their own
+until a share of them has been computed a second time, see `company`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.support.cache import cache_folder
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.files import remove_partial_files, safe_file_name, write_whole
 
-SCHEMA_VERSION = 3
-"""Of the layout of a store; it is a part of every key."""
+from .store_key import StoreKey
 
 ITEMS_PER_SHARD = 64
 
-KEY_NAME = "key.json"
+SHARDS_PER_BLOCK = 8
+"""Shards among which items are dealt out by their hashes: 512 items, which go to a model in an order of their own."""
 
-Kind = Literal["clips", "texts", "answers"]
+UNCHECKED = ".unchecked"
+"""Ends the name of a shard of which no item has been computed a second time."""
+
+KEY_NAME = "key.json"
 
 Content = TypeVar("Content")
 
@@ -68,58 +72,6 @@ def check_batch_size(size: int, name: str) -> None:
         raise InputError(f"{name} is {size:,}; it must be {ITEMS_PER_SHARD} or less: so many make a file of the store")
 
 
-@dataclass(frozen=True)
-class StoreKey:
-    """What outputs were computed from: equal keys mean equal outputs, up to rounding.
-
-    Attributes:
-        recipe: name of the configuration of the data.
-        fingerprint: of the configuration; of texts the SHA-256 of them all.
-        kind: ``clips``, ``texts`` or ``answers``.
-        model_id, revision, weights_sha256, output_dim, front_end_version: see `ModelCard`.
-        layer, pooling, precision: see `EncoderOptions`.
-    """
-
-    recipe: str
-    fingerprint: str
-    kind: Kind
-    model_id: str
-    revision: str
-    weights_sha256: str | None
-    output_dim: int | None
-    layer: int | None
-    pooling: str | None
-    precision: str
-    front_end_version: int
-
-    @classmethod
-    def of(cls, card: ModelCard, recipe: str, fingerprint: str, kind: Kind = "clips") -> StoreKey:
-        """The key of a model's outputs."""
-        return cls(
-            recipe=recipe,
-            fingerprint=fingerprint,
-            kind=kind,
-            model_id=card.id,
-            revision=card.revision,
-            weights_sha256=card.weights_sha256,
-            output_dim=card.output_dim,
-            layer=card.options.layer,
-            pooling=card.options.pooling,
-            precision=card.options.precision,
-            front_end_version=card.front_end_version,
-        )
-
-    def dumps(self) -> str:
-        """The key as JSON text."""
-        return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(self)}, indent=1) + "\n"
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the key as JSON with sorted names and no spaces, in hexadecimal."""
-        values = {"schema_version": SCHEMA_VERSION, **asdict(self)}
-        return hashlib.sha256(json.dumps(values, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
 class ShardStore(ABC, Generic[Content]):
     """Items of one key, shard by shard; a subclass says how a shard is written and read.
 
@@ -149,6 +101,7 @@ class ShardStore(ABC, Generic[Content]):
         self.ids = tuple(ids)
         self.folder: Path | None = None
         self._kept: dict[int, Content] = {}
+        self._kept_unchecked: dict[int, Content] = {}
         if root is None:
             return
         self.folder = Path(root) / safe_file_name(key.model_id) / f"{key.recipe}-{key.kind}-{key.digest[:16]}"
@@ -164,9 +117,13 @@ class ShardStore(ABC, Generic[Content]):
         return -(-len(self.ids) // self.items_per_shard)
 
     def items(self, shard: int) -> range:
-        """The items of a shard, numbered from 0."""
+        """The places of a shard among all that the store has, counted from 0."""
         size = self.items_per_shard
         return range(shard * size, min((shard + 1) * size, len(self.ids)))
+
+    def numbers(self, shard: int) -> Sequence[int]:
+        """The items of a shard in its order, as their numbers in `ids`."""
+        return self.items(shard)
 
     def path(self, shard: int) -> Path | None:
         """The file of a shard; None in memory."""
@@ -177,34 +134,57 @@ class ShardStore(ABC, Generic[Content]):
         path = self.path(shard)
         return shard in self._kept if path is None else path.exists()
 
-    def write(self, shard: int, content: Content) -> None:
-        """Finish a shard: a file gets its name only when all of it is on the disk. Its bytes depend on its content."""
+    def awaits_check(self, shard: int) -> bool:
+        """Whether a shard is there, and would be finished if it were checked."""
+        path = self.path(shard)
+        return shard in self._kept_unchecked if path is None else _unchecked(path).exists()
+
+    def write(self, shard: int, content: Content, *, checked: bool = True) -> None:
+        """Finish a shard: a file gets its name only when all of it is on the disk. Its bytes depend on its content.
+
+        Args:
+            shard: its number.
+            content: what it holds.
+            checked: False leaves it under another name, until `accept` finishes it.
+        """
         path = self.path(shard)
         if path is None:
-            self._kept[shard] = content
+            (self._kept if checked else self._kept_unchecked)[shard] = content
             return
         key = path.parent / KEY_NAME
         if not key.exists():
             write_whole(key, self.key.dumps())
-        write_whole(path, _sealed(self._serialise(shard, content)))
+        write_whole(path if checked else _unchecked(path), _sealed(self._serialise(shard, content)))
+
+    def accept(self, shard: int) -> None:
+        """Finish a shard that awaits a check."""
+        path = self.path(shard)
+        if path is None:
+            self._kept[shard] = self._kept_unchecked.pop(shard)
+        else:
+            os.replace(_unchecked(path), path)
 
     def discard(self, shard: int) -> None:
-        """Forget a shard, so that it is computed anew."""
+        """Forget a shard, finished or not, so that it is computed anew."""
         path = self.path(shard)
         if path is None:
             self._kept.pop(shard, None)
+            self._kept_unchecked.pop(shard, None)
         else:
             path.unlink(missing_ok=True)
+            _unchecked(path).unlink(missing_ok=True)
 
     def read(self, shard: int) -> Content:
-        """A finished shard.
+        """A shard that is finished, or awaits a check.
 
         Raises:
             StoreError: it is absent, damaged, or of another key, other items or another shape.
         """
         path = self.path(shard)
         if path is None:
-            return self._kept[shard]
+            return self._kept[shard] if shard in self._kept else self._kept_unchecked[shard]
+        if not path.exists() and _unchecked(path).exists():
+            path = _unchecked(path)
         try:
             content = path.read_bytes()
         except FileNotFoundError as error:
@@ -241,24 +221,27 @@ class ShardStore(ABC, Generic[Content]):
             )
 
     def _ids_digest(self, shard: int) -> str:
-        ids = [self.ids[item] for item in self.items(shard)]
+        ids = [self.ids[number] for number in self.numbers(shard)]
         return hashlib.sha256(json.dumps([self.key.digest, ids]).encode()).hexdigest()
 
 
 def stage_of(store: ShardStore[Any], shards: Sequence[int], force: bool) -> str:
-    """What is going to happen to some shards: ``embed`` where all are computed, ``read`` where none is, or
+    """What is going to happen to some shards: ``embed`` where all are computed, ``read`` where all are finished, or
     ``embed_rest``."""
-    there = 0 if force else sum(map(store.has, shards))
-    return "embed" if there == 0 else "read" if there == len(shards) else "embed_rest"
+    finished = sum(map(store.has, shards))
+    if force or not (finished or any(map(store.awaits_check, shards))):
+        # Where there are no shards, nothing is there to be read either.
+        return "embed"
+    return "read" if finished == len(shards) else "embed_rest"
 
 
 @dataclass(frozen=True)
 class EmbeddingShard:
-    """The embeddings of consecutive items.
+    """The embeddings of some items.
 
     Attributes:
         embeddings: float32 [items, output_dim], NaN where an item has none.
-        errors: by place in the shard, why an item has none.
+        errors: by place among them, why an item has none.
     """
 
     embeddings: NDArray[np.float32]
@@ -266,9 +249,38 @@ class EmbeddingShard:
 
 
 class EmbeddingStore(ShardStore[EmbeddingShard]):
-    """The embeddings that one model gives of clips or texts, as safetensors."""
+    """The embeddings that one model gives of clips or texts, as safetensors.
+
+    Items are in the order in which a model is given them: that of a hash of each, within blocks of `SHARDS_PER_BLOCK`
+    shards of consecutive ones. What a model makes of how many it has been given thus says nothing of any row.
+    """
 
     suffix = ".safetensors"
+
+    def numbers(self, shard: int) -> Sequence[int]:
+        """The items of a shard in its order, as their numbers in `ids`."""
+        places = self.items(shard)
+        return self._order[places.start : places.stop]
+
+    @cached_property
+    def _order(self) -> tuple[int, ...]:
+        """The items' numbers in `ids`, block after block, each in the order of hashes."""
+        block = SHARDS_PER_BLOCK * self.items_per_shard
+        return tuple(
+            number
+            for start in range(0, len(self.ids), block)
+            for number in self.by_hash(range(start, min(start + block, len(self.ids))), "order")
+        )
+
+    def by_hash(self, numbers: Iterable[int], purpose: str) -> list[int]:
+        """Items in the order of the SHA-256 of each one's id with the fingerprint of them all, which no model decides.
+
+        Args:
+            numbers: of the items in `ids`.
+            purpose: another one makes another order.
+        """
+        start = f"{purpose}\n{self.key.recipe}\n{self.key.fingerprint}\n"
+        return sorted(numbers, key=lambda number: hashlib.sha256(f"{start}{self.ids[number]}".encode()).digest())
 
     @property
     def dim(self) -> int:
@@ -278,7 +290,7 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
         return self.key.output_dim
 
     def load(self) -> EmbeddingShard:
-        """All embeddings, merged in the order of the items.
+        """All embeddings, in the order of `ids`.
 
         Raises:
             StoreError: as `read`.
@@ -286,10 +298,10 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
         embeddings = np.empty((len(self.ids), self.dim), np.float32)
         errors: dict[int, str] = {}
         for shard in range(self.num_shards):
-            content, items = self.read(shard), self.items(shard)
-            embeddings[items.start : items.stop] = content.embeddings
-            errors |= {items.start + place: error for place, error in content.errors.items()}
-        return EmbeddingShard(embeddings, errors)
+            content, numbers = self.read(shard), self.numbers(shard)
+            embeddings[list(numbers)] = content.embeddings
+            errors |= {numbers[place]: error for place, error in content.errors.items()}
+        return EmbeddingShard(embeddings, dict(sorted(errors.items())))
 
     def _serialise(self, shard: int, content: EmbeddingShard) -> bytes:
         expected = (len(self.items(shard)), self.dim)
@@ -316,6 +328,11 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
         embeddings = np.array(values)
         embeddings[sorted(errors)] = np.nan
         return EmbeddingShard(embeddings, errors)
+
+
+def _unchecked(path: Path) -> Path:
+    """Where a shard is before it is checked."""
+    return path.with_name(path.name + UNCHECKED)
 
 
 def _metadata(content: bytes) -> dict[str, str]:

@@ -11,6 +11,7 @@ from tqdm.auto import tqdm
 from audio_compositionality.encoders.protocols import AudioTextEncoder, ModelCard
 from audio_compositionality.encoders.texts import check_text_embeddings
 
+from .company import accept_or_refuse, chosen_again, size_again
 from .embed import within_memory
 from .opened import OpenedTask, digest_of_texts
 from .options import RunOptions
@@ -27,38 +28,46 @@ def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> Embe
     return EmbeddingStore(options.store, key, [digest_of_texts([text]) for text in unique])
 
 
-def missing_shards(store: EmbeddingStore, options: RunOptions) -> list[int]:
-    """The shards that have to be computed."""
-    return [shard for shard in range(store.num_shards) if options.force or not store.has(shard)]
-
-
 def fill_texts(store: EmbeddingStore, model: AudioTextEncoder, opened: OpenedTask, options: RunOptions) -> None:
     """Embed the texts that a store lacks, a shard at a time: whoever is stopped goes on behind the last whole one.
 
+    They come in the order of the store, and some are embedded again at the end, as clips are; see `fill_stores`.
+
     Raises:
-        ModelError: the model gives another shape than it says, or values that are not finite.
+        ModelError: the model gives another shape than it says, values that are not finite, or other ones in other
+            company.
         StoreError: a stored shard is damaged.
         MemoryError: not even a single text fits into the memory.
     """
-    unique, missing = opened.unique_texts, missing_shards(store, options)
+    unique, every = opened.unique_texts, range(store.num_shards)
+    if options.force:
+        for shard in every:
+            store.discard(shard)
+    missing = [shard for shard in every if not store.has(shard) and not store.awaits_check(shard)]
     hidden = None if options.progress else True
     description = f"{model.card.id}, texts of {store.key.recipe}"
     with tqdm(total=len(unique), desc=description, unit="text", disable=hidden, leave=None) as bar:
         bar.update(len(unique) - sum(len(store.items(shard)) for shard in missing))
         for shard in missing:
-            texts = [unique[place] for place in store.items(shard)]
-            store.write(shard, EmbeddingShard(_embedded(model, texts), {}))
+            texts = [unique[number] for number in store.numbers(shard)]
+            store.write(shard, EmbeddingShard(_embedded(model, texts), {}), checked=False)
             bar.update(len(texts))
+    unchecked = [shard for shard in every if store.awaits_check(shard)]
+    if unchecked:
+        numbers = chosen_again(store, unchecked)
+        size = size_again(len(numbers), ITEMS_PER_SHARD)
+        again = EmbeddingShard(_embedded(model, [unique[number] for number in numbers], size), {})
+        accept_or_refuse([store], unchecked, numbers, [again], [model.card], "text")
 
 
-def _embedded(model: AudioTextEncoder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Embeddings of texts [n, dim], in one batch or, where memory does not suffice, in several."""
+def _embedded(model: AudioTextEncoder, texts: Sequence[str], most: int = ITEMS_PER_SHARD) -> NDArray[np.float32]:
+    """Embeddings of texts [n, dim], so many in a batch or, where memory does not suffice, fewer."""
 
     def embed(size: int) -> NDArray[np.float32]:
         starts = range(0, len(texts), size)
         return np.concatenate([_embed(model, list(texts[start : start + size])) for start in starts])
 
-    return within_memory(embed, ITEMS_PER_SHARD, model)
+    return within_memory(embed, most, model)
 
 
 def _embed(model: AudioTextEncoder, texts: list[str]) -> NDArray[np.float32]:

@@ -19,6 +19,7 @@ _part = Chapter("instances.yaml", _NAME).part
 _ENCODERS: tuple[tuple[str, Callable[[InstancesMaterial], list[Check]]], ...] = (
     ("oracle", instances_theory.perfect),
     ("deaf", instances_theory.deaf),
+    ("calls", instances_theory.calls),
     ("random", instances_theory.random),
     ("linear", instances_theory.linear),
     ("space", instances_theory.moved_in_space),

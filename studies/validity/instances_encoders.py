@@ -6,7 +6,13 @@ clip is the sum of its sources, beside its context. Every other encoder is what 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+
+from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.evaluator.run.store import EmbeddingStore
+from audio_compositionality.evaluator.run.store_key import StoreKey
 
 from .instances_data import CONDITIONS, ENGINES, LABELS, NOWHERE, VOICES, Clips, Floats
 
@@ -72,6 +78,24 @@ def counting(clips: Clips) -> Floats:
     """The number of sources along one direction, and nothing else."""
     embeddings = np.zeros((len(clips), DIM))
     embeddings[:, 0] = clips.labels.sum(axis=1)
+    return embeddings
+
+
+def calls(ids: Sequence[str], shuffled: bool, seed: int) -> Floats:
+    """One-hot of how many clips came before, modulo 8, and nothing else.
+
+    Args:
+        ids: of the clips, row by row.
+        shuffled: whether they come in the order of an `EmbeddingStore`, else in that of the rows.
+        seed: of the data, which that order depends on.
+    """
+    order = np.arange(len(ids))
+    if shuffled:
+        key = StoreKey.of(ModelCard("calls", "1", 32_000, DIM), "blocks", str(seed))
+        store = EmbeddingStore(None, key, ids)
+        order = np.array([number for shard in range(store.num_shards) for number in store.numbers(shard)])
+    embeddings = np.zeros((len(ids), DIM))
+    embeddings[order, np.arange(len(ids)) % 8] = 1
     return embeddings
 
 

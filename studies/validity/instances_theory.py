@@ -7,6 +7,9 @@ from functools import partial
 
 import numpy as np
 
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.tasks.registry import load_task
+
 from . import instances_encoders as make
 from .axes_data import heading
 from .families import Check, at_least, at_most, near
@@ -64,6 +67,30 @@ def _same(subject: str, data: InstancesMaterial, encoder: Encoder) -> list[Check
     fitted = ("fitted_top1", "fitted_part_top1", "fitted_alone_top1", "fitted_pairwise")
     chance = {name: 0.5 if name.endswith("pairwise") else 1 / CLASSES for name in (*TOP1, *PAIRWISE, *fitted)}
     return [near(subject, heading(BLOCKS, name), by, measures[name]) for name, by in chance.items()]
+
+
+def calls(data: InstancesMaterial) -> list[Check]:
+    """How many clips came before: right in every choice where clips come row by row, chance in the order they come in.
+
+    The data give the clips of a row in the order of its recipe, two contexts and four sides of K = 8 classes.
+    """
+    task, rows = load_task(BLOCKS), data.clips[BLOCKS].rows
+    recipe = load_recipe(task.info.recipe)
+    given = [f"{row['id']}/{name}" for row in rows for name in recipe.clip_names(row)]
+    place_of = {id: place for place, id in enumerate(given)}
+    asked = [place_of[f"{row['id']}/{name}"] for row in rows for name in task.inputs(row, {}).clips]
+    checks = []
+    for shuffled, subject in ((False, "calls counted row by row"), (True, "calls counted in the order of hashes")):
+        measures = data.measures(BLOCKS, lambda _, shuffled=shuffled: make.calls(given, shuffled, data.seed)[asked])
+        for names, chance, spread in (
+            (TOP1, 1 / CLASSES, SPREAD["top1"]),
+            (PAIRWISE, 0.5, SPREAD["pairwise"]),
+        ):
+            tolerance = 4 * spread * math.sqrt(24 / data.plan.blocks)
+            for name in names:
+                expected = (chance, tolerance) if shuffled else (1,)
+                checks.append(near(subject, heading(BLOCKS, name), expected[0], measures[name], *expected[1:]))
+    return checks
 
 
 def random(data: InstancesMaterial) -> list[Check]:

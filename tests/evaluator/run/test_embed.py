@@ -54,6 +54,22 @@ def fill(encoder, configuration, root, processes=None, **options) -> EmbeddingSt
     return store
 
 
+def first_time(batches: list[list[int]]) -> list[list[int]]:
+    """The batches before the first one of clips that were there already: at the end some are embedded again."""
+    seen: set[int] = set()
+    for place, batch in enumerate(batches):
+        if seen & set(batch):
+            return batches[:place]
+        seen |= set(batch)
+    return batches
+
+
+def shards_of(store: EmbeddingStore, batches: list[list[int]]) -> list[set[int]]:
+    """The shards of the clips of each batch."""
+    shard_of = {number: shard for shard in range(store.num_shards) for number in store.numbers(shard)}
+    return [{shard_of[number] for number in batch} for batch in batches]
+
+
 def files(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
@@ -65,9 +81,11 @@ def test_every_clip_is_embedded_once_and_no_batch_crosses_a_shard(tmp_path, root
     options = RunOptions(store=tmp_path / root if root else None, batch_size=batch_size, progress=False)
     store = embed_configuration(encoder, Numbered(150), options)
     assert (store.load().embeddings == numbers(150)).all()
-    assert [number for batch in encoder.batches for number in batch] == list(range(150))
-    assert all(len({number // 64 for number in batch}) == 1 for batch in encoder.batches)
-    assert max(len(batch) for batch in encoder.batches) == (batch_size or 4)
+    first = first_time(encoder.batches)
+    assert sorted(number for batch in first for number in batch) == list(range(150))
+    assert all(len(shards) == 1 for shards in shards_of(store, first))
+    assert max(len(batch) for batch in first) == (batch_size or 4)
+    assert sum(map(len, encoder.batches[len(first) :])) == 16
 
 
 def test_a_batch_larger_than_a_shard_is_refused(tmp_path):
@@ -85,12 +103,12 @@ def test_only_missing_shards_are_computed_and_the_bytes_are_the_same(tmp_path):
     store.discard(3)
     encoder = Number()
     fill(encoder, Numbered(200), tmp_path / "b")
-    assert sorted({number // 64 for batch in encoder.batches for number in batch}) == [1, 3]
+    assert set.union(*shards_of(store, encoder.batches)) == {1, 3}
     assert files(tmp_path / "a") == files(tmp_path / "b")
 
 
 def test_force_computes_all_anew(tmp_path):
-    for force, computed in ((False, 70), (False, 0), (True, 70)):
+    for force, computed in ((False, 70 + 16), (False, 0), (True, 70 + 16)):
         encoder = Number()
         fill(encoder, Numbered(70), tmp_path, force=force)
         assert sum(map(len, encoder.batches)) == computed
@@ -99,15 +117,17 @@ def test_force_computes_all_anew(tmp_path):
 def test_the_input_is_made_ready_ahead_across_the_ends_of_shards(tmp_path):
     """While the model holds the last batch of a shard, the first ones of the next are prepared."""
     prepared = threading.Semaphore(0)
+    order = open_store(Number(), Numbered(128), RunOptions())
+    last = order.numbers(0)[-1]
 
     class Watched(Number):
         def _extract_features(self, clips):
-            if clips[0, 0] >= 64:
+            if clips[0, 0] in order.numbers(1):
                 prepared.release()
             return clips
 
         def _run_model(self, features):
-            if features[-1, 0] == 63:
+            if features[-1, 0] == last:
                 assert prepared.acquire(timeout=10)
                 assert prepared.acquire(timeout=10)
             return super()._run_model(features)
@@ -115,17 +135,23 @@ def test_the_input_is_made_ready_ahead_across_the_ends_of_shards(tmp_path):
     fill(Watched(), Numbered(128), tmp_path, batch_size=16)
 
 
-def test_shards_are_on_the_disk_as_they_complete(tmp_path):
+def test_shards_are_on_the_disk_as_they_complete_and_wait_for_their_check(tmp_path):
+    store = open_store(Number(), Numbered(200), RunOptions(store=tmp_path))
+
     class Stopping(Number):
         def _run_model(self, features):
-            if features[0, 0] >= 128:
+            if features[0, 0] == store.numbers(2)[0]:
                 raise KeyboardInterrupt
             return super()._run_model(features)
 
     with pytest.raises(KeyboardInterrupt):
         fill(Stopping(), Numbered(200), tmp_path, batch_size=16)
-    store = open_store(Number(), Numbered(200), RunOptions(store=tmp_path))
-    assert [store.has(shard) for shard in range(4)] == [True, True, False, False]
+    assert [store.awaits_check(shard) for shard in range(4)] == [True, True, False, False]
+    assert not any(map(store.has, range(4)))
+    encoder = Number()
+    fill(encoder, Numbered(200), tmp_path, batch_size=16)
+    assert set.union(*shards_of(store, first_time(encoder.batches)[:8])) == {2, 3}
+    assert all(map(store.has, range(4)))
 
 
 @pytest.mark.parametrize("skip_invalid", [False, True])
@@ -140,7 +166,7 @@ def test_a_damaged_shard_is_found_before_anything_is_computed(tmp_path, skip_inv
 
 
 def test_what_cannot_be_written_stops_the_work(tmp_path, monkeypatch):
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(EmbeddingStore, "write", full)
@@ -165,7 +191,8 @@ class TestMemory:
             self.refused: list[int] = []
 
         def _run_model(self, features):
-            if len(features) > self.most and (not self.late or features[0, 0] >= 100):
+            late = self.late and sum(map(len, self.batches)) < 100
+            if len(features) > self.most and not late:
                 self.refused.append(len(features))
                 raise self.error
             return super()._run_model(features)
@@ -194,17 +221,18 @@ class TestMemory:
         assert encoder.refused == [32, 16, 8]
         sizes = [str(warning.message).split("batches of ")[1].split()[0] for warning in said]
         assert sizes == ["16", "8", "4"]
-        assert {len(batch) for batch in encoder.batches} == {4, 2}
+        assert {len(batch) for batch in first_time(encoder.batches)} == {4, 2}
         assert (store.load().embeddings == numbers(150)).all()
 
     def test_late_in_the_data_only_what_is_missing_is_computed_again(self, tmp_path):
         encoder = self.Limited(8, self.OUT_OF_MEMORY[0], late=True)
         with pytest.warns(UserWarning, match="batches of 8"):
             store = fill(encoder, Numbered(200), tmp_path, batch_size=16)
-        times = Counter(number // 64 for batch in encoder.batches for number in set(batch))
+        numbers_of = [number for batch in encoder.batches for number in batch][:-16]
+        times = Counter(shard for shards in shards_of(store, [[number] for number in numbers_of]) for shard in shards)
         assert times[0] == 64
         assert times[2] == 64
-        assert times[1] < 128
+        assert 64 < times[1] < 128
         assert (store.load().embeddings == numbers(200)).all()
 
     def test_a_single_clip_that_does_not_fit_is_an_error(self, tmp_path):
@@ -262,13 +290,15 @@ class TestSkipInvalid:
         store = fill(self.Broken(), Numbered(200), tmp_path / "a", skip_invalid=True)
         assert sorted(store.load().errors) == [70, 71]
         whole = fill(Number(), Numbered(200), tmp_path / "b")
-        for shard in (0, 2, 3):
+        touched = set.union(*shards_of(store, [[70], [71]]))
+        for shard in set(range(4)) - touched:
             assert store.path(shard).read_bytes() == whole.path(shard).read_bytes()
-        left = [place for place in range(64) if place not in (6, 7)]
-        assert (store.read(1).embeddings[left] == whole.read(1).embeddings[left]).all()
+        left = [place for place in range(200) if place not in (70, 71)]
+        assert (store.load().embeddings[left] == whole.load().embeddings[left]).all()
 
     def test_without_the_flag_a_record_stops_before_anything_is_computed(self, tmp_path):
-        fill(self.Broken(), Numbered(200), tmp_path, skip_invalid=True).discard(3)
+        store = fill(self.Broken(), Numbered(200), tmp_path, skip_invalid=True)
+        store.discard(3)
         encoder = Number()
         with pytest.raises(
             ClipError, match=r"clip 's70/audio': encoder 'number' returned 2 of 2 values.*as recorded in"
@@ -276,7 +306,7 @@ class TestSkipInvalid:
             fill(encoder, Numbered(200), tmp_path)
         assert encoder.batches == []
         fill(encoder, Numbered(200), tmp_path, skip_invalid=True)
-        assert {number // 64 for batch in encoder.batches for number in batch} == {3}
+        assert set.union(*shards_of(store, encoder.batches)) == {3}
 
 
 class TestShares:
@@ -293,9 +323,9 @@ class TestShares:
         computed = []
         for rank in (1, 0):
             encoder = Number()
-            fill(encoder, Numbered(150), tmp_path / "two", self.process(rank, 2))
-            computed.append({number // 64 for batch in encoder.batches for number in batch})
-        assert computed == [{1}, {0, 2}]
+            store = fill(encoder, Numbered(150), tmp_path / "two", self.process(rank, 2))
+            computed.append(set.union(*shards_of(store, encoder.batches)))
+        assert computed == [{1, 2}, {0}]
         assert files(tmp_path / "one") == files(tmp_path / "two")
 
     def test_more_processes_than_shards(self, tmp_path):
@@ -306,7 +336,7 @@ class TestShares:
     def test_shards_that_another_process_has_written_elsewhere_are_missed(self, tmp_path):
         fill(Number(), Numbered(150), tmp_path / "one machine", self.process(1, 2))
         with pytest.raises(
-            StoreError, match=r"lacks 1 of 3 shards, such as 1, .* a file system that all machines share"
+            StoreError, match=r"lacks 2 of 3 shards, such as 1, .* a file system that all machines share"
         ):
             fill(Number(), Numbered(150), tmp_path / "another", self.process(0, 2))
 
@@ -317,7 +347,7 @@ class TestShares:
         fill(Number(), Numbered(150), tmp_path, self.process(0, 2), progress=True)
         shown = capsys.readouterr().err
         assert "number, numbers (process 1 of 2, its share)" in shown
-        assert "86/86" in shown
+        assert "64/64" in shown
 
     def test_a_log_that_is_no_terminal_has_no_bar(self, tmp_path, capsys):
         fill(Number(), Numbered(150), tmp_path, progress=True)

@@ -156,7 +156,7 @@ def test_an_error_in_one_process_ends_all_and_a_single_one_goes_on_from_there(da
     assert status == other_status == 2
     assert "another process has ended" in err
     assert out == other_out == ""
-    assert "00001-of-00003.safetensors" not in shards(tmp_path / "store")
+    assert not any(file.startswith("00001") for file in shards(tmp_path / "store"))
     assert not (tmp_path / "out").exists()
 
     single = [

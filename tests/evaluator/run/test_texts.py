@@ -13,7 +13,9 @@ from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
 from audio_compositionality.evaluator.run import evaluate as evaluation
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.run.texts import text_store
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import TaskError
 
@@ -56,18 +58,24 @@ def run(model, data, tmp_path, **changes):
 
 
 def test_a_run_that_was_killed_goes_on_behind_the_last_whole_shard_of_texts(tmp_path):
-    data, model = ManyTexts(150), Hesitant("caption r140")
+    data = ManyTexts(150)
+    opened = open_task(Captions(INFO), data)
+    store = text_store(Hesitant.card, opened, RunOptions())
+    order = [opened.unique_texts[number] for shard in range(3) for number in store.numbers(shard)]
+    model = Hesitant(order[140])
     with pytest.raises(KeyboardInterrupt):
         run(model, data, tmp_path)
     embedded = len(model.texts)
     assert embedded == 128
     result, texts = run(model, data, tmp_path)
-    assert model.texts[embedded:] == [f"caption r{n}" for n in range(128, 150)]
+    assert model.texts[:128] == order[:128] != sorted(order[:128])
+    assert model.texts[embedded : embedded + 22] == order[128:]
+    assert len(model.texts) == 150 + 16
     assert "embed_rest" in result.seconds
     assert texts[:, 0].tolist() == [len(row["caption"]) for row in data.rows]
     again, _ = run(model, data, tmp_path)
     assert "read" in again.seconds
-    assert len(model.texts) == 150
+    assert len(model.texts) == 150 + 16
 
 
 def test_a_text_that_cannot_be_embedded_costs_no_clips(tmp_path):
@@ -96,7 +104,7 @@ def test_tasks_that_ask_for_the_same_texts_share_them(tmp_path):
     data, model = ManyTexts(5), TextEncoder()
     tasks = [Captions(INFO), Backwards(replace(INFO, name="toy_2"))]
     evaluate_models([model], data, tasks, RunOptions(store=tmp_path, progress=False))
-    assert len(model.texts) == 5
+    assert len(model.texts) == 5 + 5
     assert (tasks[1].seen.texts == tasks[0].seen.texts.repeat(2, axis=0)).all()
 
 
@@ -165,8 +173,8 @@ def test_who_is_given_other_texts_shares_the_embeddings_of_clips(tmp_path):
     models = [model, control(model, CONTROLS["sorted-words"])]
     options = RunOptions(store=tmp_path, progress=False)
     plain, sorted_words = evaluate_models(models, data, [task], options)
-    assert model.clips == 6
+    assert model.clips == 6 + 6
     assert [set(result.seconds) for result in (plain, sorted_words)] == [{"embed", "score"}, {"embed_rest", "score"}]
     assert sorted_words.model.id == "sorted-words:text-encoder"
     evaluate_models([control(model, CONTROLS["reversed-audio"])], data, [task], options)
-    assert model.clips == 12
+    assert model.clips == 12 + 12

@@ -33,6 +33,7 @@ from audio_compositionality.studies.validity.instances_data import (
 PARTS = {
     "oracle": theory.perfect,
     "deaf": theory.deaf,
+    "calls": theory.calls,
     "random": theory.random,
     "linear": theory.linear,
     "space": theory.moved_in_space,
