@@ -128,10 +128,15 @@ def null_name(measure: Measure, null: Measure) -> str:
 
 
 def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool = False) -> list[str]:
-    """What the nulls beside measures are, a sentence; see `null_note`."""
-    meant = {null_name(one, null): null.meaning for one in measures for null in _nulls(one, info, shown_too)}
-    texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
-    return [f"Beside it, what it has to be above: {texts}."] if meant else []
+    """What the nulls beside measures are, a sentence for those to be above and one for those to be below; see
+    `null_note`."""
+    sentences = []
+    for place in ("above", "below"):
+        placed = [one for one in measures if one.less_is_better == (place == "below")]
+        meant = {null_name(one, null): null.meaning for one in placed for null in _nulls(one, info, shown_too)}
+        texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
+        sentences += [f"Beside it, what it has to be {place}: {texts}."] if meant else []
+    return sentences
 
 
 def outside_legend(comparison: Comparison, measures: Sequence[Measure]) -> list[str]:
