@@ -12,6 +12,7 @@ from audio_compositionality.support.text import listed, shortened
 from .comparison import Comparison, View
 from .kinds import ModelKind, asked_of
 from .statistics import SIGNIFICANT
+from .tables import versioned_title
 from .verdicts import (
     LONGEST_NAME,
     QUESTIONS,
@@ -209,11 +210,11 @@ def _reference(question: Question, check: Check) -> str:
 
 
 def _titles(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
-    """Titles of tasks, with the name of the data where two have the same, and with its fingerprint where that does."""
+    """Titles of tasks, with the name of the data where two have the same, and with all of it where that does not do."""
     forms: tuple[Callable[[Comparison], str], ...] = (
         lambda one: one.info.title,
-        lambda one: f"{one.info.title} on {shortened(one.dataset, LONGEST_NAME)}",
-        lambda one: f"{one.info.title} on {shortened(one.dataset, LONGEST_NAME)} (data {one.fingerprint[:8]})",
+        lambda one: f"{one.info.title} on {shortened(one.data_name, LONGEST_NAME)}",
+        lambda one: f"{versioned_title(one.info, one.version)} on {one.data_name} (data {one.fingerprint[:8]})",
     )
     counts = [Counter(map(form, comparisons)) for form in forms]
     return tuple(

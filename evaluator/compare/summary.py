@@ -50,7 +50,7 @@ def short_table(comparison: Comparison) -> Table:
             if view is not None and has_groups and measure.name == info.ranks_by:
                 cells.append(Cell(view.letters[place]))
         rows.append(Row(tuple(cells)))
-    caption = f"{versioned_title(info, comparison.version)} on {comparison.dataset}, n = {len(comparison.ids):,}"
+    caption = f"{versioned_title(info, comparison.version)} on {comparison.data_name}, n = {len(comparison.ids):,}"
     legend = ("Below a score: its 95 % interval.", *nulls_legend(measures, info, shown_too=True))
     legend += tuple(outside_legend(comparison, measures))
     return Table(caption, tuple(columns), tuple(rows), legend, f"{info.name}-short")

@@ -220,7 +220,7 @@ def score_table(comparison: Comparison) -> Table:
         )
         for place, result in enumerate(comparison.results)
     )
-    caption = f"{versioned_title(info, comparison.version)} on {comparison.dataset}, n = {len(comparison.ids):,}"
+    caption = f"{versioned_title(info, comparison.version)} on {comparison.data_name}, n = {len(comparison.ids):,}"
     return Table(caption, tuple(columns), rows, tuple(_score_legend(comparison, measures)), f"{info.name}-scores")
 
 

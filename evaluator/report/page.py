@@ -212,7 +212,7 @@ def _data_summary(comparisons: Sequence[Comparison]) -> str:
             title = f"{benchmark_info(place[0]).title} on {shortened(comparison.dataset, LONGEST_TEXT)}"
             parts.append(f"{title}: {_benchmark_size(together)}")
         else:
-            parts.append(f"{title_of(comparison, comparisons)}: {_size(comparison)}")
+            parts.append(f"{title_of(comparison)}: {_size(comparison)}")
     return "; ".join(dict.fromkeys(parts))
 
 

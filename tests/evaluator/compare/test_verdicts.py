@@ -204,7 +204,7 @@ def test_a_task_that_alone_shows_something_is_named(compared):
 def test_what_is_above_names_what_is_there(compared):
     comparison = compared(one=scores(0.7), untrained_one=scores(0.4, seed=1), **{LOG_MEL: scores(0.2, seed=2)})
     assert headline([comparison]) == f"is above its untrained twin, {LOG_MEL} and energy alone."
-    both = headline([comparison, replace(comparison, dataset="full")])
+    both = headline([comparison, replace(comparison, data_name="full")])
     assert both == f"is above its untrained twin, {LOG_MEL} and energy alone by A-COAT on mini and A-COAT on full."
 
 
