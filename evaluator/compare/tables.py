@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.support.table import Cell, Column, Row, Table
-from audio_compositionality.support.text import number_text, shortened, shown
+from audio_compositionality.support.text import listed, number_text, shortened, shown
 from audio_compositionality.tasks.base import Measure, Number, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
@@ -159,6 +159,16 @@ def outside_sentence(view: View) -> str:
     return f" {view.measure.outside}" if is_outside and view.measure.outside else ""
 
 
+def kinds_there(result: Result, info: TaskInfo) -> str:
+    """Of which kinds of samples a score is, and which are not there, in words; empty where all are, or none is told."""
+    parts = [] if info.profile is None else [info.measure(name) for name in info.profile.parts]
+    there = [part.heading for part in parts if result.measures.get(part.name) is not None]
+    missing = [part.heading for part in parts if part.heading not in there]
+    if not there or not missing:
+        return ""
+    return f"of {listed(there)} alone: no {info.samples} of {listed(missing)} are there"
+
+
 def result_remarks(result: Result, info: TaskInfo) -> list[str]:
     """What has to be said of a result beside its numbers: flags that are set, a lower precision, answers that were cut,
     clips left out."""
@@ -173,6 +183,9 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
             "are made of the same sounds, its scores do not compare with those of models that never met such clips and "
             "captions"
         )
+    there = kinds_there(result, info)
+    if there:
+        remarks.append(f"its scores are {there}")
     deviation = result.precision_deviation
     if deviation is not None:
         remarks.append(
