@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ from audio_compositionality.support.table import print_table
 from . import arguments
 
 if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.recipes.base import ReportedRendering
+    from audio_compositionality.dataset_builder.recordings.annotated import AnnotatedRecordings
     from audio_compositionality.dataset_builder.rendered import RenderedData
 
 _DESCRIPTION = """\
@@ -120,8 +122,10 @@ def recipes() -> Collection[str]:
     return annotated_recipes()
 
 
-def annotated_data_of(options: argparse.Namespace, recipes: Sequence[str] | None) -> RenderedData:
-    """What recipes make of the recordings with strong labels that are named.
+def annotated_data_of(
+    options: argparse.Namespace, recipes: Sequence[str] | None
+) -> tuple[RenderedData, AnnotatedRecordings]:
+    """What recipes make of the recordings with strong labels that are named, and these.
 
     Args:
         options: with the arguments of `add_annotated`.
@@ -147,23 +151,36 @@ def annotated_data_of(options: argparse.Namespace, recipes: Sequence[str] | None
             durations=options.durations, resolution=options.resolution, columns=columns, names=options.names
         ),
         window=SECONDS if options.window is None else options.window,
+        skip_invalid=options.skip_invalid,
         progress=sys.stderr.isatty(),
     )
-    return annotated_data(recordings, recipes=recipes, changes=changes)
+    return annotated_data(recordings, recipes=recipes, changes=changes), recordings
 
 
 def print_reports(data: RenderedData) -> None:
-    """Print what data say of their rows, such as how questions are balanced, and notes of what could not be made."""
+    """Print what data say of their rows, such as how questions are balanced."""
+    for rendering in _reported(data):
+        for table in rendering.reports():
+            print_table(table)
+            print()
+
+
+def notes_of(data: RenderedData) -> list[str]:
+    """What could not be made of the recordings, such as a kind of questions, and why; sentences without an end.
+
+    Raises:
+        DatasetError: nothing could be made.
+    """
+    return list(dict.fromkeys(note for rendering in _reported(data) for note in rendering.notes()))
+
+
+def _reported(data: RenderedData) -> Iterator[ReportedRendering]:
     from audio_compositionality.dataset_builder.recipes.base import ReportedRendering
 
     for recipe in data.recipes:
         rendering = data.configuration(recipe).rendering
         if isinstance(rendering, ReportedRendering):
-            for table in rendering.reports():
-                print_table(table)
-                print()
-            for note in rendering.notes():
-                print(f"note: {note}", file=sys.stderr)
+            yield rendering
 
 
 def _columns(options: argparse.Namespace) -> dict[str, str]:

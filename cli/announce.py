@@ -24,8 +24,9 @@ def kept_outputs(tasks: Sequence[Task]) -> str:
 
 
 def result_line(result: Result) -> str:
-    """A result in one line: model, task, the measure that it is ranked by with its interval, and its score."""
-    from audio_compositionality.evaluator.compare.tables import interval_text
+    """A result in one line: model, task, the measure that it is ranked by with its interval, its score, and
+    of which kinds of samples they are where not all are there."""
+    from audio_compositionality.evaluator.compare.tables import interval_text, kinds_there
     from audio_compositionality.tasks.registry import load_task
 
     info = load_task(result.task).info
@@ -35,7 +36,8 @@ def result_line(result: Result) -> str:
         interval = interval_text(result.intervals.get(measure.name), measure.digits)
         number = number_text(result.measures[measure.name], measure.digits, minus="−")
         numbers.append(f"{measure.heading} {number} {interval}".rstrip())
-    return f"{plain(result.model.id)}, {info.title}: {', '.join(numbers)}"
+    there = kinds_there(result, info)
+    return f"{plain(result.model.id)}, {info.title}: {', '.join(numbers)}{f' ({there})' if there else ''}"
 
 
 def print_result(result: Result) -> None:

@@ -134,7 +134,8 @@ def add_embedding_options(parser: argparse.ArgumentParser, *, store: bool = True
     group.add_argument(
         "--skip-invalid",
         action="store_true",
-        help="leave out clips that cannot be embedded (damaged, NaN), say which, and go on; default: stop",
+        help="leave out clips that cannot be embedded (damaged, NaN), and of your own recordings those that cannot be "
+        "used or whose labels are wrong, say which, and go on; default: stop",
     )
     group.add_argument("--force", action="store_true", help="compute again and replace what is there")
 

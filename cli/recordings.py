@@ -122,7 +122,9 @@ def _add_settings(details: argparse._ActionsContainer) -> None:
 def add_skip_invalid(parser: argparse.ArgumentParser) -> None:
     """Add `options.skip_invalid` to a command that does not embed."""
     parser.add_argument(
-        "--skip-invalid", action="store_true", help="leave out recordings that cannot be used, and say which"
+        "--skip-invalid",
+        action="store_true",
+        help="leave out recordings that cannot be used or whose labels are wrong, and say which",
     )
 
 
@@ -172,7 +174,7 @@ def opened_data(options: argparse.Namespace, tasks: list[Task] | None) -> tuple[
         return opened, tasks if options.benchmark is None else scorable(opened, tasks or ())
     if annotated.are_given(options):
         possible = _possible_tasks(options, tasks, annotated.recipes(), "recordings with labels that have times")
-        data = annotated.annotated_data_of(options, list(dict.fromkeys(task.info.recipe for task in possible)))
+        data = _annotated(options, list(dict.fromkeys(task.info.recipe for task in possible)))
         return data, tasks if options.tasks is not None else scorable(data, possible)
     # A wrong name is told before recordings are read, which can take minutes.
     possible = _possible_tasks(options, tasks, _recorded_recipes(), "recordings")
@@ -195,11 +197,21 @@ def recordings_data(options: argparse.Namespace, recipes: Sequence[str] | None) 
     from audio_compositionality.tasks.registry import scored_recipes
 
     if annotated.are_given(options):
-        return annotated.annotated_data_of(options, recipes)
+        return _annotated(options, recipes)
     wanted = [recipe for recipe in recorded_recipes() if recipe in scored_recipes()] if recipes is None else recipes
     offer = _offer(options, wanted, required=recipes or ())
     _note_left_out(offer.left_out)
     return offer.data
+
+
+def _annotated(options: argparse.Namespace, recipes: Sequence[str] | None) -> RenderedData:
+    """What recipes make of the recordings with strong labels that are named; notes say what of them is left out, and
+    what cannot be made of them."""
+    data, opened = annotated.annotated_data_of(options, recipes)
+    _note_skipped(opened.source, list(opened.left_out.items()))
+    for note in annotated.notes_of(data):
+        _note(note)
+    return data
 
 
 def _offer(options: argparse.Namespace, recipes: Iterable[str] | None, required: Collection[str]) -> Offer:
@@ -272,10 +284,16 @@ def _opened(options: argparse.Namespace) -> ReadRecordings:
         skip_invalid=options.skip_invalid,
         progress=sys.stderr.isatty(),
     )
-    if recordings.skipped:
-        names = shown([f"{id} ({reason})" for id, reason in recordings.skipped])
-        _note(f"{len(recordings.skipped)} recordings of {recordings.source} are left out: {names}")
+    _note_skipped(recordings.source, recordings.skipped)
     return recordings
+
+
+def _note_skipped(source: str, skipped: Sequence[tuple[str, str]]) -> None:
+    """Say how many recordings are left out, which first and why."""
+    if skipped:
+        names = shown([f"{id} ({reason})" for id, reason in skipped])
+        count = "1 recording" if len(skipped) == 1 else f"{len(skipped):,} recordings"
+        _note(f"{count} of {source} {'is' if len(skipped) == 1 else 'are'} left out: {names}")
 
 
 def _recorded_recipes() -> Collection[str]:

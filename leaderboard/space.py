@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import gradio as gr
@@ -21,6 +22,8 @@ from .reading import BoardReader
 from .source import Source
 from .tabs import CSS
 
+_log = logging.getLogger(__name__)
+
 
 def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     """Show the results of an organisation until the process ends.
@@ -37,16 +40,13 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     if not org:
         raise HubError("set SPACE_ID to ORG/NAME, as Spaces do: the results of ORG are shown")
     results, hub = results_of(org), Hub()
-    try:
-        secret, problem = secret_from_environment(), _NO_SECRET
-    except InputError as error:
-        secret, problem = None, f"{_NO_SECRET} {error}"
+    secret, problem = signing_secret(checks)
     source = Source(BoardReader(hub, results, secret))
     source.start()
     checker = Checker(Checks(hub, org, secret), source.expire) if checks and secret else None
     if checker is not None:
         checker.start()
-    state = checker.state if checker else (lambda: problem if checks else _NO_TOKEN)
+    state = checker.state if checker else (lambda: problem)
     answers = Answers(source, Plots(hub, results), results, org, state)
     blocks_of(answers, results, org).launch(
         # Strings are fonts of the visitor's system: nothing is asked of another host.
@@ -60,8 +60,27 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     )
 
 
+def signing_secret(checks: bool) -> tuple[str | None, str]:
+    """The secret to sign records with, and why nothing is checked, which the log says too; that is empty where all is
+    there.
+
+    Args:
+        checks: whether there is a token to check pull requests with.
+    """
+    secret, problems = None, [] if checks else [_NO_TOKEN]
+    try:
+        secret = secret_from_environment()
+        if secret is None:
+            problems.append(_NO_SECRET)
+    except InputError as error:
+        problems.append(f"{_NO_SECRET} {error}.")
+    for problem in problems:
+        _log.warning(problem)
+    return secret, " ".join(problems)
+
+
 _NO_TOKEN = "This Space has no token with write access: maintainers check pull requests and add what is right."
 _NO_SECRET = (
-    "This Space has no secret AUDIO_COMPOSITIONALITY_SECRET to sign what it finds with: it checks nothing, and shows "
-    "no entry as verified."
+    "This Space has no secret AUDIO_COMPOSITIONALITY_SECRET of 32 characters or more to sign what it finds "
+    "with: it checks nothing, and shows no entry as verified."
 )

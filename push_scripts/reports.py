@@ -45,8 +45,8 @@ def leaderboard_lines(pushes: Sequence[SpacePush]) -> list[str]:
     return [
         *lines,
         f"The Space checks pull requests where its secret HF_TOKEN is a token that may write to "
-        f"{results.repository.id}, and signs what it finds with its secret AUDIO_COMPOSITIONALITY_SECRET, any long "
-        f"random text: set both at {space.repository.url}/settings",
+        f"{results.repository.id}, and signs what it finds with its secret AUDIO_COMPOSITIONALITY_SECRET, random text "
+        f"of 32 characters or more: set both at {space.repository.url}/settings",
     ]
 
 

@@ -268,9 +268,13 @@ def print_table(table: Table, width: int | None = None, *, file: IO[str] | None 
         ["\n".join((cell_text(c, k, minus="−"), *c.notes)) for c, k in zip(row.cells, table.columns, strict=True)]
         for row in table.rows
     ]
-    least = [_least_width(column, [row[place] for row in cells]) for place, column in enumerate(table.columns)]
-    for places in _parts(least, console.width) if cells else ():
-        console.print(_grid([table.columns[k] for k in places], [least[k] for k in places], _picked(cells, places)))
+    for places in _parts(table.columns, cells, console.width) if cells else ():
+        columns, texts = [table.columns[k] for k in places], [[row[k] for k in places] for row in cells]
+        widths = _widths(columns, texts, console.width)
+        # A number that has no room on a line is printed all the same.
+        asked, console.width = console.width, max(console.width, sum(widths) + len(widths) - 1 + _EDGES)
+        console.print(_grid(columns, widths, texts))
+        console.width = asked
     for sentence in table.legend:
         console.print(Text(plain(sentence), style="dim"))
     console.print()
@@ -278,37 +282,67 @@ def print_table(table: Table, width: int | None = None, *, file: IO[str] | None 
 
 def _least_width(column: Column, cells: Sequence[str]) -> int:
     """Columns of text below which a column is not read: no number and no word of a heading is broken, text is."""
-    lines = [line for cell in cells for line in cell.split("\n")]
-    widest = max(map(len, lines), default=1)
-    return max([widest if column.numeric else min(widest, LEAST_TEXT), *map(len, plain(column.heading).split())])
+    widest = _widest(cells)
+    words = [*map(_width, plain(column.heading).split())]
+    return max([widest if column.numeric else min(widest, LEAST_TEXT), *words])
 
 
-def _parts(least: Sequence[int], width: int) -> list[list[int]]:
+def _widest(cells: Sequence[str]) -> int:
+    return max((_width(line) for cell in cells for line in cell.split("\n")), default=1)
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes: some characters take two, some none."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+_EDGES = 2
+"""Columns of text at the left and the right of a table; between two of its columns is one."""
+
+
+def _parts(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[list[int]]:
     """Places of the columns of each part of a table; the first column is in all of them."""
-    parts, used = [[0]], 2 + least[0]
+    least = [_least_width(column, [row[place] for row in cells]) for place, column in enumerate(columns)]
+    parts, used = [[0]], _EDGES + least[0]
     for place, needed in enumerate(least[1:], 1):
         if used + 1 + needed > width and len(parts[-1]) > 1:
             parts.append([0])
-            used = 2 + least[0]
+            used = _EDGES + least[0]
         parts[-1].append(place)
         used += 1 + needed
     return parts
 
 
-def _picked(cells: Sequence[Sequence[str]], places: Sequence[int]) -> list[list[str]]:
-    return [[row[place] for place in places] for row in cells]
+def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Columns of text of each column: at least what it needs, and of what is left as much as it can use. Where even two
+    have no room, the first, if it is text, is narrower."""
+    by_column = [[row[place] for row in cells] for place in range(len(columns))]
+    widths = [_least_width(column, texts) for column, texts in zip(columns, by_column, strict=True)]
+    useful = [
+        max(_widest(texts), _width(plain(column.heading))) for column, texts in zip(columns, by_column, strict=True)
+    ]
+    left = width - _EDGES - (len(columns) - 1) - sum(widths)
+    if left < 0 and not columns[0].numeric:
+        widths[0] = max(widths[0] + left, min(widths[0], LEAST_TEXT // 2))
+    for _ in range(left):
+        place = max(range(len(widths)), key=lambda k: useful[k] - widths[k])
+        widths[place] += useful[place] > widths[place]
+    return widths
 
 
-def _grid(columns: Sequence[Column], least: Sequence[int], cells: Sequence[Sequence[str]]) -> Any:
+def _grid(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[Sequence[str]]) -> Any:
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
     grid = RichTable(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
-    for column, needed in zip(columns, least, strict=True):
+    for column, width in zip(columns, widths, strict=True):
         justify: Any = "right" if column.numeric else "left"
         heading = Text(plain(column.heading))
-        grid.add_column(heading, justify=justify, overflow="fold", vertical="top", min_width=needed)
+        # Of rich's own widths, which it takes from the text, some are less than the least where room is short.
+        grid.add_column(heading, justify=justify, overflow="fold", vertical="top", width=width)
     for row in cells:
         grid.add_row(*map(Text, row))
     return grid

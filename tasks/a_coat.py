@@ -56,8 +56,8 @@ class ACoat:
         derived={"T alone": ("B", "-A")},
         warning=(
             "A high score alone is no evidence of learned composition: an encoder that answers every added source with "
-            "one step towards more energy scores high. Adjusted and top-1 show that; an untrained network and "
-            "log-mel-statistics stand beside every encoder."
+            "one step towards more energy scores high. Adjusted and top-1 show that. Read it beside an untrained "
+            "network and log-mel-statistics: what they reach as well was not learnt."
         ),
         citation=_METRIC.citation,
         protocols={"paper": {}},

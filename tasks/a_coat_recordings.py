@@ -29,7 +29,8 @@ class ACoatRecordings(ACoat):
         warning=(
             "A high score alone is no evidence of learned composition: an encoder that answers every added source with "
             "one step towards more energy scores high. T is the same samples in B and in D: neither adjusted nor top-1 "
-            "asks for a class across instances. An untrained network and log-mel-statistics stand beside every encoder."
+            "asks for a class across instances. Read it beside an untrained network and log-mel-statistics: what they "
+            "reach as well was not learnt."
         ),
         protocols={},
         on_request=True,

@@ -50,12 +50,12 @@ class Measure:
         spread: name of the measure that is the standard deviation of its fits; a fitted measure without one is told by
             verification, not compared.
         shown: whether it stands in tables; the others are in result files only.
-        linear: value that an encoder which is linear in the waveform has by construction, where clips are sums of
-            sources; None where that is not fixed.
+        linear: value that an encoder which is linear in the waveform has by construction; None where none is fixed.
         floor: name of the measure that is what is left of the null for a model without knowledge, of its own numbers.
         outside: why single samples, and so ends of intervals, may lie outside `range`; a sentence.
         within: a column of the samples and a value: it is the mean over those samples alone that have it there. It has
-            intervals; paired tests and whatever is told of all samples are of other measures.
+            intervals; paired tests are of other measures.
+        less_is_better: whether a model has to be below the null, as with a rank.
     """
 
     name: str
@@ -72,6 +72,7 @@ class Measure:
     outside: str = ""
     floor: str | None = None
     within: tuple[str, float] | None = None
+    less_is_better: bool = False
 
     def places(self, columns: Mapping[str, Floats]) -> NDArray[np.int64]:
         """Places of the samples that it is a mean over, of columns of which its own is one; none without `within`'s."""
@@ -101,8 +102,7 @@ class TaskInfo:
             helps, so that the measure says nothing about it. Empty means that which it ranks by.
         captions: what each clip of a row is, for people who listen to it, by its name; also of those that are derived.
             Of a list of clips ``name/0``, ``name/1`` … by the name of the list.
-        heard: names of the clips that people are given to listen to, where a row has more than anybody would hear;
-            empty means all.
+        heard: names of the clips that people listen to, where a row has more than anybody would hear; empty: all.
         derived: clips to listen to beside those that a model is given, sums of these by name: ``("B", "-A")``.
         warning: what a reader must know before believing the score; one or two sentences.
         citation: BibTeX.

@@ -128,6 +128,7 @@ _PROFILE = Profile(
     choices="choice",
     no_choice={UNPARSED: "names no option", REFUSED: "refuses to answer"},
     heard_from="task",
+    parts=TASKS,
 )
 
 PRINTED = printed_figures("polybench")

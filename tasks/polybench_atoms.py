@@ -133,6 +133,7 @@ class PolybenchAtoms(Polybench):
             choices="choice",
             no_choice={UNPARSED: "names no option", REFUSED: "refuses to answer"},
             heard_from="task",
+            parts=ATOMS,
         ),
         printed=None,
     )

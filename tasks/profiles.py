@@ -56,6 +56,7 @@ class Profile:
             nothing is chosen.
         no_choice: what its negative numbers stand for, in words.
         heard_from: name of the grouping of which every group has samples to listen to; empty means all together.
+        parts: names of the measures of single kinds of samples; a result that lacks one had no sample of that kind.
     """
 
     measure: str
@@ -65,3 +66,4 @@ class Profile:
     choices: str = ""
     no_choice: Mapping[int, str] = field(default_factory=dict)
     heard_from: str = ""
+    parts: tuple[str, ...] = ()

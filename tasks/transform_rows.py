@@ -16,8 +16,8 @@ TRANSFORMS = tuple(list_transforms())
 CAPTIONS = {"audio": "the clip that is transformed"}
 
 WARNING = (
-    "Which changes should matter depends on what a representation is for. Log-mel statistics and an untrained network "
-    "stand beside every encoder: what they reach as well was not learnt."
+    "Which changes should matter depends on what a representation is for. Read it beside log-mel statistics and "
+    "an untrained network: what they reach as well was not learnt."
 )
 
 

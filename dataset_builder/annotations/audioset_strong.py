@@ -36,7 +36,7 @@ class _Reader:
         lines = read_lines(path)
         lines = lines[1:] if has_header(lines[0], 1) else lines
         names = _names(path, options)
-        durations, problems, drafts = durations_of(options), Problems(), dict[str, Draft]()
+        durations, problems, drafts = durations_of(options), Problems(options.left_out), dict[str, Draft]()
         unknown: dict[str, str] = {}
         for line in lines:
             if len(line.fields) != len(_FIELDS):

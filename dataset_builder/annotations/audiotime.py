@@ -37,23 +37,23 @@ class _Reader:
             raise AnnotationError(f"{str(path)!r} is no file; expected is the JSON of a part of AudioTime")
         text = read_text(path)
         content = _clips(text, path)
-        durations, problems, drafts = read_durations(options), Problems(), dict[str, Draft]()
+        durations, problems, drafts = read_durations(options), Problems(options.left_out), dict[str, Draft]()
         for clip, entry in content.items():
             name, where = recording_name(clip), f"{path.name}:{_line_of(clip, text)}"
             if name in drafts:
-                problems.add(where, f"{name!r} stands in the file twice")
+                problems.add(where, f"{name!r} stands in the file twice", name)
                 continue
             draft = drafts[name] = Draft(name, duration=durations.get(name, CLIP_SECONDS), where=where)
             events = entry.get("event") if isinstance(entry, dict) else None
             if not isinstance(events, dict):
-                problems.add(where, f"{name!r} has no 'event' with labels")
+                problems.add(where, f"{name!r} has no 'event' with labels", name)
                 continue
             for label, intervals in events.items():
                 _check_kind(intervals, path, where)
                 try:
                     draft.events += [(_event(label, interval), where) for interval in intervals]
                 except AnnotationError as error:
-                    problems.add(where, str(error))
+                    problems.add(where, str(error), name)
         return annotations_from(
             drafts, problems, path, resolution=options.resolution or 0.0, name=self.name, joined=False
         )

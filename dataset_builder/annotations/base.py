@@ -124,6 +124,7 @@ class ReadOptions:
             there are any ``length`` (in place of offset), ``duration``, ``source``, ``confidence``.
         names: of AudioSet, a table of ids and names, or its ontology as JSON.
         sounds: seconds of the sound of each recording by name, for those of which nothing else says how long they are.
+        left_out: to which a recording whose labels are wrong is added, by name, with what is wrong; None: an error.
     """
 
     durations: Mapping[str, float] | str | Path | None = None
@@ -131,6 +132,7 @@ class ReadOptions:
     columns: Mapping[str, str] = field(default_factory=dict)
     names: str | Path | None = None
     sounds: Mapping[str, float] = field(default_factory=dict)
+    left_out: dict[str, str] | None = None
 
 
 class AnnotationReader(Protocol):
@@ -150,18 +152,30 @@ class AnnotationReader(Protocol):
 
 
 class Problems:
-    """Everything that is wrong with files, told at once."""
+    """Everything that is wrong with files, told at once.
 
-    def __init__(self) -> None:
+    Attributes:
+        left_out: recordings that are left out for what is wrong with them; None where that is a problem like any.
+    """
+
+    def __init__(self, left_out: dict[str, str] | None = None) -> None:
+        """No problem as yet; for `left_out` see above."""
+        self.left_out = left_out
         self._texts: list[str] = []
+        self._are_of_recordings = True
 
     def __bool__(self) -> bool:
         """Whether there are any."""
         return bool(self._texts)
 
-    def add(self, where: str, text: str) -> None:
-        """Note what is wrong at a place, such as ``labels.tsv:12``."""
-        self._texts.append(f"{plain(where)}: {plain(text)}")
+    def add(self, where: str, text: str, recording: str | None = None) -> None:
+        """Note what is wrong at a place, such as ``labels.tsv:12``, and of which recording where it is of one alone."""
+        problem = f"{plain(where)}: {plain(text)}"
+        if recording is not None and self.left_out is not None:
+            self.left_out.setdefault(recording, problem)
+            return
+        self._texts.append(problem)
+        self._are_of_recordings &= recording is not None
 
     def tell(self, source: Path) -> None:
         """Raise one error about all; nothing where there are none.
@@ -171,11 +185,13 @@ class Problems:
         """
         if not self._texts:
             return
+        hint = "--skip-invalid leaves out such recordings" if self._are_of_recordings else ""
         if len(self._texts) == 1:
-            raise AnnotationError(self._texts[0])
+            raise AnnotationError("; ".join(filter(None, (self._texts[0], hint))))
         rest = len(self._texts) - _MOST_SHOWN
         lines = [*self._texts[:_MOST_SHOWN], *([f"and {rest:,} more"] if rest > 0 else [])]
-        raise AnnotationError("\n  ".join((f"{plain(str(source))}: {len(self._texts):,} things are wrong:", *lines)))
+        head = f"{plain(str(source))}: {len(self._texts):,} things are wrong{f' ({hint})' if hint else ''}:"
+        raise AnnotationError("\n  ".join((head, *lines)))
 
 
 @dataclass
@@ -262,7 +278,11 @@ def annotations_from(
     """
     annotations = []
     missing = [key for key, draft in drafts.items() if draft.duration is None and draft.events]
-    if missing:
+    if problems.left_out is not None:
+        for key in missing:
+            why = "no table says how long it is, nor does its sound, which is not there or empty"
+            problems.add(drafts[key].where or str(source), why, drafts[key].recording)
+    elif missing:
         problems.add(
             str(source),
             f"the durations of {len(missing):,} recordings are missing ({shown(missing)}): no table says how long they "
@@ -271,7 +291,7 @@ def annotations_from(
     for key, draft in sorted(drafts.items()):
         if draft.empty and draft.events:
             _, where = draft.events[0]
-            problems.add(draft.empty[0], f"{key!r} has no label here, and one in {where}")
+            problems.add(draft.empty[0], f"{key!r} has no label here, and one in {where}", draft.recording)
         if draft.duration is None:
             continue
         events = _within(draft, max(ROUNDING, resolution), problems)
@@ -288,12 +308,19 @@ def annotations_from(
                 )
             )
         except AnnotationError as error:
-            problems.add(draft.where, str(error))
-    _check_labels(drafts, problems)
-    if not annotations and not problems:
+            problems.add(draft.where, str(error), draft.recording)
+    left_out = problems.left_out or {}
+    _check_labels({key: draft for key, draft in drafts.items() if draft.recording not in left_out}, problems)
+    annotations = [annotation for annotation in annotations if annotation.recording not in left_out]
+    if not annotations and not problems and not left_out:
         problems.add(str(source), "has no label")
     problems.tell(source)
     return tuple(annotations)
+
+
+def told(left_out: Mapping[str, str]) -> str:
+    """The first recordings that are left out, and why, and how many there are more."""
+    return shown([f"{name} ({reason})" for name, reason in left_out.items()])
 
 
 def _order(event: LabelledEvent) -> tuple[float, float, str, str]:
@@ -308,6 +335,7 @@ def _within(draft: Draft, tolerance: float, problems: Problems) -> list[Labelled
             problems.add(
                 where,
                 f"{event.label!r} is heard until {event.offset:g} s, after the end of the recording at {duration:g} s",
+                draft.recording,
             )
         elif event.onset < duration:
             offset = min(event.offset, duration)

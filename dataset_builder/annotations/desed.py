@@ -41,7 +41,7 @@ def read_tables(
         for end in ("_durations", "_duration")
         for suffix in (path.suffix, ".tsv", ".csv")
     ]
-    problems = Problems()
+    problems = Problems(options.left_out)
     drafts = read_strong_table(path, durations_of(options, *beside), problems)
     resolution = resolution if options.resolution is None else options.resolution
     return annotations_from(drafts, problems, path, resolution=resolution, name=name, joined=joined)

@@ -35,18 +35,18 @@ class _Reader:
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a file or a folder; backgrounds of scaper are left out, and its events are each a source."""
-        problems, drafts, durations = Problems(), dict[str, Draft](), read_durations(options)
+        problems, drafts, durations = Problems(options.left_out), dict[str, Draft](), read_durations(options)
         for file in files_in(path, (".jams",)):
             name = recording_name(file.stem)
             if name in drafts:
-                problems.add(file.name, f"there are two files of {name!r}")
+                problems.add(file.name, f"there are two files of {name!r}", name)
                 continue
             try:
                 drafts[name] = _draft(name, file, durations.get(name), problems)
                 if drafts[name].duration is None:
                     drafts[name].duration = options.sounds.get(name)
             except AnnotationError as error:
-                problems.add(file.name, str(error))
+                problems.add(file.name, str(error), name)
         return annotations_from(drafts, problems, path, resolution=options.resolution or 0.0, name=self.name)
 
 

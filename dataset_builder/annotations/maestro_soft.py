@@ -38,7 +38,7 @@ class _Reader:
         Of a file without a duration, the last second that has a label is the end: every class has all seconds. Parts of
         a recording that overlap, as those that DCASE trains with do, are read once.
         """
-        problems = Problems()
+        problems = Problems(options.left_out)
         durations = read_durations(options)
         drafts: dict[str, Draft] = {}
         for file in files_in(path, (".txt", ".tsv", ".csv")):
@@ -92,7 +92,7 @@ def _add_table(drafts: dict[str, Draft], lines: list[Line], durations: dict[str,
 
 def _add(draft: Draft, row: dict[str, str], where: str, problems: Problems) -> None:
     if row["label"] and not row["confidence"]:
-        problems.add(where, "has no confidence")
+        problems.add(where, "has no confidence", draft.recording)
     else:
         add_row(draft, row, where, problems)
 

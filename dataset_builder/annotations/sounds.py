@@ -29,12 +29,15 @@ def durations_in(folder: str | Path) -> dict[str, float]:
     return durations
 
 
-def sound_paths(annotations: Iterable[Annotation], folder: str | Path) -> dict[str, Path]:
+def sound_paths(
+    annotations: Iterable[Annotation], folder: str | Path, left_out: dict[str, str] | None = None
+) -> dict[str, Path]:
     """The sound file of each recording, found by its name without ending.
 
     Args:
         annotations: of recordings; those of AudioSet may be called with a ``Y`` before their name.
         folder: with sound files, at any depth.
+        left_out: to which recordings are added whose sound cannot be used, with the reason; None: that is an error.
 
     Raises:
         RecordingError: there is no such folder, or no sound in it.
@@ -49,7 +52,7 @@ def sound_paths(annotations: Iterable[Annotation], folder: str | Path) -> dict[s
     for annotation in annotations:
         end = annotation.start + annotation.duration
         lengths[annotation.recording] = max(lengths.get(annotation.recording, 0.0), end)
-    problems, missing, paths = Problems(), [], {}
+    problems, missing, paths = Problems(left_out), [], {}
     for recording, seconds in sorted(lengths.items()):
         files = by_stem.get(recording) or by_stem.get(f"Y{recording}") or []
         if len(files) == 1:
@@ -57,23 +60,28 @@ def sound_paths(annotations: Iterable[Annotation], folder: str | Path) -> dict[s
             _check_file(files[0], recording, seconds, problems)
         elif files:
             names = [path.relative_to(folder).as_posix() for path in files]
-            problems.add(names[0], f"is one of {len(names)} files of {recording!r}: {shown(names)}; keep one")
+            problems.add(
+                names[0], f"is one of {len(names)} files of {recording!r}: {shown(names)}; keep one", recording
+            )
+        elif left_out is not None:
+            problems.add(str(folder), "has no sound of it", recording)
         else:
             missing.append(recording)
     if missing:
-        problems.add(str(folder), f"has no sound of {len(missing):,} of {len(lengths):,} recordings: {shown(missing)}")
+        number = f"{len(missing):,} of {len(lengths):,}"
+        problems.add(str(folder), f"has no sound of {number} recordings: {shown(missing)}", missing[0])
     problems.tell(folder)
-    return paths
+    return {recording: path for recording, path in paths.items() if recording not in (left_out or ())}
 
 
 def _check_file(path: Path, recording: str, seconds: float, problems: Problems) -> None:
     try:
         header = read_header(path)
     except RecordingError as error:
-        problems.add(path.name, str(error))
+        problems.add(path.name, str(error), recording)
         return
     length = header.frames / header.rate
     if not header.frames:
-        problems.add(path.name, "is empty")
+        problems.add(path.name, "is empty", recording)
     elif length < seconds - ROUNDING:
-        problems.add(path.name, f"lasts {length:.2f} s, the labels of {recording!r} {seconds:.2f} s")
+        problems.add(path.name, f"lasts {length:.2f} s, the labels of {recording!r} {seconds:.2f} s", recording)

@@ -28,7 +28,7 @@ class _Reader:
         missing += [] if "offset" in columns or "length" in columns else ["offset (or length)"]
         if missing:
             raise AnnotationError(f"the columns of the table have to be named: there is none for {', '.join(missing)}")
-        problems = Problems()
+        problems = Problems(options.left_out)
         # A column with durations would not agree with the sound to the last digit.
         durations = read_durations(options) if "duration" in columns else durations_of(options)
         table = Path(options.durations) if isinstance(options.durations, str | Path) else None

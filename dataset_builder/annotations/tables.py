@@ -148,7 +148,7 @@ def add_row(draft: Draft, row: Mapping[str, str], where: str, problems: Problems
                 )
             draft.duration = duration
     except AnnotationError as error:
-        problems.add(where, str(error))
+        problems.add(where, str(error), draft.recording)
 
 
 def read_durations(options: ReadOptions, *beside: Path) -> dict[str, float]:
@@ -226,7 +226,7 @@ def read_strong_table(
     for where, row in table_rows(read_lines(path), columns):
         name = recording_name(row["recording"])
         if not name:
-            problems.add(where, "names no recording")
+            problems.add(where, "names no recording", where)
             continue
         draft = drafts.setdefault(name, Draft(name, duration=durations.get(name)))
         add_row(draft, row, where, problems)

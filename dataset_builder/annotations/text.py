@@ -18,14 +18,14 @@ class _Reader:
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a file or a folder; an empty file is a recording in which nothing is heard."""
-        problems, drafts, durations = Problems(), dict[str, Draft](), durations_of(options)
+        problems, drafts, durations = Problems(options.left_out), dict[str, Draft](), durations_of(options)
         table = Path(options.durations) if isinstance(options.durations, str | Path) else None
         for file in files_in(path, (".txt", ".ann", ".lab", ".tsv")):
             if table is not None and file.resolve() == table.resolve():
                 continue
             name = recording_name(file.stem)
             if name in drafts:
-                problems.add(file.name, f"there are two files of {name!r}")
+                problems.add(file.name, f"there are two files of {name!r}", name)
                 continue
             draft = drafts[name] = Draft(name, duration=durations.get(name), where=file.name)
             try:
@@ -43,7 +43,7 @@ class _Reader:
 def _add_line(draft: Draft, line: str, where: str, problems: Problems) -> None:
     fields = line.split("\t") if "\t" in line else line.split(maxsplit=2)
     if len(fields) != len(_FIELDS):
-        problems.add(where, f"is {line.strip()!r}; expected are {', '.join(_FIELDS)}")
+        problems.add(where, f"is {line.strip()!r}; expected are {', '.join(_FIELDS)}", draft.recording)
     else:
         add_row(draft, dict(zip(_FIELDS, map(str.strip, fields), strict=True)), where, problems)
 

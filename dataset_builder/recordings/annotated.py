@@ -22,7 +22,7 @@ from audio_compositionality.support.text import shown
 
 from ..annotations import read_annotations
 from ..annotations.audioset_strong import ONTOLOGY, related_labels
-from ..annotations.base import ROUNDING, Annotation, AnnotationError, Problems, ReadOptions
+from ..annotations.base import ROUNDING, Annotation, AnnotationError, Problems, ReadOptions, told
 from ..annotations.guessing import check_format, format_of
 from ..annotations.sounds import durations_in, sound_paths
 from ..annotations.windows import SECONDS, windows
@@ -64,6 +64,7 @@ class AnnotatedRecordings:
         sounds: of each annotation.
         related: for each label those that say more or less of the same sound; see `QuestionSettings`.
         fingerprint: names labels, names of recordings, and samples, wherever the files lie.
+        left_out: recordings that cannot be used, by name with the reason; empty where they are refused.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class AnnotatedRecordings:
         paths: Mapping[str, Path],
         *,
         related: Mapping[str, frozenset[str]] | None = None,
+        left_out: dict[str, str] | None = None,
         progress: bool = False,
     ) -> None:
         """Read all sound once; samples are not kept.
@@ -84,6 +86,8 @@ class AnnotatedRecordings:
             annotations: of which those without events are left out: nothing can be asked of them.
             paths: the file of each recording.
             related: see above.
+            left_out: recordings that are left out already, to which those are added that cannot be used; None: these
+                are an error.
             progress: show a progress bar.
 
         Raises:
@@ -93,22 +97,36 @@ class AnnotatedRecordings:
         self.annotations = tuple(sorted((a for a in annotations if a.events), key=lambda a: a.key))
         if not self.annotations:
             raise AnnotationError(f"{source}: nothing is heard in any recording")
-        labels = {label for annotation in self.annotations for label in annotation.labels}
-        self.related = {label: (related or {}).get(label, frozenset()) & labels for label in sorted(labels)}
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
             read = pool.map(lambda annotation: _examine(annotation, paths[annotation.recording]), self.annotations)
             results = list(
                 tqdm(read, "recordings", len(self.annotations), unit="clip", disable=None if progress else True)
             )
-        problems = Problems()
+        self.left_out: Mapping[str, str] = {} if left_out is None else left_out
+        problems = Problems(left_out)
         for annotation, result in zip(self.annotations, results, strict=True):
             if isinstance(result, str):
-                problems.add(_place(annotation, paths[annotation.recording]), result)
-        self.sounds = tuple(sound for sound in results if isinstance(sound, Sound))
-        if len(self.sounds) == len(results):
+                problems.add(_place(annotation, paths[annotation.recording]), result, annotation.recording)
+        self._keep([result if isinstance(result, Sound) else None for result in results])
+        if len(self.sounds) == len(results) or left_out is not None:
             self._check_copies(problems)
+            self._keep(self.sounds)
         problems.tell(Path(source))
+        if not self.annotations:
+            raise AnnotationError(f"{source}: no recording can be used: {told(self.left_out)}")
+        labels = {label for annotation in self.annotations for label in annotation.labels}
+        self.related = {label: (related or {}).get(label, frozenset()) & labels for label in sorted(labels)}
         self.fingerprint = self._fingerprint()
+
+    def _keep(self, sounds: Sequence[Sound | None]) -> None:
+        """Keep the annotations with their sounds [annotations] of recordings that are not left out."""
+        kept = [
+            (annotation, sound)
+            for annotation, sound in zip(self.annotations, sounds, strict=True)
+            if sound is not None and annotation.recording not in self.left_out
+        ]
+        self.annotations = tuple(annotation for annotation, _ in kept)
+        self.sounds = tuple(sound for _, sound in kept)
 
     @property
     def sample_rate(self) -> int | None:
@@ -139,7 +157,8 @@ class AnnotatedRecordings:
         for first, *copies in by_sound.values():
             for copy in copies:
                 if copy.split_group != first.split_group:
-                    problems.add(copy.recording, f"has the same sound as {first.recording!r}; leave one out")
+                    why = f"has the same sound as {first.recording!r}; leave one out"
+                    problems.add(copy.recording, why, copy.recording)
 
     def _fingerprint(self) -> str:
         content = [
@@ -165,6 +184,7 @@ def open_annotated(
     *,
     options: ReadOptions | None = None,
     window: float = SECONDS,
+    skip_invalid: bool = False,
     progress: bool = False,
 ) -> AnnotatedRecordings:
     """Open recordings with strong labels.
@@ -176,6 +196,8 @@ def open_annotated(
         options: what the files do not say. Of recordings whose durations nothing states, the sound does. ``names`` may
             be AudioSet's ontology, of any format: it then tells which labels say more or less of the same sound.
         window: seconds of a clip: longer recordings are cut into clips of this length that do not overlap.
+        skip_invalid: leave out recordings whose labels or sound cannot be used, into `AnnotatedRecordings.left_out`.
+            Where a single row is wrong, all of its recording is left out: what is heard in it is not known.
         progress: show a progress bar.
 
     Raises:
@@ -200,16 +222,23 @@ def open_annotated(
     lengths = durations_in(folder)
     # As `sound_paths` takes it, files of AudioSet may be called with a Y before their name.
     options = replace(
-        options, sounds={**{stem[1:]: s for stem, s in lengths.items() if stem.startswith("Y")}, **lengths}
+        options,
+        sounds={**{stem[1:]: s for stem, s in lengths.items() if stem.startswith("Y")}, **lengths},
+        left_out={} if skip_invalid else None,
     )
     annotations = _read(paths, name, options)
     heard = [annotation for annotation in annotations if annotation.events]
+    files = sound_paths(heard, folder, options.left_out)
+    heard = [annotation for annotation in heard if annotation.recording in files]
+    if not heard and options.left_out:
+        raise AnnotationError(f"{folder}: no recording can be used: {told(options.left_out)}")
     return AnnotatedRecordings(
         f"{folder} with {name} labels",
         name,
         windows(heard, window),
-        sound_paths(heard, folder),
+        files,
         related=_related(paths, name, options, heard),
+        left_out=options.left_out,
         progress=progress,
     )
 

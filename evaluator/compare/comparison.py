@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from audio_compositionality.dataset_builder.recordings.opening import RECORDINGS
 from audio_compositionality.dataset_builder.rendered import RenderedData, preset_names
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Measure, Samples, Task, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
@@ -26,6 +27,9 @@ from .statistics import Interval, PairedTest, compact_letters, compare_pairs, me
 Floats = NDArray[np.float64]
 
 FULL_PRECISION = "float32"
+
+LONGEST_NAME = 60
+"""Characters of the name of data beside their fingerprint."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,7 @@ class Comparison:
         samples: what is known of the samples; None where the data cannot be opened.
         missing: why `samples` is None.
         notes: what a reader has to know: results with other settings, samples left out.
+        data_name: `dataset`, with the beginning of the fingerprint where it stands for several data.
     """
 
     task: Task
@@ -112,6 +117,7 @@ class Comparison:
     samples: Samples | None
     missing: str | None
     notes: tuple[str, ...]
+    data_name: str = ""
 
     @property
     def info(self) -> TaskInfo:
@@ -210,7 +216,18 @@ def compare_results(paths: Sequence[str | Path], *, data: str | Path | RenderedD
         if isinstance(opened, str):
             opened = _reopen(sorted({result.result.dataset for result in results}), task, fingerprint, sources)
         comparisons.append(compare_loaded(results, describe_data(opened, task)))
-    return comparisons
+    return _named_apart(comparisons)
+
+
+def _named_apart(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Comparisons that are told apart by task, version and name of the data."""
+    names = Counter((one.info.name, one.version, one.dataset) for one in comparisons)
+    return [
+        replace(one, data_name=f"{shortened(one.dataset, LONGEST_NAME)} (data {one.fingerprint[:8]})")
+        if names[one.info.name, one.version, one.dataset] > 1
+        else one
+        for one in comparisons
+    ]
 
 
 def describe_data(opened: Configuration | str, task: Task) -> OpenedData:
@@ -255,7 +272,8 @@ def compare_loaded(results: Sequence[ComparedResult], data: OpenedData) -> Compa
         task=task,
         version=first.task_version,
         fingerprint=first.fingerprint,
-        dataset=min(result.result.dataset for result in results),
+        dataset=(dataset := min(result.result.dataset for result in results)),
+        data_name=dataset,
         results=tuple(_ranked([result.at(ids) for result in results], task.info.measure(task.info.ranks_by))),
         configuration=data.configuration,
         samples=samples,

@@ -50,7 +50,7 @@ def short_table(comparison: Comparison) -> Table:
             if view is not None and has_groups and measure.name == info.ranks_by:
                 cells.append(Cell(view.letters[place]))
         rows.append(Row(tuple(cells)))
-    caption = f"{versioned_title(info, comparison.version)} on {comparison.dataset}, n = {len(comparison.ids):,}"
+    caption = f"{versioned_title(info, comparison.version)} on {comparison.data_name}, n = {len(comparison.ids):,}"
     legend = ("Below a score: its 95 % interval.", *nulls_legend(measures, info, shown_too=True))
     legend += tuple(outside_legend(comparison, measures))
     return Table(caption, tuple(columns), tuple(rows), legend, f"{info.name}-short")
@@ -122,14 +122,14 @@ def _verdict_table(judged: Judged, groups: Sequence[Judged]) -> Table:
     rows = []
     for model in judged.models:
         cells = [Cell(model.label)]
-        for number, answer in enumerate(model.questions.values()):
+        for number, name in enumerate(model.questions):
             figures = [
                 f"{task.comparison.info.title}, {check.measure}: {check.figure}"
                 for task in (*model.tasks, *model.beside)
                 for check in task.verdict.questions[number].checks
                 if check.figure
             ]
-            cells.append(Cell(answer.value, note="\n".join(figures)))
+            cells.append(Cell("; ".join(told.text for told in model.told(name)), note="\n".join(figures)))
         rows.append(Row((*cells, Cell(model.conclusion))))
     note = (
         "Behind an answer: the difference, its 95 % interval, and p of the paired test, corrected over all pairs; of "

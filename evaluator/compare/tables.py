@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.support.table import Cell, Column, Row, Table
-from audio_compositionality.support.text import number_text, shortened, shown
+from audio_compositionality.support.text import listed, number_text, shortened, shown
 from audio_compositionality.tasks.base import Measure, Number, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
@@ -128,10 +128,15 @@ def null_name(measure: Measure, null: Measure) -> str:
 
 
 def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool = False) -> list[str]:
-    """What the nulls beside measures are, a sentence; see `null_note`."""
-    meant = {null_name(one, null): null.meaning for one in measures for null in _nulls(one, info, shown_too)}
-    texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
-    return [f"Beside it, what it has to be above: {texts}."] if meant else []
+    """What the nulls beside measures are, a sentence for those to be above and one for those to be below; see
+    `null_note`."""
+    sentences = []
+    for place in ("above", "below"):
+        placed = [one for one in measures if one.less_is_better == (place == "below")]
+        meant = {null_name(one, null): null.meaning for one in placed for null in _nulls(one, info, shown_too)}
+        texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
+        sentences += [f"Beside it, what it has to be {place}: {texts}."] if meant else []
+    return sentences
 
 
 def outside_legend(comparison: Comparison, measures: Sequence[Measure]) -> list[str]:
@@ -154,6 +159,16 @@ def outside_sentence(view: View) -> str:
     return f" {view.measure.outside}" if is_outside and view.measure.outside else ""
 
 
+def kinds_there(result: Result, info: TaskInfo) -> str:
+    """Of which kinds of samples a score is, and which are not there, in words; empty where all are, or none is told."""
+    parts = [] if info.profile is None else [info.measure(name) for name in info.profile.parts]
+    there = [part.heading for part in parts if result.measures.get(part.name) is not None]
+    missing = [part.heading for part in parts if part.heading not in there]
+    if not there or not missing:
+        return ""
+    return f"of {listed(there)} alone: no {info.samples} of {listed(missing)} are there"
+
+
 def result_remarks(result: Result, info: TaskInfo) -> list[str]:
     """What has to be said of a result beside its numbers: flags that are set, a lower precision, answers that were cut,
     clips left out."""
@@ -168,6 +183,9 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
             "are made of the same sounds, its scores do not compare with those of models that never met such clips and "
             "captions"
         )
+    there = kinds_there(result, info)
+    if there:
+        remarks.append(f"its scores are {there}")
     deviation = result.precision_deviation
     if deviation is not None:
         remarks.append(
@@ -215,7 +233,7 @@ def score_table(comparison: Comparison) -> Table:
         )
         for place, result in enumerate(comparison.results)
     )
-    caption = f"{versioned_title(info, comparison.version)} on {comparison.dataset}, n = {len(comparison.ids):,}"
+    caption = f"{versioned_title(info, comparison.version)} on {comparison.data_name}, n = {len(comparison.ids):,}"
     return Table(caption, tuple(columns), rows, tuple(_score_legend(comparison, measures)), f"{info.name}-scores")
 
 

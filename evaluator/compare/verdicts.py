@@ -121,8 +121,9 @@ class Question:
 
     @property
     def is_below(self) -> bool:
-        """Whether the model is surely below the reference."""
-        return self.answer is Answer.NO and any(check.is_lower for check in self.checks if check.decides)
+        """Whether the model is surely below the reference, and below each where there are several."""
+        deciding = [check for check in self.checks if check.decides]
+        return self.answer is Answer.NO and all(check.is_lower for check in deciding)
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,8 @@ def _overview(comparison: Comparison, view: View) -> Overview:
     title = view_title(comparison, view.measure.name)
     words = "; ".join(_words(line) for line in lines)
     fixed = dict.fromkeys((mark.name, mark.fixed) for line in lines for mark in line.marks if mark.fixed)
-    notes = tuple(f"Outside of the grey: {name} ({why})." for name, why in fixed)
+    has_grey = any(line.zone is not None for line in lines)
+    notes = tuple(f"{'The grey leaves out ' if has_grey else ''}{name} ({why})." for name, why in fixed)
     at_chance = None if chance is None else scale.at(chance)
     alternative = f"{title}. {words}.{'' if chance is None else f' Chance: {number_text(chance)}.'}"
     return Overview(title, view.measure.meaning, lines, ticks, at_chance, len(places) - len(lines), notes, alternative)

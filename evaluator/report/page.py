@@ -38,6 +38,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.table import Cell, Column, cell_text, to_latex, to_markdown
 from audio_compositionality.support.text import listed, number_text, plain, shortened
+from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.groups import benchmark_info
 
 from .benchmarks import BenchmarkSection, benchmark_sections, is_long
@@ -131,6 +132,8 @@ def _page(
         "summary_table": summary_table(comparisons),
         "series": [table for table in (layer_table(comparisons), size_table(comparisons)) if table is not None],
         "summary": _summary(comparisons),
+        "unjudged": listed([_PLURALS[kind] for kind in ModelKind if kind in _kinds(comparisons)]),
+        "twin_words": _twin_words(sections, bool(judged)),
         "data_summary": _data_summary(comparisons),
         "baselines": baselines,
         "shapes": {entry.name: entry.shape for entry in baselines},
@@ -159,14 +162,39 @@ def _heard(sections: Sequence[Section], most_bytes: float) -> dict[str, tuple[He
     return {section.name: tuple(islice(heard, len(section.samples))) for section in sections}
 
 
-def _summary(comparisons: Sequence[Comparison]) -> str:
-    """How many models of each kind, on which data, in words."""
+def _twin_words(sections: Sequence[Section], is_judged: bool) -> list[str]:
+    """What the twins are that stand in the pictures, in words; without a model, untrained networks alone."""
+    words = [
+        section.comparison.info.twin[1]
+        for section in sections
+        if any(mark.kind == "twin" for view in section.overviews for line in view.lines for mark in line.marks)
+    ]
+    return [one for one in dict.fromkeys(words) if is_judged or one == _UNTRAINED_TWIN]
+
+
+_UNTRAINED_TWIN = TaskInfo.twin[1]
+
+_PLURALS = {
+    ModelKind.TRAINED: "trained models",
+    ModelKind.UNTRAINED: "untrained networks",
+    ModelKind.BASELINE: "baselines",
+    ModelKind.CONTROL: "controls",
+}
+
+
+def _kinds(comparisons: Sequence[Comparison]) -> Counter[ModelKind]:
+    """How many models there are of each kind."""
     models = {
         (result.result.model.id, result.result.model.revision): kind_of(result.result.model)
         for comparison in comparisons
         for result in comparison.results
     }
-    kinds = Counter(models.values())
+    return Counter(models.values())
+
+
+def _summary(comparisons: Sequence[Comparison]) -> str:
+    """How many models of each kind, on which data, in words."""
+    kinds = _kinds(comparisons)
     words = {kind: kind.value for kind in ModelKind} | {ModelKind.TRAINED: "trained model"}
     counts = [counted(kinds[kind], words[kind]) for kind in ModelKind if kinds[kind]]
     data = dict.fromkeys(shortened(comparison.dataset, LONGEST_TEXT) for comparison in comparisons)
@@ -184,7 +212,7 @@ def _data_summary(comparisons: Sequence[Comparison]) -> str:
             title = f"{benchmark_info(place[0]).title} on {shortened(comparison.dataset, LONGEST_TEXT)}"
             parts.append(f"{title}: {_benchmark_size(together)}")
         else:
-            parts.append(f"{title_of(comparison, comparisons)}: {_size(comparison)}")
+            parts.append(f"{title_of(comparison)}: {_size(comparison)}")
     return "; ".join(dict.fromkeys(parts))
 
 

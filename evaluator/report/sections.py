@@ -114,7 +114,7 @@ def page_sections(
     evident = {group.kind: group.evident for group in judged_by_kind(comparisons, judged)}
     sections = []
     for number, comparison in enumerate(comparisons, 1):
-        title = title_of(comparison, comparisons)
+        title = title_of(comparison)
         bar.set_postfix_str(title)
         chosen_by, places = _chosen_by(comparison, model)
         samples = _samples(comparison, places)
@@ -148,13 +148,10 @@ def page_sections(
     return sections
 
 
-def title_of(comparison: Comparison, comparisons: Sequence[Comparison]) -> str:
-    """Task and data, with the beginning of the fingerprint where the same name stands for several data."""
-    place = (comparison.info.name, comparison.dataset)
-    same = {other.fingerprint for other in comparisons if (other.info.name, other.dataset) == place}
-    which = f" (data {comparison.fingerprint[:8]})" if len(same) > 1 else ""
+def title_of(comparison: Comparison) -> str:
+    """Task and data."""
     title = versioned_title(comparison.info, comparison.version)
-    return f"{title} on {shortened(comparison.dataset, LONGEST_TEXT)}{which}"
+    return f"{title} on {shortened(comparison.data_name, LONGEST_TEXT)}"
 
 
 def _chosen_by(comparison: Comparison, model: str | None) -> tuple[str, list[int]]:

@@ -1,8 +1,12 @@
-"""Before the first question: may answers be as long as tasks need, are clips too long, how many questions are there?"""
+"""Before the first clip: may answers be as long as tasks need, are clips too long, how many questions are there, and
+does the folder hold results of other data?"""
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
 from audio_compositionality.encoders.language_models.endpoint_name import SERVER
 from audio_compositionality.encoders.language_models.event_text import TextModel
@@ -15,7 +19,9 @@ from audio_compositionality.encoders.protocols import (
     ModelCard,
     QuestionCounter,
 )
+from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import listed
 
 from .answer_store import answer_store
 from .opened import OpenedTask
@@ -27,6 +33,33 @@ def with_long_answers(models: Sequence[Model], opened: Sequence[OpenedTask]) -> 
     """Models whose answers may have as many tokens as the tasks need; those of which no task needs more as they are."""
     needed = max((one.new_tokens or 0 for task in opened for one in task.inputs), default=0)
     return [with_new_tokens(model, needed) for model in models]
+
+
+def warn_of_other_data(out: Path, opened: Sequence[OpenedTask]) -> None:
+    """Warn, a line a task, of results in the folder that are of other data: they stay, and nothing compares the two.
+
+    Args:
+        out: folder of results.
+        opened: the tasks that are going to be scored.
+    """
+    for one in opened:
+        theirs: Counter[str] = Counter()
+        for path in sorted(out.glob(f"*/*/{one.task.info.name}.json")):
+            try:
+                result = Result.loads(path.read_bytes())
+            except (OSError, ResultError):
+                # Whoever compares the results is told of it.
+                continue
+            if result.fingerprint != one.configuration.fingerprint:
+                theirs[f"{result.dataset} ({result.fingerprint[:8]})"] += 1
+        if theirs:
+            source = f"{one.configuration.source} ({one.configuration.fingerprint[:8]})"
+            there = listed([f"{count:,} on {name}" for name, count in theirs.items()])
+            warnings.warn(
+                f"{out} holds results of {one.task.info.title} on other data, {there}; now on {source}. Tables and the "
+                "report keep them apart, each under the name of its data; another --out keeps the folders apart",
+                stacklevel=3,
+            )
 
 
 def questions_left(card: ModelCard, opened: OpenedTask, options: RunOptions) -> int:

@@ -37,7 +37,7 @@ from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
 from audio_compositionality.tasks.registry import default_tasks, load_tasks
 
 from .answers import left_unasked
-from .before import check_lengths, check_questions, with_long_answers
+from .before import check_lengths, check_questions, warn_of_other_data, with_long_answers
 from .embed import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
@@ -129,6 +129,8 @@ def evaluate_models(
     # A device that is not there is found before anything is embedded.
     options = replace(options, device=str(resolve_device(processes.device(options.device))))
     earlier = _earlier_results(models, opened, options, processes)
+    if options.out is not None and processes.is_main:
+        warn_of_other_data(options.out, opened)
     unasked = left_unasked(models, opened, leave_out)
     check_lengths(models, opened, {*earlier, *unasked}, options)
     check_questions(models, opened, {*earlier, *unasked}, options)

@@ -419,6 +419,7 @@ MEASURES = {
         "range": (1.0, 1e15),
         "digits": 1,
         "null": "chance_text_to_audio_median_rank",
+        "less_is_better": True,
     },
     "audio_to_text_r1": {
         "heading": "audio→text R@1",
@@ -455,6 +456,7 @@ MEASURES = {
         "range": (1.0, 1e15),
         "digits": 1,
         "null": "chance_audio_to_text_median_rank",
+        "less_is_better": True,
     },
     "chance_text_to_audio_r1": {
         "heading": "chance of text→audio R@1",

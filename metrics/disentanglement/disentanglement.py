@@ -1538,6 +1538,7 @@ MEASURES = {
         "meaning": "mean squared cosine of the angles between directions of two factors; 0 where orthogonal",
         "range": (0.0, 1.0),
         "null": "overlap_chance",
+        "less_is_better": True,
     },
     "overlap_chance": {
         "heading": "overlap chance",

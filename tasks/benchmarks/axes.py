@@ -123,7 +123,7 @@ def _heat_finding(models: Sequence[DrawnModel]) -> str:
             gap = (trained_cells - twin_cells)[np.isfinite(trained_cells - twin_cells)]
             sentences.append(
                 f"{model.label} is above its untrained twin by {MATTERS} or more in {int((gap >= MATTERS).sum())} of "
-                f"{gap.size} cells, and below it in {int((gap <= -MATTERS).sum())}."
+                f"{gap.size} cells, and below it by as much in {int((gap <= -MATTERS).sum())}."
             )
     rest = len(trained) - MOST_MODELS
     if rest > 0:
@@ -182,7 +182,8 @@ BENCHMARK = BenchmarkInfo(
             name="heat_map",
             title=(
                 "What is varied (rows) by what is asked (columns): each model beside its untrained twin and log-mel "
-                "statistics. What these reach as well was not learnt. Informativeness: R², or accuracy above chance, "
+                "statistics, where there are results of these. What they reach as well "
+                "was not learnt. Informativeness: R², or accuracy above chance, "
                 "of a probe of the factor. R-equivariance: what knowing the change adds to foretelling the changed "
                 "embedding. P gain: what reading the change from both embeddings adds to reading it from the better "
                 "one. Disentanglement of a factor: correlation (timbre: accuracy above chance) of its probe where "

@@ -12,6 +12,8 @@ from audio_compositionality.dataset_builder.questions.tasks import question_task
 from audio_compositionality.dataset_builder.recordings.annotated import open_annotated
 from audio_compositionality.dataset_builder.recordings.annotated_data import annotated_data
 from audio_compositionality.evaluator.results.result import load_result
+from audio_compositionality.support.text import listed
+from audio_compositionality.tasks.polybench import TASKS
 
 from ..dataset_builder.questions.labelled import (
     DOMESTIC_QUESTIONS,
@@ -139,6 +141,86 @@ def test_missing_sound_is_told(domestic, run, capsys):
     (audio / "validation" / "Y05.wav").unlink()
     message = error_of(run, capsys, "build", "--labels", labels, "--audio", audio)
     assert "has no sound of 1 of 9 recordings: Y05" in message
+
+
+WRONG = {
+    "Y21": (("Y21.wav", 5, 5, "Dog"), "validation.tsv:2: 'Dog' is heard from 5.0 to 5.0 s"),
+    "Y22": (
+        ("Y22.wav", 1, 11, "Dog"),
+        "validation.tsv:3: 'Dog' is heard until 11 s, after the end of the recording at",
+    ),
+    "Y23": (("Y23.wav", 1, 2, "Dog"), "has no sound of it"),
+    "Y24": (("Y24.wav", "x", 2, "Dog"), "validation.tsv:5: the onset is 'x'"),
+}
+"""Rows that are wrong, each of a recording of its own, with what is said of it."""
+
+
+def write_wrong(folder):
+    """The rows of the domestic recordings behind the wrong ones, of whose sound all but one have some."""
+    labels, audio = write_domestic(folder, [row for row, _ in WRONG.values()] + list(DOMESTIC_ROWS))
+    for name in WRONG:
+        path = audio / "validation" / f"{name}.wav"
+        if name == "Y23":
+            path.unlink(missing_ok=True)
+    return labels, audio
+
+
+def test_what_is_wrong_in_labels_is_left_out_with_its_recording_and_told(run, tmp_path, capsys):
+    labels, audio = write_wrong(tmp_path / "in")
+    words = ("--labels", labels, "--audio", audio, "--format", "desed", *FEW)
+    message = capsys.readouterr() and run("build", *words, "--out", tmp_path / "refused")
+    assert message == 2
+    assert run("build", *words, "--skip-invalid", "--out", tmp_path / "built") == 0
+    printed = capsys.readouterr().err
+    assert "note: 4 recordings of " in printed
+    assert " are left out: Y21 (validation.tsv:2:" in printed
+    assert all(why in printed for _, why in WRONG.values())
+    built = open_data(tmp_path / "built").configuration("polybench")
+    clean = annotated_data(
+        open_annotated(*write_domestic(tmp_path / "clean")), changes={"least_clips": 1, "train": 0.0}
+    ).configuration("polybench")
+    assert built.fingerprint == clean.fingerprint
+
+
+def test_a_recording_of_which_one_row_is_wrong_is_left_out_whole(run, tmp_path, capsys):
+    """Of what is heard in it, one thing is not known: no question about it could be trusted."""
+    labels, audio = write_domestic(tmp_path / "in", [("Y01.wav", 5, 5, "Dog"), *DOMESTIC_ROWS])
+    recordings = open_annotated(labels, audio, "desed", skip_invalid=True)
+    assert list(recordings.left_out) == ["Y01"]
+    assert "Y01" not in {annotation.recording for annotation in recordings.annotations}
+    words = ("--labels", labels, "--audio", audio, "--format", "desed", *FEW)
+    assert "--skip-invalid leaves out such recordings" in error_of(run, capsys, "build", *words)
+
+
+def test_sound_that_cannot_be_used_is_left_out(tmp_path):
+    labels, audio = write_domestic(tmp_path / "in")
+    (audio / "validation" / "Y05.wav").unlink()
+    (audio / "validation" / "Y03.wav").write_bytes(b"RIFF")
+    recordings = open_annotated(labels, audio, skip_invalid=True)
+    assert set(recordings.left_out) == {"Y03", "Y05"}
+    assert len(recordings.sounds) == len(recordings.annotations) > 0
+
+
+def test_where_all_is_left_out_that_is_an_error(run, tmp_path, capsys):
+    labels, audio = write_domestic(tmp_path / "in", [("Y01.wav", 5, 5, "Dog")])
+    words = ("--labels", labels, "--audio", audio, "--format", "desed", *FEW, "--skip-invalid")
+    assert "no recording can be used: Y01 (validation.tsv:2" in error_of(run, capsys, "build", *words)
+
+
+def test_a_score_says_of_which_kinds_of_questions_it_is_and_why_others_are_missing(domestic, run, tmp_path, capsys):
+    labels, audio = domestic
+    words = ("--labels", labels, "--audio", audio, "--set", "train=0", "--tasks", "polybench")
+    assert run("evaluate", "oracle", *words, "--out", tmp_path / "few") == 0
+    printed = capsys.readouterr()
+    reasons = [line for line in printed.err.splitlines() if line.startswith("note: no questions in the split test: ")]
+    result, _ = load_result(next((tmp_path / "few").rglob("polybench.json")))
+    missing = [name for name in TASKS if result.measures[name] is None]
+    assert missing
+    assert {reason.split(": ")[2].split("/")[0] for reason in reasons} >= set(missing)
+    there = [name for name in TASKS if name not in missing]
+    said = f"of {listed(there)} alone: no questions of {listed(missing)} are there"
+    assert printed.out.splitlines()[0].endswith(f" ({said})")
+    assert f"oracle: its scores are {said}." in " ".join(printed.out.split())
 
 
 def test_lengths_of_audiotime_are_refused_by_name(run, tmp_path, domestic, capsys):

@@ -9,6 +9,7 @@ import math
 import re
 
 import pytest
+from rich.cells import cell_len
 
 from audio_compositionality.support.table import (
     Cell,
@@ -125,6 +126,68 @@ def test_text_leaves_out_no_column_and_breaks_no_number():
     for k in range(12):
         assert printed.count(f"−{k}.500") == 2
         assert printed.count(f"[{k}.000, {k}.999]") == 2
+
+
+def of_an_evaluation():
+    """As `run` prints it: scores with intervals and chances, of names short and long."""
+    columns = (
+        Column("model", numeric=False),
+        *(Column(heading) for heading in ("A-COAT", "adjusted", "matched null", "top-1", "R@10", "dimension")),
+    )
+    names = ("log-mel-statistics", "untrained:openai/whisper-tiny.en", "org/模型-of-sounds", "a")
+    rows = tuple(
+        Row((
+            Cell(name, note="not stated: how it was trained"),
+            *(
+                Cell(0.453 + k / 100 + place / 1000, note=f"[−0.{k}12, 0.{k}98]\nchance of top-1 0.016" * (k % 2))
+                for k in range(6)
+            ),
+        ))
+        for place, name in enumerate(names)
+    )  # fmt: skip
+    return Table("A-COAT on mini, n = 64", columns, rows, ("Below a number: its 95 % interval.",))
+
+
+def numbers_of(table):
+    return [
+        line
+        for row in table.rows
+        for cell, column in zip(row.cells[1:], table.columns[1:], strict=True)
+        for line in (cell_text(cell, column, minus="−"), *cell.notes)
+    ]
+
+
+@pytest.mark.parametrize("width", range(60, 131))
+def test_no_width_breaks_or_crops_a_number(width):
+    table = of_an_evaluation()
+    printed = to_text(table, width)
+    assert max(map(cell_len, printed.splitlines())) <= width
+    for line in numbers_of(table):
+        assert re.search(rf"(?<!\S){re.escape(line)}(?!\S)", printed), line
+
+
+@pytest.mark.parametrize("width", [60, 80, 98, 100, 130])
+def test_nor_does_a_terminal(width, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout", terminal := Terminal())
+    table = of_an_evaluation()
+    print_table(table)
+    printed = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    assert max(map(cell_len, printed.splitlines())) <= width
+    for line in numbers_of(table):
+        assert re.search(rf"(?<!\S){re.escape(line)}(?!\S)", printed), line
+
+
+def test_a_number_without_room_is_printed_as_it_is():
+    note = "[" + "9" * 70 + "]"
+    table = Table(
+        "Long", (Column("model", numeric=False), Column("score")), (Row((Cell("name"), Cell(0.5, note=note))),)
+    )
+    assert note in to_text(table, 60)
 
 
 def test_a_table_is_printed_without_colours(table, capsys):

@@ -162,7 +162,7 @@ def test_the_finding_counts_cells_above_and_below_the_twin():
     changed = models(informativeness__pitch_informativeness=0.9, informativeness__rate_informativeness=-0.9)
     cells = sum(bool(cell) for row in axes.ROWS.values() for cell in row)
     assert HEAT_MAP.finding(changed) == (
-        f"mine is above its untrained twin by 0.05 or more in 1 of {cells} cells, and below it in 1."
+        f"mine is above its untrained twin by 0.05 or more in 1 of {cells} cells, and below it by as much in 1."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -131,3 +132,8 @@ def test_an_entry_point_that_cannot_be_loaded_is_named(monkeypatch):
         AudioCompositionalityError, match=r"entry point 'x' of the group group cannot be loaded .*nowhere"
     ):
         registry.all()
+
+
+def test_no_warning_says_that_something_is_there_which_may_not_be():
+    """Whether an untrained network stands beside a model is known from the results alone."""
+    assert not [task.info.name for task in list_tasks() if re.search(r"stands? beside every", task.info.warning)]

@@ -61,6 +61,13 @@ def test_a_score_stands_beside_its_chance_and_its_floor():
     assert "floor of group, group of captions with the clips of other items" in legend
 
 
+def test_a_rank_has_to_be_below_its_chance():
+    info = load_task("audio_text_retrieval").info
+    above, below = nulls_legend([info.measure("text_to_audio_r1"), info.measure("text_to_audio_median_rank")], info)
+    assert above.startswith("Beside it, what it has to be above: chance of text→audio R@1, ")
+    assert below.startswith("Beside it, what it has to be below: chance of text→audio median rank, ")
+
+
 def test_results_have_a_table_a_task_with_what_its_columns_mean(comparisons):
     results = [result.result for comparison in comparisons for result in comparison.results]
     coat, tre = results_tables(results)

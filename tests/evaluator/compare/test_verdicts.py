@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.conclusions import leading_sentences, model_verdicts
+from audio_compositionality.evaluator.compare.conclusions import judged_by_kind, leading_sentences, model_verdicts
 from audio_compositionality.evaluator.compare.verdicts import (
     MATTERS,
     Answer,
@@ -102,7 +102,7 @@ def test_energy_alone_is_what_the_task_says(compared):
 def test_a_flag_is_no_evidence(tmp_path, write_results):
     write_results(tmp_path, ["one"], tasks=["a_tre"], measures={"collapsed": True})
     (model,) = model_verdicts(compare_results([tmp_path]))
-    reasons = "it is not above energy alone; the predictions of the raw score hardly vary"
+    reasons = "it is below energy alone; the predictions of the raw score hardly vary"
     assert model.conclusion == f"No evidence of learning in these scores: {reasons}."
 
 
@@ -128,6 +128,94 @@ def test_a_headline_decides_and_the_others_are_told_beside(compared):
     assert model.questions == before.questions
     (model,) = model_verdicts([low, replace(headline, dataset="mini")])
     assert model.beside == ()
+
+
+LOG_MEL = "log-mel-statistics"
+
+
+def headline(comparisons):
+    """What is said of all models at first."""
+    (group,) = judged_by_kind(comparisons, model_verdicts(comparisons))
+    return group.headline
+
+
+def of_another(comparison, title):
+    """The same scores as of another task."""
+    return replace(comparison, task=SimpleNamespace(info=replace(comparison.info, title=title), drawings=()))
+
+
+def test_facts_of_two_tasks_are_not_joined(tmp_path, write_results):
+    """Far above log-mel statistics by A-COAT, below them by A-TRE, and no twin."""
+    for task, high in (("a_coat", "one"), ("a_tre", LOG_MEL)):
+        for seed, label in enumerate(("one", LOG_MEL)):
+            means = scores(0.6 if label == high else 0.2, 0.05, seed)
+            write_results(tmp_path, [label], tasks=[task], scores=means)
+    comparisons = compare_results([tmp_path])
+    (model,) = model_verdicts(comparisons)
+    assert [told.text for told in model.told("description")] == ["yes (A-COAT)", "no, below (A-TRE)"]
+    assert headline(comparisons) == (
+        "The score of the one model here is no evidence that it learnt anything. "
+        f"It is significantly below {LOG_MEL} by A-TRE."
+    )
+    coat, tre = model.conclusion.removeprefix("No evidence of learning in these scores. By A-COAT: ").split(
+        " By A-TRE: "
+    )
+    assert coat == "whether it is above its untrained twin cannot be told."
+    assert tre.startswith(f"it is below {LOG_MEL}")
+    assert "twin" not in tre
+
+
+def test_what_a_model_is_below_is_named_alone(compared):
+    """Surely below the description, and as high as its twin."""
+    comparison = compared(one=scores(0.3), untrained_one=scores(0.3), **{LOG_MEL: scores(0.6, seed=1)})
+    (model,) = model_verdicts([comparison])
+    assert [told.text for told in model.told("twin")] == ["no"]
+    assert headline([comparison]).endswith(f" It is significantly below {LOG_MEL}.")
+    found = model.conclusion.removeprefix("No evidence of learning in these scores: ")
+    assert found.startswith(f"it is below {LOG_MEL} and not above its untrained twin")
+
+
+def test_of_many_models_it_is_counted_how_many_are_below_what(compared):
+    comparison = compared(
+        one=scores(0.3), untrained_one=scores(0.5, seed=1), two=scores(0.3, seed=2), **{LOG_MEL: scores(0.3, seed=3)}
+    )
+    assert headline([comparison, of_another(comparison, "another")]) == (
+        "None of the 2 models is shown to be above what needs no learning, so no order among them says that one is "
+        "better. Significantly below its untrained twin: 1 of 2 by A-COAT, 1 of 2 by another."
+    )
+
+
+def test_a_task_that_alone_shows_something_is_named(compared):
+    low = {"one": scores(0.5), "untrained_one": scores(0.5), LOG_MEL: scores(0.2, seed=2)}
+    high = compared(one=scores(0.7), untrained_one=scores(0.4, seed=1), **{LOG_MEL: scores(0.2, seed=2)})
+    low = of_another(compared(**low), "another")
+    assert model_verdicts([high])[0].is_evidence
+    assert headline([high, low]) == (
+        "Not by all of A-COAT and another the one model here is shown to be above what needs no learning. "
+        "By A-COAT alone one is."
+    )
+    (model,) = model_verdicts([high, low])
+    assert model.conclusion == (
+        f"By A-COAT: above all three: neither its untrained twin, nor {LOG_MEL}, nor energy alone explains its scores. "
+        "By another: no evidence of learning in these scores: it is not above its untrained twin."
+    )
+
+
+def test_what_is_above_names_what_is_there(compared):
+    comparison = compared(one=scores(0.7), untrained_one=scores(0.4, seed=1), **{LOG_MEL: scores(0.2, seed=2)})
+    assert headline([comparison]) == f"is above its untrained twin, {LOG_MEL} and energy alone."
+    both = headline([comparison, replace(comparison, data_name="full")])
+    assert both == f"is above its untrained twin, {LOG_MEL} and energy alone by A-COAT on mini and A-COAT on full."
+
+
+def test_the_others_say_so_too_only_where_they_do(compared):
+    high = compared(one=scores(0.7), untrained_one=scores(0.4, seed=1), **{LOG_MEL: scores(0.2, seed=2)})
+    low = compared(one=scores(0.4, seed=1))
+    decides = of_a_headline(low, title="the headline", is_headline=True)
+    (model,) = model_verdicts([high, decides])
+    assert model.conclusion.endswith("Beside it: by A-COAT it is above all three.")
+    (model,) = model_verdicts([high, of_a_headline(high, title="the headline", is_headline=True)])
+    assert model.conclusion.endswith("Beside it: A-COAT says so too.")
 
 
 def test_where_all_is_as_loud_energy_alone_is_assumed_at_chance(compared):
@@ -185,7 +273,7 @@ def test_no_order_is_told_of_what_is_no_evidence(compared):
 def test_what_is_surely_lower_is_below_and_two_models_alike_are_told_so(compared):
     comparison = compared(one=scores(0.1, seed=1), other=scores(0.1, seed=3), untrained_one=scores(0.3, seed=2))
     one, other = model_verdicts([comparison])
-    assert one.below["twin"]
-    assert not other.below["twin"]
+    assert [told.text for told in one.told("twin")] == ["no, below"]
+    assert [told.text for told in other.told("twin")] == ["cannot tell"]
     (sentence,) = leading_sentences(comparison, [])
     assert "cannot be told apart" in sentence

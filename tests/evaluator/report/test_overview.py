@@ -61,8 +61,14 @@ def test_a_score_that_is_fixed_by_construction_is_none_to_reach(compared):
         (line,) = picture.lines
         fixed = {mark.name: mark.fixed for mark in line.marks if mark.fixed}
         assert fixed == {"downsample": "linear: 1 by construction"}
-        assert picture.notes == ("Outside of the grey: downsample (linear: 1 by construction).",)
+        assert picture.notes == ("The grey leaves out downsample (linear: 1 by construction).",)
         assert line.zone == max(mark.high for mark in line.marks if mark.name == "org/plain")
+
+
+def test_no_grey_is_told_of_where_there_is_none(compared):
+    for picture in overviews(compared({"one": 0.3, "downsample": NEARLY_ONE})):
+        assert [line.zone for line in picture.lines] == [None]
+        assert picture.notes == ("downsample (linear: 1 by construction).",)
 
 
 def test_the_zone_leaves_out_a_fixed_score(compared):

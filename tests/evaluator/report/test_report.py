@@ -220,7 +220,7 @@ class TestThePage:
             assert info.warning in page.text
         # The later models were made to score higher, and the twin stands between the two: org/two has none.
         assert "None of the 2 models is shown to be above what needs no learning" in page.text
-        assert "No evidence of learning in these scores: it is not above" in page.text
+        assert "No evidence of learning in these scores. By A-COAT: it is" in page.text
         assert "No untrained twin is among the results" in page.text
 
     def test_has_the_scores_of_the_results(self, page, comparisons):
@@ -335,7 +335,7 @@ class TestSamples:
         highest = int(comparison.view("adjusted").values.mean(axis=1).argmax())
         assert shown_samples(page)[0] == comparison.ids[highest]
         assert "by the mean score over all models." in page.text
-        assert "All results are of baselines and untrained networks: there is nothing to judge." in page.text
+        assert "All results are of baselines: there is nothing to judge." in page.text
 
     def test_can_be_heard_in_the_order_of_the_data(self, page, data):
         heard = page.media("audio")
@@ -513,7 +513,7 @@ class TestHostileText:
         assert "49" not in [text for _, text in hostile.find("th")]
 
     def test_becomes_no_element_and_no_attribute(self, hostile, page):
-        assert {tag for tag, _ in hostile.elements} == {tag for tag, _ in page.elements}
+        assert {tag for tag, _ in hostile.elements} <= {tag for tag, _ in page.elements}
         assert len(hostile.find("script")) == 1
         names = {name for _, attributes in page.elements for name in attributes}
         assert {name for _, attributes in hostile.elements for name in attributes} <= names

@@ -15,6 +15,9 @@ from audio_compositionality.encoders.base import ClipError, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
+from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.compare.summary import short_table
+from audio_compositionality.evaluator.compare.tables import score_table
 from audio_compositionality.evaluator.results.result import ResultError, load_result
 from audio_compositionality.evaluator.run.evaluate import evaluate, evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -246,6 +249,23 @@ def test_a_result_for_other_data_is_not_replaced(small_data, tiny_data, tmp_path
         run(BandEnergies(), tiny_data, "a_coat", out=tmp_path)
     stored, _ = load_result(tmp_path / "toy" / "v1" / "a_coat.json")
     assert stored.fingerprint == small_data.configuration("a_coat").fingerprint
+
+
+def test_results_of_other_data_in_the_folder_are_told_of_and_kept_apart(small_data, tmp_path, recwarn):
+    """Another model on other data under the same name, in one folder."""
+    settings = small_data.settings["a_coat"]
+    fewer = RenderedData(small_data.source, {"a_coat": dataclasses.replace(settings, quadruples=8)})
+    (first,) = run("level-statistics", small_data, "a_coat", out=tmp_path)
+    assert not [warning for warning in recwarn if "other data" in str(warning.message)]
+    with pytest.warns(UserWarning, match=r"holds results of A-COAT on other data, 1 on .*; now on .*keep them apart"):
+        (second,) = run("log-mel-statistics", fewer, "a_coat", out=tmp_path)
+    names = [f"{one.dataset} (data {one.fingerprint[:8]})" for one in (first, second)]
+    comparisons = compare_results([tmp_path])
+    assert {one.data_name for one in comparisons} == set(names)
+    captions = [table.caption for one in comparisons for table in (score_table(one), short_table(one))]
+    assert sorted(captions) == sorted(
+        f"A-COAT on {name}, n = {one.n}" for name, one in zip(names, (first, second), strict=True) for _ in range(2)
+    )
 
 
 def test_a_built_folder_gives_the_same_scores(small_data, small_folder):
