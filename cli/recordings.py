@@ -115,7 +115,8 @@ def _add_settings(details: argparse._ActionsContainer) -> None:
         action="append",
         metavar="NAME=VALUE",
         help="a setting of what is made of recordings, such as classes=6, context_sources=1, blocks=48 or "
-        "unrelated=false; can be given several times. docs/data.md says what each is, and a wrong name lists all",
+        "unrelated=false, or of a preset: seed=7 draws it anew, as data of their own. Can be given several times; "
+        "docs/data.md says what each is, and a wrong name lists all",
     )
 
 
@@ -134,7 +135,8 @@ def are_given(options: argparse.Namespace) -> bool:
     """
     if annotated.are_given(options) or options.recordings is not None or options.dataset is not None:
         return True
-    stated = next((name for name in _DETAILS if getattr(options, name) is not None), None)
+    # Presets have settings too.
+    stated = next((name for name in _DETAILS if name != "set" and getattr(options, name) is not None), None)
     if stated is not None:
         raise InputError(
             f"--{stated.replace('_', '-')} is about recordings: name them with --recordings DIR or --dataset ID"
