@@ -67,7 +67,12 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
 
 def _add_columns(details: argparse._ActionsContainer) -> None:
     """Add where in a table or a data set stands what."""
-    details.add_argument("--label", metavar="COLUMN", help="column of --dataset or metadata.csv with labels")
+    details.add_argument(
+        "--label",
+        metavar="COLUMN",
+        help="column of --dataset or metadata.csv with labels; words_per_second counts them in the column text, and "
+        "words_per_second=COLUMN in another, of transcripts or of words with their times",
+    )
     details.add_argument(
         "--group", metavar="COLUMN", help="column of what is never both learnt from and tested, such as speakers"
     )
