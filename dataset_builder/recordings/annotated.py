@@ -151,6 +151,7 @@ class AnnotatedRecordings:
                 a.source_name,
                 a.split_group,
                 [astuple(e) for e in a.events],
+                *(["negative"] if a.negative else []),
             ]
             for a in self.annotations
         ]
@@ -165,6 +166,8 @@ def open_annotated(
     *,
     options: ReadOptions | None = None,
     window: float = SECONDS,
+    negatives: Sequence[str | Path] = (),
+    negatives_audio: str | Path | None = None,
     progress: bool = False,
 ) -> AnnotatedRecordings:
     """Open recordings with strong labels.
@@ -176,6 +179,9 @@ def open_annotated(
         options: what the files do not say. Of recordings whose durations nothing states, the sound does. ``names`` may
             be AudioSet's ontology, of any format: it then tells which labels say more or less of the same sound.
         window: seconds of a clip: longer recordings are cut into clips of this length that do not overlap.
+        negatives: labels of AudioTime, whose monophonic clips are then what questions of concurrency ask where nothing
+            overlaps, as in arXiv 2603.05128; see `audiotime_negatives`. Never the default.
+        negatives_audio: folder with their sound.
         progress: show a progress bar.
 
     Raises:
@@ -204,14 +210,28 @@ def open_annotated(
     )
     annotations = _read(paths, name, options)
     heard = [annotation for annotation in annotations if annotation.events]
+    more, files = _negatives(negatives, negatives_audio, heard)
     return AnnotatedRecordings(
         f"{folder} with {name} labels",
         name,
-        windows(heard, window),
-        sound_paths(heard, folder),
+        [*windows(heard, window), *more],
+        {**sound_paths(heard, folder), **files},
         related=_related(paths, name, options, heard),
         progress=progress,
     )
+
+
+def _negatives(
+    labels: Sequence[str | Path], audio: str | Path | None, heard: Sequence[Annotation]
+) -> tuple[list[Annotation], dict[str, Path]]:
+    """The clips in which nothing overlaps, where labels of some are given, and their files."""
+    if bool(labels) != (audio is not None):
+        raise InputError("negatives are labels of AudioTime and a folder with their sound; give both or none")
+    if audio is None or not heard:
+        return [], {}
+    from .negatives import audiotime_negatives
+
+    return audiotime_negatives(labels, audio, heard)
 
 
 def _read(paths: Sequence[Path], format: str, options: ReadOptions) -> list[Annotation]:

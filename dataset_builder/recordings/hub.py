@@ -84,14 +84,9 @@ def hub_recordings(
     place, source = place_of(where, revision), source or where
     rows = rows_of(place, config, split, files, progress=progress)
     sound = _audio_column(place, rows.features, audio)
-    said_in = counted_column(source, label, list(rows.features))
-    _check_rows(source, rows, (None if said_in else label, group, condition))
-    count = len(rows)
-    sounds = _Files(place, rows, sound)
-    if said_in is not None:
-        labels = counted_labels(source, said_in, rows[said_in], sounds.file)
-    else:
-        labels = Labels([""] * count) if label is None else labels_in(source, rows, label, separator, without)
+    _check_rows(source, rows, (group, condition))
+    count, sounds = len(rows), _Files(place, rows, sound)
+    labels = _labels(source, rows, label, separator, without, sounds)
     groups, conditions = (
         [""] * count if column is None else texts_in(source, rows, column) for column in (group, condition)
     )
@@ -122,6 +117,24 @@ def hub_recordings(
         skip_invalid=skip_invalid,
         progress=progress,
     )
+
+
+def _labels(
+    source: str,
+    rows: datasets.Dataset,
+    label: str | None,
+    separator: str | None,
+    without: Sequence[str],
+    sounds: _Files,
+) -> Labels:
+    """The labels of the rows, read or counted; empty where none are asked for."""
+    if label is None:
+        return Labels([""] * len(rows))
+    said_in = counted_column(source, label, list(rows.features))
+    if said_in is not None:
+        return counted_labels(source, said_in, rows[said_in], sounds.file)
+    _check_rows(source, rows, (label,))
+    return labels_in(source, rows, label, separator, without)
 
 
 def _check_rows(source: str, rows: datasets.Dataset, columns: Sequence[str | None]) -> None:
