@@ -37,7 +37,10 @@ answer is checked by a second program, and the questions are refused where their
       a file a recording, and some kinds of questions
 """
 
-DETAILS = ("audio", "format", "durations", "columns", "resolution", "names", "window", "ask")
+DETAILS = (
+    *("audio", "format", "durations", "columns", "resolution", "names", "window", "ask"),
+    *("negatives", "negatives_audio"),
+)
 """Arguments that say something of recordings with strong labels."""
 
 _OF_RECORDINGS = (
@@ -87,6 +90,14 @@ def add_annotated(parser: argparse.ArgumentParser, data: argparse._ActionsContai
         "--window", type=float, metavar="SECONDS", help="longer recordings are cut into clips of so many; default 25"
     )
     details.add_argument(
+        "--negatives",
+        nargs="+",
+        metavar="FILE",
+        help="labels of AudioTime (JSON): questions of concurrency ask about its clips where nothing overlaps, as in "
+        "arXiv 2603.05128. Who recognises the data set is right: this reproduces the paper, and ranks nothing",
+    )
+    details.add_argument("--negatives-audio", metavar="DIR", help="folder with the sound of --negatives")
+    details.add_argument(
         "--ask",
         metavar="KIND,KIND",
         help="kinds of questions: counting, duration, concurrency, classification, detection (all by default), or a "
@@ -103,7 +114,8 @@ def are_given(options: argparse.Namespace) -> bool:
     if getattr(options, "labels", None) is None:
         stated = next((name for name in DETAILS if getattr(options, name, None) is not None), None)
         if stated is not None:
-            raise InputError(f"--{stated} is about recordings with labels that have times: name them with --labels")
+            option = f"--{stated.replace('_', '-')}"
+            raise InputError(f"{option} is about recordings with labels that have times: name them with --labels")
         return False
     stated = next((name for name in _OF_RECORDINGS if getattr(options, name) is not None), None)
     if stated is not None:
@@ -143,6 +155,10 @@ def annotated_data_of(
     check_recipes(recipes)
     changes = _changes(options)
     columns = _columns(options)
+    if options.negatives:
+        from audio_compositionality.dataset_builder.recordings.negatives import WARNING
+
+        print(f"note: {WARNING}", file=sys.stderr)
     recordings = open_annotated(
         options.labels,
         options.audio,
@@ -152,6 +168,8 @@ def annotated_data_of(
         ),
         window=SECONDS if options.window is None else options.window,
         skip_invalid=options.skip_invalid,
+        negatives=options.negatives or (),
+        negatives_audio=options.negatives_audio,
         progress=sys.stderr.isatty(),
     )
     return annotated_data(recordings, recipes=recipes, changes=changes), recordings

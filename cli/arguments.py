@@ -295,10 +295,13 @@ def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None
         DatasetError: there are no such data.
     """
     from audio_compositionality.dataset_builder.opening import open_data
-    from audio_compositionality.dataset_builder.rendered import rendered_preset
+    from audio_compositionality.dataset_builder.rendered import changed_preset, rendered_preset
     from audio_compositionality.tasks.registry import recipes_on_request, scored_recipes
 
+    changes = getattr(options, "set", None) or ()
     if options.data is not None:
+        if changes:
+            raise InputError(f"--set {changes[0]} changes a preset or recordings; the data of --data are as they are")
         return open_data(options.data)
     preset = preset_of(options.preset, options)
     if tasks is None:
@@ -307,7 +310,7 @@ def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None
         recipes = [recipe for recipe in every if recipe not in on_request] or every
     else:
         recipes = list(dict.fromkeys(task.info.recipe for task in tasks))
-    return open_data(rendered_preset(preset, recipes=recipes))
+    return changed_preset(preset, changes, recipes=recipes)
 
 
 def preset_of(preset: str, options: argparse.Namespace) -> str:

@@ -95,7 +95,7 @@ def _written(data: RenderedData, options: argparse.Namespace) -> RenderedData:
 
 
 def _rendered(options: argparse.Namespace) -> RenderedData:
-    from audio_compositionality.dataset_builder.rendered import rendered_preset
+    from audio_compositionality.dataset_builder.rendered import changes_of_preset, rendered_preset
     from audio_compositionality.dataset_builder.synthesis.dx7.bank import load_bank
     from audio_compositionality.tasks.registry import scored_recipes
 
@@ -105,10 +105,14 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
     recipes = names_of(options, "recipes") or [
         recipe for recipe in rendered_preset(preset).recipes if options.writer is not None or recipe in scored_recipes()
     ]
+    changes = changes_of_preset(options.set or (), preset, recipes)
+    if options.seed and "seed" in changes:
+        raise InputError("--seed and --set seed=... are both given; give one")
+    changes = {"seed": options.seed, **changes}
     if options.bank is None:
         if options.voices is not None:
             raise InputError("--voices chooses from a bank: give --bank FILE too")
-        return rendered_preset(preset, recipes=recipes, seed=options.seed)
+        return rendered_preset(preset, recipes=recipes, **changes)
     bank = load_bank(options.bank)
     try:
         numbers = [int(number) for number in names_of(options, "voices") or range(1, 9)]
@@ -120,7 +124,7 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
     if wrong:
         raise InputError(f"--voices has {wrong[0]}; the voices of a bank are numbered 1 to {len(bank)}")
     voices = tuple(bank[number - 1] for number in numbers)
-    return rendered_preset(preset, recipes=recipes, seed=options.seed, voices=voices)
+    return rendered_preset(preset, recipes=recipes, **changes, voices=voices)
 
 
 def _rendered_recordings(options: argparse.Namespace) -> RenderedData:

@@ -11,6 +11,8 @@ from .command import GO_ON, Command
 from .imports import import_evaluate
 
 _EXAMPLES = """\
+  audio-compositionality evaluate whisper-base --benchmark axes --set seed=7 --out results-seed-7
+      a preset that is drawn anew: other clips of the same kind, with tables of their own
   audio-compositionality evaluate whisper-base --recordings animals --out results-animals
       all tasks on recordings in animals/dog, animals/cat, ...: scenes that they are mixed into, and what transforms do
   audio-compositionality evaluate whisper-base --dataset speech-commands --out results-words

@@ -67,7 +67,12 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
 
 def _add_columns(details: argparse._ActionsContainer) -> None:
     """Add where in a table or a data set stands what."""
-    details.add_argument("--label", metavar="COLUMN", help="column of --dataset or metadata.csv with labels")
+    details.add_argument(
+        "--label",
+        metavar="COLUMN",
+        help="column of --dataset or metadata.csv with labels; words_per_second counts them in the column text, and "
+        "words_per_second=COLUMN in another, of transcripts or of words with their times",
+    )
     details.add_argument(
         "--group", metavar="COLUMN", help="column of what is never both learnt from and tested, such as speakers"
     )
@@ -115,7 +120,8 @@ def _add_settings(details: argparse._ActionsContainer) -> None:
         action="append",
         metavar="NAME=VALUE",
         help="a setting of what is made of recordings, such as classes=6, context_sources=1, blocks=48 or "
-        "unrelated=false; can be given several times. docs/data.md says what each is, and a wrong name lists all",
+        "unrelated=false, or of a preset: seed=7 draws it anew, as data of their own. Can be given several times; "
+        "docs/data.md says what each is, and a wrong name lists all",
     )
 
 
@@ -136,7 +142,8 @@ def are_given(options: argparse.Namespace) -> bool:
     """
     if annotated.are_given(options) or options.recordings is not None or options.dataset is not None:
         return True
-    stated = next((name for name in _DETAILS if getattr(options, name) is not None), None)
+    # Presets have settings too.
+    stated = next((name for name in _DETAILS if name != "set" and getattr(options, name) is not None), None)
     if stated is not None:
         raise InputError(
             f"--{stated.replace('_', '-')} is about recordings: name them with --recordings DIR or --dataset ID"

@@ -279,6 +279,8 @@ def _settings(options: argparse.Namespace) -> TrainingSettings:
                 raise InputError(f"--{name} is about data that are rendered or built; recordings have --size and --set")
         given["data"] = _described(options)
     else:
+        if options.set is not None:
+            raise InputError("--set is about recordings: name them with --recordings DIR or --dataset ID")
         given["data"] = options.data or values.get("data") or DATA
     return settings_of({**values, **given})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from audio_compositionality.support.text import nearest
 
 from .data import Data, DatasetError
-from .rendered import RenderedData, preset_names, rendered_preset
+from .rendered import RenderedData, is_preset, preset_names, reopened_preset
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 """What an id of the Hub looks like."""
@@ -20,13 +20,15 @@ def open_data(source: str | Path | RenderedData, *, revision: str | None = None)
 
     Args:
         source: the name of a preset (``mini``, ``full``, and after the paper's letter ``paper-mini``, ``paper-full``),
-            rendered on the fly with nothing on disk; a folder written by `build_dataset`; the Hub id of such a data
-            set, or of the authors' published data; or data that are rendered already. A folder named like a preset is
-            opened as ``./mini``. Or ``NAME:PATH``, a benchmark that others published, as a user has it; see `readers`.
+            rendered on the fly with nothing on disk, or one with changes, ``mini with seed=7``; a folder written by
+            `build_dataset`; the Hub id of such a data set, or of the authors' published data; or data that are rendered
+            already. A folder named like a preset is opened as ``./mini``. Or ``NAME:PATH``, a benchmark that others
+            published, as a user has it; see `readers`.
         revision: branch, tag or commit of a Hub id.
 
     Raises:
         DatasetError: no such preset, folder or data set, or what is there is not data of any recipe.
+        InputError: a preset has no such setting, or not such a value.
     """
     if isinstance(source, RenderedData):
         return source
@@ -41,8 +43,8 @@ def open_data(source: str | Path | RenderedData, *, revision: str | None = None)
         # A shell leaves what stands behind a colon as it is.
         return reader.open(os.path.expanduser(path))
     presets = preset_names()
-    if isinstance(source, str) and source in presets:
-        return rendered_preset(source)
+    if isinstance(source, str) and is_preset(source):
+        return reopened_preset(source)
     if Path(name).is_dir() or HUB_ID.fullmatch(name):
         from .stored import StoredData
 

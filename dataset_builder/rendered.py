@@ -13,6 +13,7 @@ from audio_compositionality.support.text import nearest
 from .data import Clip, DatasetError, Row, check_range, to_waveform
 from .recipes import list_recipes, load_recipe
 from .recipes.base import Recipe, RecipeSettings, Rendering, fingerprint_of, rate_of
+from .recordings.changes import kinds_of, read_changes
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -164,4 +165,64 @@ def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **change
         recipe: replace(of_recipe, **{key: value for key, value in changes.items() if key in names[recipe]})
         for recipe, of_recipe in settings.items()
     }
-    return RenderedData(name if not changes else f"{name} with changes", changed)
+    made = {
+        change: value
+        for change, value in changes.items()
+        if any(change in names[recipe] and getattr(settings[recipe], change) != value for recipe in settings)
+    }
+    return RenderedData(_source(name, made), changed)
+
+
+_WITH = " with "
+
+
+def _source(preset: str, changes: Mapping[str, Any]) -> str:
+    """What a preset with changes is called, such as ``mini with seed=7``: its name and what `read_changes` reads."""
+    if not changes:
+        return preset
+    return f"{preset}{_WITH}{', '.join(f'{name}={_typed(value)}' for name, value in changes.items())}"
+
+
+def _typed(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        # Voices and the like cannot be typed; the fingerprint tells them apart.
+        return ",".join(map(str, value)) if all(isinstance(part, str | int | float) for part in value) else "others"
+    return str(value) if isinstance(value, str | int | float) else "other"
+
+
+def is_preset(source: str) -> bool:
+    """Whether data are called after a preset, be it with changes."""
+    return source.partition(_WITH)[0] in preset_names()
+
+
+def changes_of_preset(texts: Sequence[str], preset: str, recipes: Sequence[str] | None = None) -> dict[str, Any]:
+    """Changes that `rendered_preset` takes, as a user types them.
+
+    Args:
+        texts: ``NAME=VALUE``, one a change.
+        preset: its name.
+        recipes: see `rendered_preset`.
+
+    Raises:
+        InputError: see `rendered_preset`; a text is no change, or its value is of another type.
+    """
+    settings = rendered_preset(preset, recipes=recipes).settings.values()
+    kinds = {name: kind for of_recipe in settings for name, kind in kinds_of(of_recipe).items()}
+    return read_changes(texts, kinds, f"the preset {preset!r}")
+
+
+def changed_preset(preset: str, texts: Sequence[str], *, recipes: Sequence[str] | None = None) -> RenderedData:
+    """The data of a preset with changes as a user types them; see `changes_of_preset` and `rendered_preset`."""
+    return rendered_preset(preset, recipes=recipes, **changes_of_preset(texts, preset, recipes))
+
+
+def reopened_preset(source: str, recipes: Sequence[str] | None = None) -> RenderedData:
+    """The data of a preset from what they are called, such as ``mini with seed=7``.
+
+    Raises:
+        InputError: see `changed_preset`.
+    """
+    preset, _, changes = source.partition(_WITH)
+    return changed_preset(preset, changes.split(", ") if changes else (), recipes=recipes)

@@ -75,6 +75,7 @@ class Annotation:
         source_name: of the data set or the format that it comes from.
         start: seconds of the recording at which this part begins.
         group: of recordings that must not stand on both sides of a split; the recording where it is empty.
+        negative: whether it stands only for what does not overlap, see `QuestionSettings.negatives`.
     """
 
     recording: str
@@ -84,6 +85,7 @@ class Annotation:
     source_name: str
     start: float = 0.0
     group: str = ""
+    negative: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.duration < math.inf:

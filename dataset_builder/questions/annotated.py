@@ -16,6 +16,7 @@ from ..annotations.base import Annotation
 from ..annotations.intervals import Rules
 from ..data import Pcm16, Row
 from ..recordings.annotated import AnnotatedRecordings
+from ..recordings.negatives import AUDIOTIME, WARNING, has_negatives
 from ..synthesis.rendering import SharedRendering
 from ..synthesis.whole_clips import whole_clip
 from .base import Question, QuestionError, QuestionSettings, kind_of
@@ -89,7 +90,12 @@ class AnnotatedSettings(AskedSettings):
     @property
     def questions(self) -> QuestionSettings:
         """What is asked; labels that are related in the recordings never meet."""
-        return replace(super().questions, related=self.recordings.related)
+        return replace(super().questions, related=self.recordings.related, negatives=self.has_negatives)
+
+    @property
+    def has_negatives(self) -> bool:
+        """Whether what does not overlap is asked about clips of AudioTime; see `negatives`."""
+        return has_negatives(self.recordings.annotations)
 
     @property
     def sample_rate(self) -> int:
@@ -104,6 +110,7 @@ class AnnotatedSettings(AskedSettings):
             "recordings": self.recordings.fingerprint,
             "rules": {f"{r:g}": asdict(Rules.of(annotation)) for r, annotation in sorted(resolutions.items())},
             "templates": templates_digest(),
+            **({"negatives": AUDIOTIME} if self.has_negatives else {}),
         }
 
 
@@ -251,6 +258,7 @@ def describe_annotated(settings: AnnotatedSettings) -> str:
     counts = listed([f"{len(part.questions):,} for {part.split}" for part in rendering.asked])
     recordings = len({annotation.recording for annotation in clips})
     notes = "".join(f"\n\nThere are {note}." for note in rendering.notes())
+    warning = f"\n\n**Mixed concurrency**: {WARNING}." if settings.has_negatives else ""
     return f"""\
 Multiple-choice questions about {len(clips):,} clips of {recordings:,} recordings with strong labels
 ({settings.recordings.format}), after *PolyBench* ([arXiv 2603.05128](https://arxiv.org/abs/2603.05128)): {counts}, of
@@ -264,4 +272,4 @@ however what is heard perhaps is taken. Two algorithms that have nothing in comm
 answers away, which a classifier of the text alone (`blind`) is at chance for; `present` knows what is heard, and not
 when:
 
-{to_markdown(*rendering.reports())}{notes}"""
+{to_markdown(*rendering.reports())}{notes}{warning}"""

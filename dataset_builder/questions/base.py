@@ -130,6 +130,8 @@ class QuestionSettings:
         duration_options: 2 for recordings; own scenes have 3.
         related: for each label those that say more or less than it does of the same sound, such as its ancestors in an
             ontology; they never meet in a question.
+        negatives: whether concurrency asks about overlaps in clips that are not negative, and about what does not
+            overlap in those that are; other questions are about the former alone.
     """
 
     ask: tuple[str, ...] = ("counting", "duration", "concurrency", "classification", "detection")
@@ -137,6 +139,7 @@ class QuestionSettings:
     least_clips: int = 10
     duration_options: int = 2
     related: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    negatives: bool = False
 
     def __post_init__(self) -> None:
         if not 2 <= self.duration_options <= MOST_OPTIONS:

@@ -34,15 +34,16 @@ class _Concurrency:
     ) -> list[Fact]:
         """For each label whether it overlaps another or is apart from all; or of the clip whether any two overlap."""
         pairs = relations(annotation)
+        asked = ((ALONE,) if annotation.negative else (OVERLAP,)) if settings.negatives else (OVERLAP, ALONE)
         if variant == "clip":
             # What is heard for a moment only is no reason to be sure that nothing overlaps.
-            state = _state(list(pairs.values())) if len(annotation.labels) > 1 else None
-            return [Fact(annotation.key, annotation.split_group, state)] if state else []
+            state = _state(list(pairs.values())) if len(annotation.labels) > 1 else ""
+            return [Fact(annotation.key, annotation.split_group, state)] if state in asked else []
         rules, heard = Rules.of(annotation), activities(annotation)
         facts = []
         for label, activity in heard.items():
             state = _state([relation for pair, relation in pairs.items() if label in pair])
-            if state is None or total(activity) < rules.min_event:
+            if state not in asked or total(activity) < rules.min_event:
                 continue
             # Alone among sounds that overlap each other is harder than alone among sounds, or in the clip.
             elsewhere = [relation for pair, relation in pairs.items() if label not in pair]
@@ -74,11 +75,11 @@ class _Concurrency:
         return drafts
 
 
-def _state(relations: list[str]) -> str | None:
-    """What is said of sounds with these relations; None where it is ambiguous."""
+def _state(relations: list[str]) -> str:
+    """What is said of sounds with these relations; nothing where it is ambiguous."""
     if "overlap" in relations:
         return OVERLAP
-    return None if "ambiguous" in relations else ALONE
+    return "" if "ambiguous" in relations else ALONE
 
 
 TASK = _Concurrency()

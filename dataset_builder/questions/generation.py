@@ -87,9 +87,11 @@ def facts_of(
         variant: of the task.
         settings: of the user.
     """
-    vocabulary = frozenset(label for annotation in annotations for label in annotation.labels)
+    positive = [annotation for annotation in annotations if not annotation.negative]
+    vocabulary = frozenset(label for annotation in positive for label in annotation.labels)
     facts: list[Fact] = []
-    for annotation in annotations:
+    # Negative clips stand for what does not overlap, and for nothing else.
+    for annotation in annotations if task.name == "concurrency" else positive:
         if not _has_related(annotation, settings.related):
             ways = readings(annotation)
             facts += agreed([task.facts(way, variant, vocabulary, settings) for way in ways])

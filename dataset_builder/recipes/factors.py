@@ -30,8 +30,11 @@ ONSET = "onset"
 VALUED = ("pitch", "rate", "amplitude")
 """The factors whose classes are numbers."""
 
-_TARGETS, _STARS, _CROSSED = 7, 8, 9
+_TARGETS, _STARS, _CROSSED, _LEVELS = 7, 8, 9, 10
 """The random streams."""
+
+NEAREST, FARTHEST = 1 / 6, 1 / 3
+"""How far, in widths of a bin, the levels of a draw of their own lie from the centres of the bins."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,10 @@ class FactorSettings(SceneSettings):
         stars: how many there are.
         crossed_levels: how many classes of timbre, pitch, rate and amplitude the crossed part keeps at most, spread as
             evenly as they can be, the first and the last among them.
+
+    With the seed 0, that of the presets, levels are the centres of their bins. Any other seed moves all levels of the
+    pitch, of the rate and of the amplitude by one step of its own each, so that no single source of the crossed part,
+    which has all combinations, is one of the presets'; they stay in their bins, and as evenly spaced. Voices stay.
 
     Raises:
         InputError: see `SceneSettings`.
@@ -64,6 +71,37 @@ class FactorSettings(SceneSettings):
         for attribute, count in zip(ATTRIBUTES, self.crossed_levels, strict=True):
             self._check(f"crossed_levels of {attribute}", count, 2, 49)
 
+    @cached_property
+    def moves(self) -> tuple[int, float, float]:
+        """How far this draw's levels lie from the centres of their bins: semitones, and shares of a bin of the rate and
+        of the amplitude. 0, 0, 0 with the seed 0; no semitone where a bin has fewer than three."""
+        if self.seed == 0:
+            return 0, 0.0, 0.0
+        rng = random_generator(self.seed, _LEVELS)
+        most = int((self.pitch_range[1] - self.pitch_range[0]) / self.num_classes * FARTHEST)
+        signs, shares = rng.choice([-1, 1], 3), rng.uniform(NEAREST, FARTHEST, 2)
+        semitones = int(rng.integers(1, most + 1)) if most else 0
+        return int(signs[0]) * semitones, float(signs[1] * shares[0]), float(signs[2] * shares[1])
+
+    @cached_property
+    def pitches(self) -> tuple[int, ...]:
+        """MIDI note of each class of pitch."""
+        return tuple(pitch + self.moves[0] for pitch in super().pitches)
+
+    @cached_property
+    def rates(self) -> tuple[float, ...]:
+        """Repetitions a second of each class of rate."""
+        low, high = self.rate_range
+        step = (high / low) ** (self.moves[1] / self.num_classes)
+        return tuple(rate * step for rate in super().rates)
+
+    @cached_property
+    def decibels(self) -> tuple[float, ...]:
+        """Gain in dB of each class of amplitude."""
+        low, high = self.amplitude_range
+        step = self.moves[2] * (high - low) / self.num_classes
+        return tuple(level + step for level in super().decibels)
+
     @property
     def crossed_classes(self) -> dict[str, tuple[int, ...]]:
         """The classes of each attribute that the crossed part keeps, in increasing order."""
@@ -74,7 +112,8 @@ class FactorSettings(SceneSettings):
 
     def values(self) -> dict[str, Any]:
         """The settings as JSON values."""
-        return {**super().values(), "crossed_levels": list(self.crossed_levels)}
+        moved = {"moves": list(self.moves)} if self.seed else {}
+        return {**super().values(), "crossed_levels": list(self.crossed_levels), **moved}
 
 
 def _spread(classes: int, count: int) -> tuple[int, ...]:
@@ -276,6 +315,8 @@ class _Factors:
         total = math.prod(map(len, kept.values()))
         levels = ";\n  ".join(f"{attribute} {', '.join(map(str, classes))}" for attribute, classes in kept.items())
         in_star = 2 + len(ATTRIBUTES) * (settings.num_classes - 1)
+        moved = " The seed also moves the levels of pitch, rate and amplitude from the centres of their bins."
+        moved = moved if settings.seed else ""
         behind = f"0 to {settings.max_sources - 1} other sources"
         return f"""\
 Clips that differ in one factor and in nothing else, after the four axes (informativeness, equivariance, invariance,
@@ -305,7 +346,8 @@ processing. Two kinds of clips:
 | `gains` | linear gain of each source |
 | `gain` | linear gain of the whole clip |
 
-{describe_sources(settings)} Sources were drawn uniformly (seed {settings.seed}); no two stars have the same target.
+{describe_sources(settings)}{moved} Sources were drawn uniformly (seed {settings.seed}); no two stars have the same
+target.
 
 {CITATION}"""
 

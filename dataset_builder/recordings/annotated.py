@@ -170,6 +170,7 @@ class AnnotatedRecordings:
                 a.source_name,
                 a.split_group,
                 [astuple(e) for e in a.events],
+                *(["negative"] if a.negative else []),
             ]
             for a in self.annotations
         ]
@@ -185,6 +186,8 @@ def open_annotated(
     options: ReadOptions | None = None,
     window: float = SECONDS,
     skip_invalid: bool = False,
+    negatives: Sequence[str | Path] = (),
+    negatives_audio: str | Path | None = None,
     progress: bool = False,
 ) -> AnnotatedRecordings:
     """Open recordings with strong labels.
@@ -198,6 +201,9 @@ def open_annotated(
         window: seconds of a clip: longer recordings are cut into clips of this length that do not overlap.
         skip_invalid: leave out recordings whose labels or sound cannot be used, into `AnnotatedRecordings.left_out`.
             Where a single row is wrong, all of its recording is left out: what is heard in it is not known.
+        negatives: labels of AudioTime, whose monophonic clips are then what questions of concurrency ask where nothing
+            overlaps, as in arXiv 2603.05128; see `audiotime_negatives`. Never the default.
+        negatives_audio: folder with their sound.
         progress: show a progress bar.
 
     Raises:
@@ -232,15 +238,29 @@ def open_annotated(
     heard = [annotation for annotation in heard if annotation.recording in files]
     if not heard and options.left_out:
         raise AnnotationError(f"{folder}: no recording can be used: {told(options.left_out)}")
+    more, more_files = _negatives(negatives, negatives_audio, heard)
     return AnnotatedRecordings(
         f"{folder} with {name} labels",
         name,
-        windows(heard, window),
-        files,
+        [*windows(heard, window), *more],
+        {**files, **more_files},
         related=_related(paths, name, options, heard),
         left_out=options.left_out,
         progress=progress,
     )
+
+
+def _negatives(
+    labels: Sequence[str | Path], audio: str | Path | None, heard: Sequence[Annotation]
+) -> tuple[list[Annotation], dict[str, Path]]:
+    """The clips in which nothing overlaps, where labels of some are given, and their files."""
+    if bool(labels) != (audio is not None):
+        raise InputError("negatives are labels of AudioTime and a folder with their sound; give both or none")
+    if audio is None or not heard:
+        return [], {}
+    from .negatives import audiotime_negatives
+
+    return audiotime_negatives(labels, audio, heard)
 
 
 def _read(paths: Sequence[Path], format: str, options: ReadOptions) -> list[Annotation]:

@@ -1,4 +1,4 @@
-"""Changes to settings of recipes that recordings are made into: which settings there are, and how a user writes one."""
+"""Changes to settings of recipes: which settings there are, and how a user writes one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
+
+RECORDINGS = "what is made of recordings here"
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,18 @@ def kinds_of(settings: Any) -> dict[str, Kind]:
     """
     deciding = settings.values()
     types = {field.name: str(getattr(field.type, "__name__", field.type)) for field in fields(settings)}
+    # One that is chosen by name has an annotation of its own, and refuses a wrong name itself.
+    types |= {name: "str" for name in types if isinstance(getattr(settings, name), str)}
     return {name: _KINDS[of] for name, of in types.items() if name in deciding and of in _KINDS}
 
 
-def read_changes(texts: Sequence[str], kinds: Mapping[str, Kind]) -> dict[str, Any]:
+def read_changes(texts: Sequence[str], kinds: Mapping[str, Kind], of: str = RECORDINGS) -> dict[str, Any]:
     """Changes from ``NAME=VALUE``.
 
     Args:
         texts: one a change.
         kinds: of all settings that there are.
+        of: what has the settings, for messages.
 
     Raises:
         InputError: a text is none, names no setting or one twice, or its value is of another type.
@@ -52,7 +57,7 @@ def read_changes(texts: Sequence[str], kinds: Mapping[str, Kind]) -> dict[str, A
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
             raise InputError(f"--set is {text!r}; it takes NAME=VALUE, such as classes=6")
-        kind = _kind_of(name, kinds)
+        kind = _kind_of(name, kinds, of)
         if name in changes:
             raise InputError(f"--set has {name} twice; a setting has one value")
         try:
@@ -74,9 +79,9 @@ def check_changes(changes: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None
             raise InputError(f"{name} is {value!r}; it is {kind.words}")
 
 
-def _kind_of(name: str, kinds: Mapping[str, Kind]) -> Kind:
+def _kind_of(name: str, kinds: Mapping[str, Kind], of: str = RECORDINGS) -> Kind:
     if name not in kinds:
-        raise InputError(f"what is made of recordings here has no setting {name!r}; {nearest(name, sorted(kinds))}")
+        raise InputError(f"{of} has no setting {name!r}; {nearest(name, sorted(kinds))}")
     return kinds[name]
 
 
@@ -87,6 +92,11 @@ def _read_texts(text: str) -> tuple[str, ...]:
 def _read_pair(text: str) -> tuple[float, ...]:
     low, high = map(float, text.split(","))
     return low, high
+
+
+def _read_four(text: str) -> tuple[int, ...]:
+    one, two, three, four = map(int, text.split(","))
+    return one, two, three, four
 
 
 def _is_number(value: Any) -> bool:
@@ -111,6 +121,13 @@ _KINDS: Mapping[str, Kind] = {
         "whole numbers with commas between them, such as 1,2,3",
         lambda text: tuple(int(part) for part in text.split(",")),
         lambda value: isinstance(value, list | tuple) and all(isinstance(number, Integral) for number in value),
+    ),
+    "tuple[int, int, int, int]": Kind(
+        "four whole numbers with commas between them, such as 8,4,4,4",
+        _read_four,
+        lambda value: (
+            isinstance(value, list | tuple) and len(value) == 4 and all(isinstance(n, Integral) for n in value)
+        ),
     ),
     "tuple[float, float]": Kind(
         "two numbers with a comma between them, such as -12,0",

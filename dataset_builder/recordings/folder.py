@@ -15,6 +15,7 @@ from ..manifest import MANIFEST_NAME
 from .reading import Candidate, ReadRecordings
 from .rows import caption_columns, captions_of_table, labels_of_table
 from .sound_files import RecordingError, check_folder, is_regular, printable, sound_files
+from .speech_rate import counted_column, counted_labels
 
 METADATA = "metadata.csv"
 
@@ -46,7 +47,8 @@ def folder_recordings(
 
     Args:
         folder: with sound files.
-        label: column of the table with labels; by default ``label``, where there is one.
+        label: column of the table with labels; by default ``label``, where there is one. Or ``words_per_second`` and
+            ``words_per_second=COLUMN``, see `counted_labels`.
         group: column of the table with groups; by default ``group``, where there is one.
         condition: column of the table with conditions; by default ``condition``, where there is one.
         captions: columns of the table with captions; by default those that are called so, see `caption_columns`.
@@ -115,7 +117,8 @@ def _listed(
     the folder, reading says so."""
     rows = _table(folder / METADATA)
     columns = list(rows[0])
-    for column in (FILE, label, group, condition):
+    said_in = counted_column(METADATA, label, columns)
+    for column in (FILE, label if said_in is None else None, group, condition):
         if column is not None and column not in columns:
             raise RecordingError(f"{METADATA} has no column {column!r}; {nearest(column, columns)}")
     label, group, condition = label or LABEL, group or GROUP, condition or CONDITION
@@ -127,7 +130,11 @@ def _listed(
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise RecordingError(f"{METADATA} names {twice!r} twice; a recording has one line")
-    read = labels_of_table([printable(text) for text in labels], separator if label in columns else None)
+    if said_in is not None:
+        said_of = [row.get(said_in, "") for row in rows]
+        read = counted_labels(METADATA, said_in, said_of, lambda place: _file_below(folder, rows[place][FILE]))
+    else:
+        read = labels_of_table([printable(text) for text in labels], separator if label in columns else None)
     said = captions_of_table(rows, caption_columns(METADATA, columns, captions))
     candidates = [
         Candidate(

@@ -16,6 +16,7 @@ from .named_sets import NamedSet, list_named_sets
 from .reading import MOST_RECORDINGS, Candidate, ReadRecordings
 from .rows import Labels, caption_columns, captions_in, holds_labels, holds_texts, labels_in, texts_in
 from .sound_files import RecordingError, SoundFile, printable
+from .speech_rate import counted_column, counted_labels
 from .splits import files_of_split, rows_of, splits_in
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ def hub_recordings(
     Args:
         dataset: its Hub id, or a folder.
         label: column with labels: names of classes, whole numbers, which are classes too, or numbers with decimals. In
-            lists there are several a row; see `separator`.
+            lists there are several a row; see `separator`. ``words_per_second`` is counted where there is no such
+            column, ``words_per_second=COLUMN`` in one that is named; see `counted_labels`.
         group: column whose values say which recordings belong together, such as a speaker.
         condition: column with what recordings of several labels share, such as the pitch of instruments.
         captions: column with captions, or several, also as one text with commas between them: texts, or lists of some;
@@ -82,15 +84,14 @@ def hub_recordings(
     place, source = place_of(where, revision), source or where
     rows = rows_of(place, config, split, files, progress=progress)
     sound = _audio_column(place, rows.features, audio)
-    _check_rows(source, rows, (label, group, condition))
-    count = len(rows)
-    labels = Labels([""] * count) if label is None else labels_in(source, rows, label, separator, without)
+    _check_rows(source, rows, (group, condition))
+    count, sounds = len(rows), _Files(place, rows, sound)
+    labels = _labels(source, rows, label, separator, without, sounds)
     groups, conditions = (
         [""] * count if column is None else texts_in(source, rows, column) for column in (group, condition)
     )
     readable = [name for name, feature in rows.features.items() if captions is not None or holds_texts(feature)]
     said = captions_in(source, rows, caption_columns(source, readable, captions), caption_separator)
-    sounds = _Files(place, rows, sound)
     ids = [f"{rows.split}/{index}" for index in range(count)]
     candidates = [
         Candidate(
@@ -116,6 +117,24 @@ def hub_recordings(
         skip_invalid=skip_invalid,
         progress=progress,
     )
+
+
+def _labels(
+    source: str,
+    rows: datasets.Dataset,
+    label: str | None,
+    separator: str | None,
+    without: Sequence[str],
+    sounds: _Files,
+) -> Labels:
+    """The labels of the rows, read or counted; empty where none are asked for."""
+    if label is None:
+        return Labels([""] * len(rows))
+    said_in = counted_column(source, label, list(rows.features))
+    if said_in is not None:
+        return counted_labels(source, said_in, rows[said_in], sounds.file)
+    _check_rows(source, rows, (label,))
+    return labels_in(source, rows, label, separator, without)
 
 
 def _check_rows(source: str, rows: datasets.Dataset, columns: Sequence[str | None]) -> None:

@@ -22,7 +22,10 @@ READERS = ("parquet", "arrow", "audiofolder")
 LARGEST_DOWNLOAD = 100 * 10**9
 """Bytes that are downloaded at most."""
 
-_SPLIT = re.compile(r"\s*(\w+)\s*(\[[^\]]*\])?\s*")
+_NAME = r"\w+(?:\.\w+)*"
+"""A name of a split, as `datasets` allows it: LibriSpeech has a ``train.100``."""
+
+_SPLIT = re.compile(rf"\s*({_NAME})\s*(\[[^\]]*\])?\s*")
 
 Answer = TypeVar("Answer")
 
@@ -55,7 +58,7 @@ def rows_of(
             raise RecordingError(f"{place.source} has the splits {', '.join(splits)}; name one with --split")
         split = splits[0]
     for name in splits_in(split) or (split,):
-        if re.match(r"\w*", name).group() not in splits:  # type: ignore[union-attr]
+        if re.match(rf"(?:{_NAME})?", name).group() not in splits:  # type: ignore[union-attr]
             raise RecordingError(f"{place.source} has no split {printable(name)!r}; {nearest(name, splits)}")
     rows: datasets.Dataset = _asked(place, lambda: builder.as_dataset(split=split))
     return rows

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recordings.opening import RECORDINGS_OF
-from audio_compositionality.dataset_builder.rendered import RenderedData, preset_names
+from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import nearest, shortened
@@ -334,7 +334,7 @@ def _open_local(source: str) -> Data | str:
     """A preset or a folder, opened; or why it is not."""
     if source.startswith(RECORDINGS_OF):
         return f"{source} are not read again: --data takes them in the folder that `build` makes of them"
-    if source not in preset_names() and not Path(source).is_dir():
+    if not is_preset(source) and not Path(source).is_dir():
         return f"the data {source!r} are neither a preset nor a folder here: --data says where they are"
     try:
         return open_data(source)

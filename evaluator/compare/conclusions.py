@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from audio_compositionality.dataset_builder.rendered import preset_names
+from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.support.text import listed, shortened
 
 from .comparison import Comparison, View
@@ -353,7 +353,7 @@ def _of_tasks(label: str, tasks: Sequence[TaskVerdict]) -> ModelVerdict:
 
 def _decides(comparison: Comparison) -> bool:
     """Whether it is of a headline task on recordings: to our own timbres, which presets have, no model was trained."""
-    return comparison.info.is_headline and comparison.dataset not in preset_names()
+    return comparison.info.is_headline and not is_preset(comparison.dataset)
 
 
 def leading_sentences(comparison: Comparison, evident: Collection[str]) -> Iterator[str]:

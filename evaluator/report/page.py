@@ -23,7 +23,7 @@ import jinja2
 from markupsafe import Markup
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.rendered import RenderedData, preset_names
+from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
 from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, model_verdicts
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
@@ -198,7 +198,7 @@ def _summary(comparisons: Sequence[Comparison]) -> str:
     words = {kind: kind.value for kind in ModelKind} | {ModelKind.TRAINED: "trained model"}
     counts = [counted(kinds[kind], words[kind]) for kind in ModelKind if kinds[kind]]
     data = dict.fromkeys(shortened(comparison.dataset, LONGEST_TEXT) for comparison in comparisons)
-    kind = "preset" if set(data) <= set(preset_names()) else "data"
+    kind = "preset" if all(map(is_preset, data)) else "data"
     return f"{listed(counts)} on the {kind} “{listed(list(data))}”"
 
 

@@ -50,6 +50,9 @@ MOST_VALUES = 16
 COMPONENTS = 24
 """Principal components of z, whose products with P and P² let ridge regression turn the step with the place."""
 
+R_HIDDEN, PROJECTED = (512, 512), 32
+"""Of R as arXiv 2505.06224 has it: hidden layers of the MLP, and values that a linear layer makes of the parameter."""
+
 MOST_CONTEXTS = 100
 """Orbits among which the true one is looked for, evenly from those of a fold."""
 
@@ -86,7 +89,8 @@ Args:
     base: optional, n booleans, true for the one original of each orbit: its parameter is passed over, and pairs go
         from it to its copies. Without it they go from each clip of an orbit to each other.
     probes: the probes to choose from in each fold, of "ridge", "kernel", "slp" and "mlp".
-    scaled: False for slp and mlp on features and targets as they come.
+    scaled: False for slp and mlp as those of arXiv 2505.06224: P from embeddings as they come, R from embeddings of
+        length 1.
     seed: of the permutations, of the choice among very many pairs, and of slp and mlp.
     return_scores: also return `scores`, `scores_p` and `scores_p_gain`, one for each clip of `rows`.
 Returns:
@@ -126,8 +130,10 @@ def equivariance(
     - `base` [n], booleans: true for the one original of each orbit, whose parameter is passed over (None or NaN). Pairs
       go from it to each copy, and P is the copy's parameter. Without it they go from each row of an orbit to each
       other, and P is the difference of their numbers, or the class of the second;
-    - `folds`, `blocks`, `probes`, `scaled`, `seed`: as of `informativeness`. With `scaled` False, `slp` and `mlp` see
-      z and P as they come, and are trained on z′ itself, as the probes of arXiv 2505.06224 are.
+    - `folds`, `blocks`, `probes`, `scaled`, `seed`: as of `informativeness`. With `scaled` False `slp` and `mlp` are
+      those of the text of arXiv 2505.06224: of P they see z and P as they come. All of R is then of embeddings of
+      length 1: a linear layer projects P (in 0…1, or the class) to 32 values, and the probe, whose `mlp` has hidden
+      layers of 512 and 512 units, is trained by the cosine with z′.
 
     Results, over all pairs, each tested once, those of R first. A probe foretells the step z′ − z from z and features
     of the parameter (MOST_VALUES, COMPONENTS), which weigh as much as z:
@@ -180,16 +186,18 @@ def equivariance(
     settings = _Settings(_probe_names(probes), scaled, seed)
     block, block_names = _block_codes(blocks, len(raw))
     rotation = _rotation(folds, block, block_names)
-    data = _paired(raw, orbits, parameters, base, rotation, seed)
+    # The text of arXiv 2505.06224 foretells embeddings of length 1, and reads P from those that are as they come.
+    data = _paired(raw if scaled else _unit_rows(raw), orbits, parameters, base, rotation, seed)
     if len(data.labels):
         _check_classes("parameters", data.labels, data.level.astype(np.int64), block, block_names, rotation)
-    parts = [_Fold(data, rows) for rows in rotation]
-    closed = [name for name in settings.probes if name not in ("slp", "mlp")]
-    starts = [{name: _from_start(fold, name) for name in closed} for fold in parts]
+    parts, starts = _fitted_starts(data, rotation, settings)
     foretold, scores = _foretold_numbers(data, _foretell(data, parts, starts, settings), settings)
     read: dict[str, Any] = {}
     scores_p = scores_p_gain = None
     if not len(data.labels):
+        if not scaled:
+            data = _paired(raw, orbits, parameters, base, rotation, seed)
+            parts, starts = _fitted_starts(data, rotation, settings)
         shuffled = _shuffled_values(data, block, settings)
         read, scores_p, scores_p_gain = _read_numbers(data, *_read(data, parts, starts, shuffled, settings), settings)
     rows = np.unique(data.end)
@@ -541,6 +549,15 @@ def _from_start(fold: _Fold, name: str) -> _Starts:
     )
 
 
+def _fitted_starts(
+    data: _Paired, rotation: Sequence[tuple[Ints, Ints, Ints]], settings: _Settings
+) -> tuple[list[_Fold], list[dict[str, _Starts]]]:
+    """The folds, and what each closed form foretells in each from z alone."""
+    parts = [_Fold(data, rows) for rows in rotation]
+    closed = [name for name in settings.probes if name not in ("slp", "mlp")]
+    return parts, [{name: _from_start(fold, name) for name in closed} for fold in parts]
+
+
 def _closed_steps(fold: _Fold, name: str) -> tuple[Floats, float]:
     """What a closed form that knows the parameter foretells of z′ − z of tested pairs, [m, dim], and its loss."""
 
@@ -557,24 +574,77 @@ def _closed_steps(fold: _Fold, name: str) -> tuple[Floats, float]:
 
 
 def _trained_steps(fold: _Fold, name: str, knows: bool, settings: _Settings) -> tuple[Floats, float]:
-    """The same [states, m, dim] of `slp` or `mlp`, which knows the parameter or not.
-
-    Unless they are scaled, they see z and P (in 0…1) as they come, and foretell z′ itself.
-    """
-    data, unit = fold.data, 1.0 if settings.scaled else fold.data.unit
-    z = data.z if settings.scaled else data.raw
+    """The same [states, m, dim] of `slp` or `mlp`, which knows the parameter or not."""
+    if not settings.scaled:
+        return _paper_steps(fold, name, knows, settings)
+    data = fold.data
 
     def part(pairs: Ints) -> Part:
-        x, y = z[data.start[pairs]], z[data.end[pairs]]
-        if settings.scaled:
-            return np.hstack([x, fold.weighted(pairs)]) if knows else x, y - x
-        columns = (data.values[pairs, None] - data.values.min()) if len(data.values) else data.columns[pairs]
-        return np.hstack([x, columns]) if knows else x, y
+        x, y = data.z[data.start[pairs]], data.z[data.end[pairs]]
+        return np.hstack([x, fold.weighted(pairs)]) if knows else x, y - x
 
     train, held, (tested, _) = (part(pairs) for pairs in fold.parts)
-    (ends,), losses = _fitted(name, train, held, tested, (fold.dim,), settings.scaled, settings.seed)
-    offset = 0.0 if settings.scaled else z[data.start[fold.parts[2]]]
-    return (ends - offset) / unit, float(losses[0]) * fold.dim / unit**2
+    (steps,), losses = _fitted(name, train, held, tested, (fold.dim,), True, settings.seed)
+    return steps, float(losses[0]) * fold.dim
+
+
+def _paper_steps(fold: _Fold, name: str, knows: bool, settings: _Settings) -> tuple[Floats, float]:
+    """The same by the probes of arXiv 2505.06224: from z of length 1 and P in 0…1, or the class, to the direction of
+    z′. What they foretell is taken at length 1, where |z′ − g|² is 2·(1 − cosine)."""
+    import torch
+
+    data = fold.data
+    values = data.values[:, None] - data.values.min() if len(data.values) else data.columns
+    columns = values.shape[1] if knows else 0
+
+    def part(pairs: Ints) -> tuple[Any, Any]:
+        inputs = np.hstack([data.raw[data.start[pairs]], values[pairs, :columns]])
+        return (
+            torch.tensor(inputs, dtype=torch.float32),
+            torch.tensor(data.raw[data.end[pairs]], dtype=torch.float32),
+        )
+
+    train, held, (tested, _) = (part(pairs) for pairs in fold.parts)
+    ends, losses = [], []
+    for state in range(STATES):
+        seed = settings.seed + state
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = _foretelling(fold.dim, columns, R_HIDDEN if name == "mlp" else ())
+        losses.append(_descend(network, _cosine_loss, train, held, seed))
+        with torch.no_grad():
+            ends.append(_unit_rows(network(tested).double().numpy()))
+    steps = (np.stack(ends) - data.raw[data.start[fold.parts[2]]]) / data.unit
+    return steps, 2 * float(np.mean(losses)) / data.unit**2
+
+
+def _foretelling(dim: int, columns: int, hidden: Sequence[int]) -> Any:
+    """The R probe of arXiv 2505.06224 as a module of torch: z ⊕ P [m, dim + columns] to z′ [m, dim].
+
+    A linear layer makes PROJECTED values of P, and linear layers with ReLU between them foretell z′ from z and these;
+    without columns of P, from z alone.
+    """
+    import torch
+
+    class Foretelling(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parameter = torch.nn.Linear(columns, PROJECTED) if columns else None
+            self.probe = _layers((dim + PROJECTED if columns else dim, *hidden, dim))
+
+        def forward(self, x: Any) -> Any:
+            if self.parameter is not None:
+                x = torch.cat([x[:, :dim], self.parameter(x[:, dim:])], dim=1)
+            return self.probe(x)
+
+    return Foretelling()
+
+
+def _cosine_loss(foretold: Any, wanted: Any) -> Any:
+    """1 − the mean cosine of the rows of two tensors [m, dim]."""
+    import torch
+
+    return 1 - torch.nn.functional.cosine_similarity(foretold, wanted, dim=-1).mean()
 
 
 @dataclass(frozen=True)
@@ -1273,8 +1343,7 @@ def _trained(
     hidden: Sequence[int], train: Part, validation: Part, x: Floats, seed: int, scaled: bool, groups: Sequence[int]
 ) -> tuple[Floats, Floats]:
     """The paper's probes by gradient descent on the squared error; with `scaled`, of features and targets scaled as
-    the features of `_Ridge` are. The weights of the epoch that validates best are copied: later ones cannot alter them.
-    """
+    the features of `_Ridge` are."""
     if len(groups) > 1:
         ends = np.cumsum(groups)[:-1]
         parts = zip(np.split(train[1], ends, axis=1), np.split(validation[1], ends, axis=1), strict=True)
@@ -1285,7 +1354,6 @@ def _trained(
         return np.hstack([fit[0] for fit in fits]), np.concatenate([fit[1] for fit in fits])
     import torch
 
-    generator = torch.Generator().manual_seed(seed)
     mean, offset = train[0].mean(axis=0), train[1].mean(axis=0)
     scale = float(np.sqrt(train[0].var(axis=0).mean())) or 1.0
     spread = float(np.sqrt(train[1].var(axis=0).mean())) or 1.0
@@ -1298,25 +1366,46 @@ def _trained(
         )
         for a, b in (train, validation)
     )
-    widths = (inputs.shape[1], *hidden, targets.shape[1])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        layers: list[torch.nn.Module] = []
-        for layer, width in enumerate(widths[1:]):
-            layers += [torch.nn.Linear(widths[layer], width), torch.nn.ReLU()]
-    network = torch.nn.Sequential(*layers[:-1])
+        network = _layers((inputs.shape[1], *hidden, targets.shape[1]))
+    best = _descend(network, torch.nn.functional.mse_loss, (inputs, targets), (held_inputs, held_targets), seed)
+    with torch.no_grad():
+        predictions = network(torch.tensor((x - mean) / scale, dtype=torch.float32)).double().numpy()
+    return predictions * spread + offset, np.array([best * spread**2])
+
+
+def _layers(widths: Sequence[int]) -> Any:
+    """Linear layers from each width to the next, ReLU between them, as a module of torch."""
+    import torch
+
+    layers: list[torch.nn.Module] = []
+    for layer, width in enumerate(widths[1:]):
+        layers += [torch.nn.Linear(widths[layer], width), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers[:-1])
+
+
+def _descend(network: Any, loss: Callable[[Any, Any], Any], train: Any, held: Any, seed: int) -> float:
+    """Train a module of torch on inputs and targets; returns its least mean loss on those that are held out.
+
+    The weights of the epoch that validates best are copied, and are the module's at the end: later ones cannot alter
+    them.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
     adam = torch.optim.Adam(network.parameters(), LEARNING_RATE, weight_decay=DECAY)
     best, waited = np.inf, 0
     state: dict[str, Any] = {}
     for _ in range(EPOCHS):
-        for rows in torch.split(torch.randperm(len(inputs), generator=generator), BATCH_ROWS):
+        for rows in torch.split(torch.randperm(len(train[0]), generator=generator), BATCH_ROWS):
             adam.zero_grad()
-            torch.autograd.backward(torch.nn.functional.mse_loss(network(inputs[rows]), targets[rows]))
+            torch.autograd.backward(loss(network(train[0][rows]), train[1][rows]))
             adam.step()
         with torch.no_grad():
-            loss = float(torch.nn.functional.mse_loss(network(held_inputs), held_targets))
-        if loss < best:
-            best, waited = loss, 0
+            error = float(loss(network(held[0]), held[1]))
+        if error < best:
+            best, waited = error, 0
             state = {name: value.clone() for name, value in network.state_dict().items()}
         else:
             waited += 1
@@ -1324,9 +1413,7 @@ def _trained(
                 break
     if state:
         network.load_state_dict(state)
-    with torch.no_grad():
-        predictions = network(torch.tensor((x - mean) / scale, dtype=torch.float32)).double().numpy()
-    return predictions * spread + offset, np.array([best * spread**2])
+    return best
 
 
 # ----- end of the probes
@@ -1387,7 +1474,7 @@ def _state_spread(errors: Floats, reference: Floats) -> float:
     return float(np.std([_score(state, reference) for state in errors], ddof=1))
 
 
-VERSION = 1
+VERSION = 2
 """It rises with every change of code or constants that can change a number."""
 
 # Read without importing the module, so it is one literal; ±1e15 stands for "no bound".

@@ -609,8 +609,7 @@ def _trained(
     hidden: Sequence[int], train: Part, validation: Part, x: Floats, seed: int, scaled: bool, groups: Sequence[int]
 ) -> tuple[Floats, Floats]:
     """The paper's probes by gradient descent on the squared error; with `scaled`, of features and targets scaled as
-    the features of `_Ridge` are. The weights of the epoch that validates best are copied: later ones cannot alter them.
-    """
+    the features of `_Ridge` are."""
     if len(groups) > 1:
         ends = np.cumsum(groups)[:-1]
         parts = zip(np.split(train[1], ends, axis=1), np.split(validation[1], ends, axis=1), strict=True)
@@ -621,7 +620,6 @@ def _trained(
         return np.hstack([fit[0] for fit in fits]), np.concatenate([fit[1] for fit in fits])
     import torch
 
-    generator = torch.Generator().manual_seed(seed)
     mean, offset = train[0].mean(axis=0), train[1].mean(axis=0)
     scale = float(np.sqrt(train[0].var(axis=0).mean())) or 1.0
     spread = float(np.sqrt(train[1].var(axis=0).mean())) or 1.0
@@ -634,25 +632,46 @@ def _trained(
         )
         for a, b in (train, validation)
     )
-    widths = (inputs.shape[1], *hidden, targets.shape[1])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        layers: list[torch.nn.Module] = []
-        for layer, width in enumerate(widths[1:]):
-            layers += [torch.nn.Linear(widths[layer], width), torch.nn.ReLU()]
-    network = torch.nn.Sequential(*layers[:-1])
+        network = _layers((inputs.shape[1], *hidden, targets.shape[1]))
+    best = _descend(network, torch.nn.functional.mse_loss, (inputs, targets), (held_inputs, held_targets), seed)
+    with torch.no_grad():
+        predictions = network(torch.tensor((x - mean) / scale, dtype=torch.float32)).double().numpy()
+    return predictions * spread + offset, np.array([best * spread**2])
+
+
+def _layers(widths: Sequence[int]) -> Any:
+    """Linear layers from each width to the next, ReLU between them, as a module of torch."""
+    import torch
+
+    layers: list[torch.nn.Module] = []
+    for layer, width in enumerate(widths[1:]):
+        layers += [torch.nn.Linear(widths[layer], width), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers[:-1])
+
+
+def _descend(network: Any, loss: Callable[[Any, Any], Any], train: Any, held: Any, seed: int) -> float:
+    """Train a module of torch on inputs and targets; returns its least mean loss on those that are held out.
+
+    The weights of the epoch that validates best are copied, and are the module's at the end: later ones cannot alter
+    them.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
     adam = torch.optim.Adam(network.parameters(), LEARNING_RATE, weight_decay=DECAY)
     best, waited = np.inf, 0
     state: dict[str, Any] = {}
     for _ in range(EPOCHS):
-        for rows in torch.split(torch.randperm(len(inputs), generator=generator), BATCH_ROWS):
+        for rows in torch.split(torch.randperm(len(train[0]), generator=generator), BATCH_ROWS):
             adam.zero_grad()
-            torch.autograd.backward(torch.nn.functional.mse_loss(network(inputs[rows]), targets[rows]))
+            torch.autograd.backward(loss(network(train[0][rows]), train[1][rows]))
             adam.step()
         with torch.no_grad():
-            loss = float(torch.nn.functional.mse_loss(network(held_inputs), held_targets))
-        if loss < best:
-            best, waited = loss, 0
+            error = float(loss(network(held[0]), held[1]))
+        if error < best:
+            best, waited = error, 0
             state = {name: value.clone() for name, value in network.state_dict().items()}
         else:
             waited += 1
@@ -660,9 +679,7 @@ def _trained(
                 break
     if state:
         network.load_state_dict(state)
-    with torch.no_grad():
-        predictions = network(torch.tensor((x - mean) / scale, dtype=torch.float32)).double().numpy()
-    return predictions * spread + offset, np.array([best * spread**2])
+    return best
 
 
 # ----- end of the probes

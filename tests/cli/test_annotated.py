@@ -19,6 +19,7 @@ from ..dataset_builder.questions.labelled import (
     DOMESTIC_QUESTIONS,
     DOMESTIC_ROWS,
     STREET_ROWS,
+    write_audiotime,
     write_domestic,
     write_soft,
     write_streets,
@@ -50,6 +51,23 @@ def test_build_writes_what_is_rendered_and_prints_the_balance(domestic, run, tmp
     rendered = annotated_data(open_annotated(labels, audio), changes={"least_clips": 1, "train": 0.0})
     assert built.fingerprint == rendered.configuration("polybench").fingerprint
     assert list(built.rows) == list(rendered.configuration("polybench").rows)
+
+
+def test_the_mixed_set_of_concurrency_is_asked_for_by_name_and_warned_of(domestic, run, tmp_path, capsys):
+    labels, audio = domestic
+    negatives, sound = write_audiotime(tmp_path / "audiotime")
+    words = ("--labels", labels, "--audio", audio, "--negatives", negatives, "--negatives-audio", sound)
+    assert run("build", *words, *FEW, "--ask", "concurrency", "--out", tmp_path / "mixed") == 0
+    assert "recognising the data set solves these questions" in capsys.readouterr().err
+    rows = open_data(tmp_path / "mixed").configuration("polybench").rows
+    assert any(row["recording"].startswith("audiotime/") for row in rows)
+    assert run("evaluate", "oracle", *words, *FEW, "--ask", "concurrency", "--out", tmp_path / "results") == 0
+    (path,) = (tmp_path / "results").rglob("polybench.json")
+    measures = load_result(path)[0].measures
+    assert measures["sensitivity"] == measures["specificity"] == 1
+    assert (measures["tp"], measures["tn"]) == (4, 4)
+    assert error_of(run, capsys, "build", *words[:6], "--out", tmp_path / "x").endswith("give both or none")
+    assert "--negatives-audio is about recordings with" in error_of(run, capsys, "build", "--negatives-audio", sound)
 
 
 def test_build_says_what_cannot_be_asked(domestic, run, tmp_path, capsys):

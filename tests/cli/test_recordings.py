@@ -8,6 +8,7 @@ import pytest
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recordings import makers
 from audio_compositionality.dataset_builder.recordings.opening import open_recordings, recorded
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.tasks.registry import list_tasks, load_task
@@ -173,7 +174,14 @@ def test_data_are_named_once(run, words, message, capsys):
         (("--strong-labels", "x"), "--strong-labels is about recordings: name them"),
         (("--recordings", "", "--strong-labels", "x"), "recordings are ''; give a folder (. is the current one)"),
         (("--recordings", ".", "--set", "templates=x"), "has no setting 'templates'"),
-        (("--set", "classes=1"), "--set is about recordings: name them"),
+        (("--set", "seed=seven"), "seed is 'seven'; it is a whole number"),
+        (("--set", "seed=-1"), "seed is -1; it must be from 0 to 9,223,372,036,854,775,807"),
+        (("--set", "sed=7"), "the preset 'mini' has no setting 'sed'; did you mean 'seed'"),
+        (("--set", "onset=lock"), "onset is 'lock'; choose one of random, locked"),
+        (("--set", "seed=1", "--set", "seed=2"), "--set has seed twice"),
+        (("--tasks", "informativeness", "--set", "crossed_levels=8,4"), "it is four whole numbers with commas between"),
+        (("--tasks", "informativeness", "--set", "quadruples=8"), "the preset 'mini' has no setting 'quadruples'"),
+        (("--data", ".", "--set", "seed=7"), "--set seed=7 changes a preset or recordings; the data of --data are as"),
         (("--recordings", ".", "--set", "clases=1"), "has no setting 'clases'; did you mean 'classes'"),
         (("--recordings", ".", "--set", "classes=two"), "classes is 'two'; it is a whole number"),
         (
@@ -199,6 +207,41 @@ def test_mistakes_are_told(run, command, words, message, tmp_path, monkeypatch, 
 def test_a_build_of_recordings_has_no_voices(run, option, tmp_path, capsys):
     assert run("build", "--recordings", tmp_path, option, "1") == 2
     assert f"{option} is about the voices of scenes that are made up" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "run", "embed", "build"])
+@pytest.mark.parametrize(("change", "message"), [("sed=7", "did you mean 'seed'"), ("seed=-7", "it must be from 0")])
+def test_presets_have_settings_in_all_commands(command, change, message, run, tmp_path, capsys):
+    models = () if command == "build" else (LOG_MEL,)
+    assert run(command, *models, "--set", change, "--out", tmp_path / "x") == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert len(printed.splitlines()) == 1
+
+
+def test_a_fresh_draw_of_a_preset_is_data_of_its_own_and_is_found_again(run, tmp_path, capsys):
+    few = ("--set", "quadruples=6", "--set", "quadruple_candidates=12")
+    for out, words in (("zero", few), ("seven", (*few, "--set", "seed=7"))):
+        assert run("evaluate", LOG_MEL, "--tasks", "a_coat", *words, "--out", tmp_path / out) == 0
+    results = [load_result(next((tmp_path / out).rglob("a_coat.json")))[0] for out in ("zero", "seven")]
+    assert results[0].fingerprint != results[1].fingerprint
+    assert results[1].dataset == "mini with quadruples=6, quadruple_candidates=12, seed=7"
+    capsys.readouterr()
+    # The report opens the data of its results: it tells of their samples.
+    assert run("report", tmp_path / "seven", "--out", tmp_path / "page.html") == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "on the preset “mini with quadruples=6, quadruple_candidates=12, seed=7”" in page
+    assert "are neither a preset nor a folder here" not in page
+    assert open_data(results[1].dataset).configuration("a_coat").fingerprint == results[1].fingerprint
+
+
+def test_a_preset_is_built_anew(run, tmp_path, capsys):
+    few = ("--recipes", "a_coat", "--set", "quadruples=6", "--set", "quadruple_candidates=12", "--out", tmp_path / "x")
+    assert run("build", *few, "--seed", "3", "--set", "seed=4") == 2
+    assert "--seed and --set seed=... are both given; give one" in capsys.readouterr().err
+    assert run("build", *few, "--set", "seed=4") == 0
+    rendered = rendered_preset("mini", recipes=["a_coat"], quadruples=6, quadruple_candidates=12, seed=4)
+    assert open_data(tmp_path / "x").configuration("a_coat").fingerprint == rendered.configuration("a_coat").fingerprint
 
 
 @pytest.mark.parametrize("command", ["evaluate", "run", "embed", "build"])

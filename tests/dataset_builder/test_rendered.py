@@ -9,7 +9,7 @@ from audio_compositionality.dataset_builder import rendered
 from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
-from audio_compositionality.dataset_builder.rendered import RenderedData, preset_names, rendered_preset
+from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset, preset_names, rendered_preset
 from audio_compositionality.support.errors import InputError
 
 
@@ -43,6 +43,17 @@ def test_a_change_is_made_where_there_is_such_a_setting():
         assert (one == other) is same
     seeds = rendered_preset("mini", seed=1).settings.values()
     assert {settings.seed for settings in seeds} == {1}
+
+
+def test_data_are_called_after_what_was_changed_and_are_found_by_it():
+    assert rendered_preset("mini", seed=0, onset="random").source == "mini"
+    changed = rendered_preset("mini", recipes=["factors"], seed=7, crossed_levels=(2, 2, 2, 2))
+    assert changed.source == "mini with seed=7, crossed_levels=2,2,2,2"
+    assert is_preset(changed.source)
+    again = open_data(changed.source)
+    assert again.configuration("factors").fingerprint == changed.configuration("factors").fingerprint
+    with pytest.raises(InputError, match="the preset 'mini' has no setting 'sed'; did you mean 'seed'"):
+        open_data("mini with sed=7")
 
 
 def test_everything_that_changes_a_sample_changes_the_fingerprint():

@@ -1,6 +1,8 @@
 """Labels as DESED and MAESTRO have them, with sound for them; of the few that are written by hand, what can be asked is
 counted by hand too."""
 
+import json
+
 import numpy as np
 import soundfile
 
@@ -108,3 +110,23 @@ def write_annotations(annotations, folder):
         for event in annotation.events
     ]
     return write_domestic(folder, rows)
+
+
+# Clips of 10 s of AudioTime's part `timestamp`: label, intervals.
+AUDIOTIME = {
+    "syn_0.wav": {"dog": [[1.0, 3.0]]},
+    "syn_1.wav": {"dog": [[0.5, 2.0], [4.0, 5.0]], "speech": [[6.0, 9.0]]},
+    "syn_2.wav": {"speech": [[2.0, 6.0]]},
+    "syn_3.wav": {"Church bell": [[2.0, 6.0]]},  # no label of the other recordings
+    "syn_4.wav": {"dog": [[1.0, 4.0]], "speech": [[2.0, 6.0]]},  # overlaps
+    "syn_5.wav": {"dog": [[1.0, 4.0]], "speech": [[4.05, 6.0]]},  # nobody can tell
+}
+
+
+def write_audiotime(folder, clips=AUDIOTIME):
+    folder.mkdir(parents=True, exist_ok=True)
+    labels = folder / "test5000_timestamp_captions.json"
+    labels.write_text(json.dumps({clip: {"event": events, "caption": "x"} for clip, events in clips.items()}))
+    for number, clip in enumerate(clips):
+        sound(folder / "audio" / clip, 10.0, seed=1_000 + number)
+    return labels, folder / "audio"

@@ -308,3 +308,36 @@ def test_a_row_that_does_not_say_what_it_is_is_refused(few, changes, message):
     RECIPE.check_row(row)
     with pytest.raises(DatasetError, match=message):
         RECIPE.check_row({**row, **changes})
+
+
+def test_another_seed_draws_everything_anew():
+    """Also the crossed part, which has all combinations: their pitches, rates and amplitudes are others."""
+    preset, fresh = (FactorSettings(**FEW, seed=seed) for seed in (0, 7))
+    sources = [
+        {tuple(source.values()) for row in RECIPE.render(settings).rows for source in row["metadata"]}
+        for settings in (preset, fresh)
+    ]
+    assert not sources[0] & sources[1]
+    assert {source[0] for source in sources[0]} == {source[0] for source in sources[1]}
+    assert "moves" not in preset.values()
+    assert fresh.values()["moves"] == list(fresh.moves)
+    assert "The seed also moves the levels" in RECIPE.describe(fresh)
+
+
+@pytest.mark.parametrize("seed", range(1, 12))
+def test_levels_that_are_drawn_stay_in_their_bins_and_evenly_spaced(seed):
+    preset, fresh = FactorSettings(), FactorSettings(seed=seed)
+    spaces = {
+        "pitches": (preset.pitch_range, lambda values: np.array(values, float)),
+        "rates": (tuple(np.log(preset.rate_range)), np.log),
+        "decibels": (preset.amplitude_range, np.array),
+    }
+    for name, ((low, high), of) in spaces.items():
+        width = (high - low) / preset.num_classes
+        places = of(getattr(fresh, name))
+        moved = np.abs(places - of(getattr(preset, name))) / width
+        assert np.all((moved >= 1 / 6 - 1e-9) & (moved <= 1 / 3 + 1e-9)), name
+        assert ((places - low) // width == np.arange(preset.num_classes)).all()
+        assert np.allclose(np.diff(places), np.diff(of(getattr(preset, name))))
+    # Bins of less than three semitones leave the notes where they are, and distinct.
+    assert FactorSettings(seed=seed, pitch_range=(36, 50)).pitches == FactorSettings(pitch_range=(36, 50)).pitches

@@ -226,7 +226,7 @@ def test_the_page(results, data, monkeypatch, tmp_path):
 
 
 def test_without_the_data_the_page_still_tells_of_each_model(results, tmp_path, monkeypatch):
-    monkeypatch.setattr(comparison_module, "preset_names", tuple)
+    monkeypatch.setattr(comparison_module, "is_preset", lambda source: False)
     page = write_report([results], tmp_path / "page.html", progress=False).read_text()
     assert page.count('<details class="profile"') == 4
     assert "Nothing is told of groups of questions" in page
