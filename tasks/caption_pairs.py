@@ -66,7 +66,7 @@ _SCORES = Drawing(
     title=(
         "Text, audio, group and match with 95 % intervals by the normal distribution. Dashed: chance, that of "
         "independent similarities. Dotted: the floor, what captions and clips as near as this model has them leave of "
-        "chance without knowledge; that of match is its chance."
+        "chance without knowledge; that of match is its chance. A score has to be above the higher of both."
     ),
     alternative="Bars of text, audio, group and match with chance and floor, a panel a model.",
     columns=tuple(_BARS),
@@ -88,17 +88,18 @@ def pair_info(name: str, title: str, question: str, recipe: str, controls: tuple
         samples="items",
         measures=_METRIC.measures,
         ranks_by="group",
-        # Of group no number is known beforehand that a model without knowledge reaches: its floor is each model's own.
-        trusted={"match": "chance_match", "group": None},
+        # Group has a floor beside its chance, which is each model's own: it has to be above the larger.
+        trusted={"match": "chance_match", "group": "chance_group"},
         judged_by="match",
         floor="chance",
         captions=CAPTIONS,
         heard_by="margin",
         warning=(
             "Chance is not the floor of group: a model that takes the two captions, or the two clips, for nearly one "
-            "falls below 1/6 without hearing anything the wrong way round. Compare group with its floor and with the "
-            "untrained twin. Match tells no knowledge, 1/2 exactly, from little; group alone says that captions and "
-            "clips are told apart one by one."
+            "falls below 1/6 without hearing anything the wrong way round, and one that takes them for opposites "
+            "reaches nearly 1/2 without knowing anything. Group has to be above the larger of chance and its floor, "
+            "and above the untrained twin. Match tells no knowledge, 1/2 exactly, from little; group alone says that "
+            "captions and clips are told apart one by one."
         ),
         citation=_METRIC.citation,
         on_request=True,
