@@ -45,8 +45,9 @@ LARGEST_FILE = 2**20
 DEEPEST = 2
 """Lists and mappings in one another that a setting is made of: of stages there is a list of mappings."""
 
-STAGES = "contrastive:450,hard:450,modular:200"
-"""Where nothing is said."""
+STAGES = "contrastive:450,hard:450"
+"""Where nothing is said. It ends with `HARD`: 200 steps of `MODULAR` more took order group from .647 to .637, and R@1
+from audio to text from .86 to .14, as captions of parts come near to every clip of which they are true."""
 
 
 class StageDefaults(NamedTuple):

@@ -287,6 +287,11 @@ def test_a_stage_ends_where_its_scores_rise_no_more_and_the_best_model_is_kept(t
     assert read_log(tmp_path / EVALUATIONS)[2]["name"] == "task.group.kind=a, b"
     best, last = (load_file(folder / "model.safetensors") for folder in (tmp_path / BEST, tmp_path))
     assert not is_equal(best, last)
+    # The library that writes weights makes their file for the user alone.
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".lock"]
+    assert {path.name: path.stat().st_mode & 0o777 for path in files} == {
+        path.name: (tmp_path / "settings.yaml").stat().st_mode & 0o777 for path in files
+    }
     assert json.loads((tmp_path / BEST / "training.json").read_text())["finished"]
     assert load_model(str(tmp_path / BEST), device="cpu").embed_text(["a bell"]).shape == (1, 128)
 

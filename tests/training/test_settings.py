@@ -24,6 +24,7 @@ def test_stages_take_their_defaults_by_what_is_begun_with():
     trained = settings_of({"data": "x", "stages": "contrastive:100", "init": "org/clap"})
     assert trained.stages[0].learning_rate == STAGE_DEFAULTS["contrastive"].trained
     assert fresh.steps == 150
+    assert [stage.kind for stage in settings_of({"data": "x"}).stages] == ["contrastive", "hard"]
     assert settings_of({"data": "x"}).values()["stages"][0]["kind"] == parse_stages(STAGES)[0]["kind"]
 
 
