@@ -167,6 +167,16 @@ def _add_steps(group: argparse._ActionsContainer) -> None:
     group.add_argument("--positives", type=int, metavar="N", help="most true parts of a row in the stage modular; 7")
     group.add_argument("--form", metavar="NAME", help="of the modular loss: own (default), paper or release")
     group.add_argument(
+        "--text-to-audio", type=float, metavar="X", help="weight of the half of a loss that looks for clips; 1"
+    )
+    group.add_argument("--audio-to-text", type=float, metavar="X", help="weight of the half that looks for texts; 1")
+    group.add_argument(
+        "--modular-weight",
+        type=float,
+        metavar="X",
+        help="weight of the modular loss (own) beside that of hard; 0.5",
+    )
+    group.add_argument(
         "--neighbours", type=int, metavar="N", help="put one of its N nearest clips with each clip of a batch; 0"
     )
     group.add_argument("--seed", type=int, metavar="N", help="of fresh weights and of every draw; default 0")

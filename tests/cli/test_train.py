@@ -10,7 +10,7 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
-from audio_compositionality.cli.train import _lines, add_arguments
+from audio_compositionality.cli.train import _lines, _settings, add_arguments
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
@@ -74,6 +74,18 @@ def test_what_is_scored_next_is_the_model_that_was_the_best_on_validation():
     assert ended(4) == f"{said} 'my clap/best' --benchmark comp_a"
     typed = ended(4, "--recordings", "my sounds", "--set", "train_rows=8")
     assert typed == f"{said} 'my clap/best' --benchmark comp_a --recordings 'my sounds'"
+
+
+def test_weights_and_numbers_of_texts_are_typed_or_in_the_file(tmp_path):
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    typed = ["--negatives", "2", "--modular-negatives", "5", "--text-to-audio", "0.5", "--audio-to-text", "2"]
+    settings = _settings(parser.parse_args(["--out", "x", *typed, "--modular-weight", "0.25"]))
+    names = ("negatives", "modular_negatives", "text_to_audio", "audio_to_text", "modular_weight")
+    assert [getattr(settings, name) for name in names] == [2, 5, 0.5, 2, 0.25]
+    path = tmp_path / "settings.yaml"
+    path.write_text(settings.to_yaml())
+    assert _settings(parser.parse_args(["--out", "x", "--settings", str(path)])) == settings
 
 
 @pytest.fixture

@@ -313,6 +313,18 @@ def test_evaluations_behind_the_last_state_are_made_again(tmp_path):
     assert trainer.position.best == 6
 
 
+def test_the_weights_of_settings_are_those_of_the_losses(tmp_path):
+    def first(name, stages, **weights):
+        small_trainer(tmp_path / name, stages=stages, **weights).run()
+        return float(read_log(tmp_path / name / STEPS)[0]["loss"])
+
+    both = [first(name, "hard:1", **{name: 0.0}) for name in ("text_to_audio", "audio_to_text")]
+    assert sum(both) == pytest.approx(first("even", "hard:1"), abs=1e-5)
+    half, once, twice = (first(f"own {k}", "modular:1", modular_weight=k) for k in (0.5, 1.0, 2.0))
+    assert once - half == pytest.approx((twice - once) / 2, abs=1e-4)
+    assert once > half
+
+
 def test_neighbours_are_those_of_the_beginning_of_the_stage_also_after_a_stop(tmp_path):
     settings = {"stages": "hard:4", "neighbours": 2}
     trainer = small_trainer(tmp_path / "a", **settings)

@@ -28,6 +28,21 @@ def test_stages_take_their_defaults_by_what_is_begun_with():
     assert settings_of({"data": "x"}).values()["stages"][0]["kind"] == parse_stages(STAGES)[0]["kind"]
 
 
+def test_weights_of_losses_are_settings(tmp_path):
+    settings = settings_of({"data": "x", "text_to_audio": "5e-1", "audio_to_text": 0, "modular_weight": 1})
+    assert (settings.text_to_audio, settings.audio_to_text, settings.modular_weight) == (0.5, 0, 1)
+    path = tmp_path / "settings.yaml"
+    path.write_text(settings.to_yaml())
+    assert settings_of(read_settings(path)) == settings
+    for wrong, said in (
+        ({"text_to_audio": -1}, "text_to_audio is -1; it must be a number from 0"),
+        ({"text_to_audio": 0, "audio_to_text": 0.0}, "one of them must be above 0"),
+        ({"modular_weight": 0}, "modular_weight is 0; it must be a number above 0"),
+    ):
+        with pytest.raises(TrainingError, match=said):
+            settings_of({"data": "x", **wrong})
+
+
 def test_what_is_written_is_read_again(tmp_path):
     settings = settings_of({"data": "x", "stages": "hard:7,modular:3", "learning_rate": [0.1, 0.2], "warm_up": 2})
     path = tmp_path / "settings.yaml"
