@@ -132,7 +132,7 @@ def modular(
 ) -> Tensor:
     """The modular contrastive loss of stage 3 (equations 6 and 7): parts of a caption are true of the clip as well.
 
-    Row i is ½(α1 t→a + α2 a→t), where a row without positives has but its caption, by which every form is `hard_negative`:
+    Row i is ½(α1 t→a + α2 a→t). A row without positives has but its caption: there every form is `hard_negative`.
 
     - ``own``: a→t is the mean over q of {t_i} and p_i of −s a_i·q + log(exp(s a_i·q) + Σ_{j≠i} exp(s a_i·t_j) + Σ_k
       exp(s a_i·n_ik)), so that right texts do not compete; t→a is that of `contrastive`, of whole captions, since a
