@@ -71,6 +71,16 @@ def test_people_and_models_are_marked_beside_the_scores_of_captions(name):
     assert "not comparable" in drawing.title
 
 
+@pytest.mark.parametrize(("name", "sets"), [("audio_text_retrieval", 2), ("zero_shot_audio", 3)])
+def test_what_is_printed_of_a_data_set_names_it(name, sets):
+    table = printed_table(load_task(name).info)
+    named = [row.cells[0].value.rpartition(", ") for row in table.rows]
+    assert len(table.rows) == 3 * sets
+    assert len({data for _, _, data in named}) == sets
+    assert {model for model, _, _ in named} == {"CLAP-LAION", "the paper's CLAP", "CompA-CLAP"}
+    assert all(0 < cell.value < 1 for row in table.rows for cell in row.cells[1:])
+
+
 @pytest.mark.parametrize("name", ["polybench_apart", "polybench_atoms", "a_coat"])
 def test_other_tasks_have_none(name):
     assert printed_table(load_task(name).info) is None
