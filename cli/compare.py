@@ -51,6 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "several; sizes, models by their number of parameters; or one of a task, TASK-short, TASK-scores and so on; a "
         "wrong name lists all",
     )
+    parser.add_argument(
+        "--training-captions",
+        type=Path,
+        metavar="FILE",
+        help="captions that models were trained on, a CSV or TSV with a column caption, or one a line: scores are also "
+        "given by how often the rarer sound of a sample is named there",
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write there instead of to the terminal")
 
 
@@ -62,7 +69,17 @@ def run(options: argparse.Namespace) -> None:
 
     check_format(options.format)
     arguments.check_file(options.out)
-    tell(compare_results(options.results, data=options.data), options.format, options.out, options.table)
+    captions = None
+    if options.training_captions is not None:
+        from audio_compositionality.dataset_builder.readers.caption_files import read_captions
+
+        captions = read_captions(options.training_captions)
+    comparisons = compare_results(options.results, data=options.data)
+    if captions is not None:
+        from audio_compositionality.evaluator.compare.frequencies import with_training_captions
+
+        comparisons = [with_training_captions(comparison, captions) for comparison in comparisons]
+    tell(comparisons, options.format, options.out, options.table)
 
 
 def tell(comparisons: Sequence[Comparison], form: str, out: Path | None, table: str | None = None) -> None:

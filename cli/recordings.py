@@ -151,15 +151,15 @@ def are_given(options: argparse.Namespace) -> bool:
     return False
 
 
-def as_typed(options: argparse.Namespace) -> list[str]:
-    """What names the recordings and says what is made of them, as it can be typed again."""
+def as_typed(options: argparse.Namespace, *, changes: bool = True) -> list[str]:
+    """What names the recordings and says what is made of them, as it can be typed again; `changes`: with ``--set``."""
     typed = []
     for name in ("recordings", "dataset", *_DETAILS, "labels", *annotated.DETAILS, "skip_invalid"):
         option, value = f"--{name.replace('_', '-')}", getattr(options, name, None)
         if value is True:
             typed.append(option)
         elif name == "set":
-            typed += [word for one in value or () for word in (option, one)]
+            typed += [word for one in (value or () if changes else ()) for word in (option, one)]
         elif isinstance(value, list):
             typed += [option, *map(str, value)]
         elif value not in (None, False):

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 DATA = "comp_a_train"
 """The recipe that is learnt from where nothing is said."""
 
+BENCHMARK = "comp_a"
+"""What a model is scored by that was trained on such rows."""
+
 _DESCRIPTION = """\
 Train an audio-text model in stages: contrastive, then with texts that have the same
-words and are false of their clip (hard), then with texts that are true of parts of it as well (modular).
+words and are false of their clip (hard); where --stages asks for it, then with texts that are true of parts of it as
+well (modular).
 
 OUT becomes a folder that `evaluate` opens, and of a CLAP ClapModel.from_pretrained too: the model of the last step,
 best/ with that of the highest score on items of validation, settings.yaml, training.json, log.csv, evaluations.csv
@@ -42,7 +46,7 @@ _EXAMPLES = """\
   audio-compositionality train --align whisper-tiny.en --stages contrastive:300,hard:900 --out whisper-aligned
       how much order and binding can be read from the embeddings of an encoder that knows no text
   audio-compositionality train --ablations --seeds 0,1,2 --stages contrastive:300,hard:900,modular:200 --out ablations
-      the same without each stage, in other orders and with fewer parts, in one table with intervals
+      the same without each stage, in other orders and with fewer true parts, in one table with intervals
   audio-compositionality train --recordings animals --out my-clap
       scenes that are mixed of your own recordings, ANIMALS/LABEL/file.wav
   audio-compositionality train --settings my-clap/settings.yaml --seed 1 --out my-clap-1
@@ -132,10 +136,12 @@ def _add_model(group: argparse._ActionsContainer) -> None:
 
 
 def _add_steps(group: argparse._ActionsContainer) -> None:
+    from audio_compositionality.training.settings import STAGES
+
     group.add_argument(
         "--stages",
         metavar="KIND:STEPS,...",
-        help="stages and their steps, one after the other; kinds are contrastive, hard and modular",
+        help=f"stages and their steps, one after the other; kinds are contrastive, hard and modular. Default {STAGES}",
     )
     group.add_argument(
         "--learning-rate",
@@ -160,6 +166,16 @@ def _add_steps(group: argparse._ActionsContainer) -> None:
     group.add_argument("--modular-negatives", type=int, metavar="N", help="the same in the stage modular; 7")
     group.add_argument("--positives", type=int, metavar="N", help="most true parts of a row in the stage modular; 7")
     group.add_argument("--form", metavar="NAME", help="of the modular loss: own (default), paper or release")
+    group.add_argument(
+        "--text-to-audio", type=float, metavar="X", help="weight of the half of a loss that looks for clips; 1"
+    )
+    group.add_argument("--audio-to-text", type=float, metavar="X", help="weight of the half that looks for texts; 1")
+    group.add_argument(
+        "--modular-weight",
+        type=float,
+        metavar="X",
+        help="weight of the modular loss (own) beside that of hard; 0.5",
+    )
     group.add_argument(
         "--neighbours", type=int, metavar="N", help="put one of its N nearest clips with each clip of a batch; 0"
     )
@@ -213,7 +229,7 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.training.computing import join_training
 
     if join_training(options.device).is_main:
-        print("\n".join(_lines(trained, options.out)), flush=True)
+        print("\n".join(_lines(trained, options)), flush=True)
         if options.push is not None:
             _push(options)
 
@@ -330,15 +346,19 @@ def _train(options: argparse.Namespace, settings: TrainingSettings, out: Path) -
     )
 
 
-def _lines(trained: TrainingRun, out: Path) -> list[str]:
-    """What to say at the end."""
-    position = trained.position
-    lines = [f"{out} holds the model of step {position.total:,}."]
+def _lines(trained: TrainingRun, options: argparse.Namespace) -> list[str]:
+    """What to say at the end; what is to be scored next is the model that was the best on items of validation."""
+    position, out = trained.position, options.out
+    lines, model = [f"{out} holds the model of step {position.total:,}."], out
     if position.best is not None:
         lines.append(
             f"{out / 'best'} holds that of the highest score, {position.best:.3f}, of step {position.best_step:,}."
         )
-    return [*lines, f"Next: audio-compositionality evaluate {out}"]
+        model = out if position.best_step == position.total else out / "best"
+    # What is learnt from the rows may be changed by --set; of the test items there are other settings.
+    typed = recordings.as_typed(options, changes=False) if recordings.are_given(options) else []
+    command = ["audio-compositionality", "evaluate", str(model), "--benchmark", BENCHMARK, *typed]
+    return [*lines, f"Next: {shlex.join(command)}"]
 
 
 def _push(options: argparse.Namespace) -> None:

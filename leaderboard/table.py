@@ -9,6 +9,7 @@ from typing import Any
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_csv
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import Measure, TaskInfo
+from audio_compositionality.tasks.nulls import least_of
 
 from .entries import Entry, Shown
 
@@ -146,6 +147,8 @@ def _shown(task: TaskInfo) -> Values:
         if measure == _sampled(task):
             meaning = f"of {measure.heading}: BCa bootstrap over {task.samples}"
             scores.append((_text("95 % interval", meaning), _interval(measure)))
+        if measure == ranking and measure.floor is not None:
+            scores.append(_least(measure, task))
     return _by_heading(
         (_text("model", "by the id that its submitter gives"), lambda row: row.entry.model),
         *scores,
@@ -214,6 +217,18 @@ def _measured(measure: Measure) -> Callable[[Shown], Value]:
         return None if number is None else float(number)
 
     return value
+
+
+def _least(measure: Measure, task: TaskInfo) -> tuple[Column, Callable[[Shown], Value]]:
+    """What a measure with a floor has to be above: a row's own numbers may raise it over chance."""
+
+    def value(row: Shown) -> Value:
+        least = least_of(measure, task, row.entry.result.measures)
+        return None if least is None else least[1]
+
+    names = " and ".join(task.measure(name).heading for name in (measure.null, measure.floor) if name is not None)
+    meaning = f"what {measure.heading} has to be above: the larger of {names}"
+    return Column("to be above", meaning, digits=measure.digits), value
 
 
 def _sampled(task: TaskInfo) -> Measure | None:

@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -68,6 +69,17 @@ def _is_no_file(path: Path) -> bool:
 def partial_path(path: Path) -> Path:
     """Where a file is written before it gets its name: beside it, and no other process's."""
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.partial")
+
+
+def permit_as_new(path: Path) -> None:
+    """Give a file the permissions that a new one has in its folder: some libraries write theirs for the user alone."""
+    # The mask of a process cannot be read without being changed, in all of its threads: a new file tells it.
+    probe = partial_path(path.with_name(f"{path.name}.mode"))
+    try:
+        probe.touch()
+        path.chmod(stat.S_IMODE(probe.stat().st_mode))
+    finally:
+        probe.unlink(missing_ok=True)
 
 
 def remove_partial_files(folder: Path) -> None:

@@ -12,6 +12,7 @@ from audio_compositionality.encoders.protocols import AudioTextEncoder
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
 from .metric_files import describe_metric
+from .printed import printed_figures
 from .whole_clips import whole_clip_samples
 
 _METRIC = describe_metric("audio_text_retrieval")
@@ -51,6 +52,7 @@ class AudioTextRetrieval:
         controls=("bag-of-words", "tiny-clap", "sorted-words:"),
         is_level_matched=True,
         shows_training=True,
+        printed=printed_figures("audio_text_retrieval"),
     )
     drawings: tuple[Drawing, ...] = ()
 

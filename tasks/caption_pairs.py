@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +14,9 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioTextEncoder
 
 from .base import Drawing, Floats, Inputs, Number, Outputs, Samples, Scores, TaskError, TaskInfo
+from .label_groups import label_groupings
 from .metric_files import describe_metric
+from .printed import Printed, printed_figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +32,7 @@ _DIALS = {"gap": "gap in s", "overlap": "overlap in s", "distance": "distance in
 _BARS = {"score_text": "text", "score_audio": "audio", "score": "group", "score_match": "match"}
 """Columns of the samples that are drawn, and the measures that are their means."""
 
-_COLOUR, _CHANCE, _FLOOR = "#0072B2", "#555555", "#D55E00"
+_COLOUR, _CHANCE, _FLOOR, _PRINTED = "#0072B2", "#555555", "#D55E00", "#888888"
 """Of Okabe and Ito 2008, "Color universal design", and grey."""
 
 CAPTIONS = {
@@ -38,13 +42,16 @@ CAPTIONS = {
 }
 
 
-def draw_scores(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
+def draw_scores(
+    axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number], printed: Printed | None = None
+) -> None:
     """Draw one model's scores with 95 % intervals by the normal distribution, each beside its chance and its floor.
 
     Args:
         axes: an empty panel.
         columns: those of `_BARS`, each [n].
         measures: with their ``chance_`` and ``floor_``.
+        printed: what is marked in grey beside them.
     """
     places = range(len(_BARS))
     means = np.array([columns[name].mean() for name in _BARS])
@@ -57,8 +64,17 @@ def draw_scores(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str
             value = measures.get(f"{prefix}_{name}")
             if value is not None:
                 axes.hlines(float(value), place - 0.42, place + 0.42, color=colour, linestyle=style, linewidth=1.2)
+    for place, name in zip(places, _BARS.values(), strict=True):
+        marks = () if printed is None else printed.of_measure(name)
+        axes.plot([place + 0.36] * len(marks), marks, "_", color=_PRINTED, markersize=4, markeredgewidth=0.9)
     axes.set_xticks(places, list(_BARS.values()))
     axes.set(xlim=(-0.6, len(_BARS) - 0.4), ylim=(0, 1.02))
+
+
+def _drawing(printed: Printed | None) -> Drawing:
+    """The bars of a task, with grey marks of what somebody printed of it."""
+    marks = "" if printed is None else f" Grey ticks: people and models as printed, not comparable. {printed.sentence}"
+    return replace(_SCORES, title=_SCORES.title + marks, panel=partial(draw_scores, printed=printed))
 
 
 _SCORES = Drawing(
@@ -66,7 +82,7 @@ _SCORES = Drawing(
     title=(
         "Text, audio, group and match with 95 % intervals by the normal distribution. Dashed: chance, that of "
         "independent similarities. Dotted: the floor, what captions and clips as near as this model has them leave of "
-        "chance without knowledge; that of match is its chance."
+        "chance without knowledge; that of match is its chance. A score has to be above the higher of both."
     ),
     alternative="Bars of text, audio, group and match with chance and floor, a panel a model.",
     columns=tuple(_BARS),
@@ -88,34 +104,35 @@ def pair_info(name: str, title: str, question: str, recipe: str, controls: tuple
         samples="items",
         measures=_METRIC.measures,
         ranks_by="group",
-        # Of group no number is known beforehand that a model without knowledge reaches: its floor is each model's own.
-        trusted={"match": "chance_match", "group": None},
+        # Group has a floor beside its chance, which is each model's own: it has to be above the larger.
+        trusted={"match": "chance_match", "group": "chance_group"},
         judged_by="match",
         floor="chance",
         captions=CAPTIONS,
         heard_by="margin",
         warning=(
             "Chance is not the floor of group: a model that takes the two captions, or the two clips, for nearly one "
-            "falls below 1/6 without hearing anything the wrong way round. Compare group with its floor and with the "
-            "untrained twin. Match tells no knowledge, 1/2 exactly, from little; group alone says that captions and "
-            "clips are told apart one by one."
+            "falls below 1/6 without hearing anything the wrong way round, and one that takes them for opposites "
+            "reaches nearly 1/2 without knowing anything. Group has to be above the larger of chance and its floor, "
+            "and above the untrained twin. Match tells no knowledge, 1/2 exactly, from little; group alone says that "
+            "captions and clips are told apart one by one."
         ),
         citation=_METRIC.citation,
         on_request=True,
         training="comp_a_train",
         controls=("bag-of-words", "tiny-clap", *controls),
         is_level_matched=True,
+        printed=printed_figures(name),
     )
 
 
 class CaptionPairs:
     """Such a task; see `Task`."""
 
-    drawings: tuple[Drawing, ...] = (_SCORES,)
-
     def __init__(self, info: TaskInfo) -> None:
         """Give `info` by `pair_info`."""
         self.info = info
+        self.drawings: tuple[Drawing, ...] = (_drawing(info.printed),)
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clips and captions of an item, two or three of each."""
@@ -165,6 +182,7 @@ class CaptionPairs:
         """All items; those of the same two sources belong together."""
         groups = {name: tuple(_named(row.get(name)) for row in rows) for name in _GROUPINGS}
         groups["captions"] = tuple(str(len(row["captions"])) for row in rows)
+        groups |= label_groupings(rows)
         dials = {title: _numbers(rows, name) for name, title in _DIALS.items()}
         return Samples(
             rows=tuple(rows),

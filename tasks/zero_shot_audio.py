@@ -12,6 +12,7 @@ from audio_compositionality.encoders.protocols import AudioTextEncoder
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
 from .metric_files import describe_metric
+from .printed import printed_figures
 from .whole_clips import whole_clip_samples
 
 _METRIC = describe_metric("zero_shot_audio")
@@ -44,6 +45,7 @@ class ZeroShotAudio:
         controls=("bag-of-words", "tiny-clap"),
         is_level_matched=True,
         shows_training=True,
+        printed=printed_figures("zero_shot_audio"),
     )
     drawings: tuple[Drawing, ...] = ()
 

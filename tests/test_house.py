@@ -53,7 +53,7 @@ MAX_FUNCTION = 60
 NOT_NAMES = {"found", "own", "chosen", "known", "others"}
 """Words that say nothing about what they hold."""
 
-OPTIONAL = {"gradio", "mteb", "python_stretch", "tensorboard", "torchaudio", "torchcodec", "trackio"}
+OPTIONAL = {"gradio", "mteb", "python_stretch", "tensorboard", "textblob", "torchaudio", "torchcodec", "trackio"}
 """Packages of extras, and of other suites whose users have them."""
 
 HEAVY = ("torch", "transformers", "datasets", "evaluate", "matplotlib", "scipy", "pandas", "librosa")

@@ -13,7 +13,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from audio_compositionality.support.files import partial_path, remove_partial_files
+from audio_compositionality.support.files import partial_path, permit_as_new, remove_partial_files
 from audio_compositionality.support.text import first_line, shown
 
 from .errors import TrainingError
@@ -82,6 +82,7 @@ def save_checkpoint(
     metadata = {"version": VERSION, "position": json.dumps(asdict(position)), "scaler": json.dumps(scale)}
     try:
         save_file(tensors, partial, metadata)
+        permit_as_new(partial)
         with partial.open("rb+") as stream:
             os.fsync(stream.fileno())
         partial.replace(path)

@@ -173,7 +173,13 @@ class Trainer:
             load_checkpoint(self.out, self.towers, optimizer, self.computing.scaler)
         batches = self._batches(number, self._neighbours(number))
         each = self.settings.accumulate
-        loss = stage_loss(stage.kind, self.settings.form)  # type: ignore[arg-type]
+        weights = (self.settings.text_to_audio, self.settings.audio_to_text)
+        loss = stage_loss(
+            stage.kind,  # type: ignore[arg-type]
+            self.settings.form,  # type: ignore[arg-type]
+            weights=weights,
+            modular_weight=self.settings.modular_weight,
+        )
         stream = batches.stream(self.position.step * each, stage.steps * each)
         with _closing(stream):
             while self.position.step < stage.steps:

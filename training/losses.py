@@ -30,6 +30,12 @@ Form: TypeAlias = Literal["own", "paper", "release"]
 Reduction: TypeAlias = Literal["mean", "none"]
 """Whether a loss is the mean over the rows, or one number a row."""
 
+Weights: TypeAlias = tuple[float, float]
+"""What t→a and a→t count, α1 and α2 of equations 4 and 6."""
+
+EVEN: Weights = (1.0, 1.0)
+"""The paper gives none; its authors' code has these."""
+
 
 def contrastive(
     audio: Tensor,
@@ -40,6 +46,7 @@ def contrastive(
     all_text: Tensor | None = None,
     offset: int = 0,
     same: Tensor | None = None,
+    weights: Weights = EVEN,
     reduction: Reduction = "mean",
 ) -> Tensor:
     """The symmetric contrastive loss of stage 1, that of CLIP (arXiv 2103.00020) and CLAP (arXiv 2206.04769).
@@ -55,6 +62,7 @@ def contrastive(
         offset: where in those the rows of this process begin.
         same: bool [B, W·B], which rows say the same as this one: their clips and captions are right for it too, and
             are left out of its sums. A row is never left out of its own sums.
+        weights: of t→a and a→t, 0 or more: the loss is ½(α1 t→a + α2 a→t).
         reduction: ``mean`` for a loss without dimensions, ``none`` for [B].
 
     Returns:
@@ -62,7 +70,7 @@ def contrastive(
     """
     batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
     to_text = torch.logsumexp(batch.to_text, 1) - batch.right
-    return _reduced((batch.caption_to_clips() + to_text) / 2, reduction)
+    return _reduced(_weighted(batch.caption_to_clips(), to_text, weights), reduction)
 
 
 def hard_negative(
@@ -76,9 +84,10 @@ def hard_negative(
     all_text: Tensor | None = None,
     offset: int = 0,
     same: Tensor | None = None,
+    weights: Weights = EVEN,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    """The contrastive loss with each clip's own hard negatives, of stage 2 (equations 4 and 5, both weights 1).
+    """The contrastive loss with each clip's own hard negatives, of stage 2 (equations 4 and 5).
 
     Row i: ½(t→a + a→t), with t→a as in `contrastive` and a→t = −s a_i·t_i + log(Σ_j exp(s a_i·t_j) + Σ_k exp(s
     a_i·n_ik)). Hard negatives of other rows are not in the sum: they may be true of this clip.
@@ -93,6 +102,7 @@ def hard_negative(
         all_text: as there.
         offset: as there.
         same: as there. It says nothing of negatives.
+        weights: as there.
         reduction: as there.
 
     Returns:
@@ -100,7 +110,7 @@ def hard_negative(
     """
     batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
     to_text = batch.clip_to_texts(_wrong(audio, negatives, negative_mask, scale)) - batch.right
-    return _reduced((batch.caption_to_clips() + to_text) / 2, reduction)
+    return _reduced(_weighted(batch.caption_to_clips(), to_text, weights), reduction)
 
 
 def modular(
@@ -117,11 +127,12 @@ def modular(
     all_text: Tensor | None = None,
     offset: int = 0,
     same: Tensor | None = None,
+    weights: Weights = EVEN,
     reduction: Reduction = "mean",
 ) -> Tensor:
     """The modular contrastive loss of stage 3 (equations 6 and 7): parts of a caption are true of the clip as well.
 
-    Row i is ½(t→a + a→t), where a row without positives has but its caption, by which every form is `hard_negative`:
+    Row i is ½(α1 t→a + α2 a→t). A row without positives has but its caption: there every form is `hard_negative`.
 
     - ``own``: a→t is the mean over q of {t_i} and p_i of −s a_i·q + log(exp(s a_i·q) + Σ_{j≠i} exp(s a_i·t_j) + Σ_k
       exp(s a_i·n_ik)), so that right texts do not compete; t→a is that of `contrastive`, of whole captions, since a
@@ -147,6 +158,7 @@ def modular(
         all_text: as there.
         offset: as there.
         same: as there. It says nothing of positives and negatives.
+        weights: as there.
         reduction: as there.
 
     Returns:
@@ -162,12 +174,12 @@ def modular(
     parts = _logits_of_texts(audio, positives, scale)
     wrong = _wrong(audio, negatives, negative_mask, scale)
     if form == "paper":
-        rows = _paper(batch, parts, positive_mask, wrong)
+        directions = _paper(batch, parts, positive_mask, wrong)
     elif form == "release":
-        rows = _release(batch, parts, positive_mask, wrong, positives)
+        directions = _release(batch, parts, positive_mask, wrong, positives)
     else:
-        rows = _own(batch, parts, positive_mask, wrong)
-    return _reduced(rows, reduction)
+        directions = _own(batch, parts, positive_mask, wrong)
+    return _reduced(_weighted(*directions, weights), reduction)
 
 
 @dataclass(frozen=True)
@@ -222,29 +234,29 @@ class _Batch:
         return torch.logsumexp(torch.cat([self.to_text, wrong], 1), 1)
 
 
-def _own(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor) -> Tensor:
-    """[B], form ``own``, of logits of positives [B, P] and of negatives [B, K]."""
+def _own(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor) -> tuple[Tensor, Tensor]:
+    """t→a and a→t, [B] each, of the form ``own``, of logits of positives [B, P] and of negatives [B, K]."""
     right, there = _with_caption(batch, parts, mask)
     captions = batch.to_text.scatter(1, batch.place, _nothing(batch.to_text))
     rest = torch.logsumexp(torch.cat([captions, wrong], 1), 1, keepdim=True)
-    return (batch.caption_to_clips() + _mean(torch.logaddexp(right, rest) - right, there)) / 2
+    return batch.caption_to_clips(), _mean(torch.logaddexp(right, rest) - right, there)
 
 
-def _paper(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor) -> Tensor:
-    """[B], form ``paper``, of the same."""
+def _paper(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor) -> tuple[Tensor, Tensor]:
+    """Likewise of the form ``paper``."""
     pulled = torch.where(mask.any(1), _mean(parts, mask), batch.right)
-    return (torch.logsumexp(batch.to_audio, 1) + batch.clip_to_texts(wrong)) / 2 - pulled
+    return torch.logsumexp(batch.to_audio, 1) - pulled, batch.clip_to_texts(wrong) - pulled
 
 
-def _release(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor, positives: Tensor) -> Tensor:
-    """[B], form ``release``, of the same and the positives [B, P, D]."""
+def _release(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor, positives: Tensor) -> tuple[Tensor, Tensor]:
+    """Likewise of the form ``release``, also of the positives [B, P, D]."""
     right, there = _with_caption(batch, parts, mask)
     texts = batch.clip_to_texts(torch.cat([_without(parts, ~mask), wrong], 1))
     to_clips = batch.scale * _products("ikd,jd->ikj", positives, batch.clips)
     if batch.left_out is not None:
         to_clips = _without(to_clips, batch.left_out[:, None].expand_as(to_clips))
     clips = torch.cat([torch.logsumexp(batch.to_audio, 1)[:, None], torch.logsumexp(to_clips, 2)], 1)
-    return (_mean(clips - right, there) + _mean(texts[:, None] - right, there)) / 2
+    return _mean(clips - right, there), _mean(texts[:, None] - right, there)
 
 
 def _with_caption(batch: _Batch, parts: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -293,6 +305,11 @@ def _without(logits: Tensor, left_out: Tensor) -> Tensor:
 def _mean(values: Tensor, mask: Tensor) -> Tensor:
     """[B], the mean over those [B, K] that there are; 0 where there are none."""
     return torch.where(mask, values, 0).sum(1) / mask.sum(1).clamp(min=1)
+
+
+def _weighted(to_audio: Tensor, to_text: Tensor, weights: Weights) -> Tensor:
+    """[B], half the sum of both directions, as much of each as its weight says."""
+    return (weights[0] * to_audio + weights[1] * to_text) / 2
 
 
 def _reduced(rows: Tensor, reduction: Reduction) -> Tensor:

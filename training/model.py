@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from audio_compositionality.encoders.loading.registry import hub_id_of, list_models
 from audio_compositionality.encoders.loading.twins import Twin, split_twin
 from audio_compositionality.support.discovery import Registry
+from audio_compositionality.support.files import permit_as_new
 from audio_compositionality.support.text import listed, nearest
 
 from .errors import TrainingError
@@ -111,6 +112,8 @@ class TwoTowers(nn.Module):
             for part in (self.model, self.extractor, self.tokenizer):
                 if part is not None:
                     part.save_pretrained(folder)
+        for path in filter(Path.is_file, list(folder.rglob("*"))):
+            permit_as_new(path)
 
     def checkpoint(self) -> BuiltCheckpoint:
         """The model as a checkpoint, for `open_encoder`."""

@@ -45,8 +45,9 @@ LARGEST_FILE = 2**20
 DEEPEST = 2
 """Lists and mappings in one another that a setting is made of: of stages there is a list of mappings."""
 
-STAGES = "contrastive:450,hard:450,modular:200"
-"""Where nothing is said."""
+STAGES = "contrastive:450,hard:450"
+"""Where nothing is said. It ends with `HARD`: 200 steps of `MODULAR` more took order group from .647 to .637, and R@1
+from audio to text from .86 to .14, as captions of parts come near to every clip of which they are true."""
 
 
 class StageDefaults(NamedTuple):
@@ -118,6 +119,9 @@ class TrainingSettings:
         modular_negatives: most false texts of a row in the stage ``modular``.
         positives: most true parts of a row in the stage ``modular``.
         form: of the modular loss, one of `FORMS`.
+        text_to_audio: weight of the half of each loss in which captions look for clips, α1 of equations 4 and 6.
+        audio_to_text: weight of the other half, α2; the paper gives neither, and its authors' code has 1 and 1.
+        modular_weight: of the form ``own``, beside the loss with false texts that it is added to.
         neighbours: 0, or of how many nearest clips each row's batch has one.
         precision: ``no`` (float32), ``bf16``, ``fp16``, or ``auto``: bf16 on a GPU that has it, else float32.
         seed: of fresh weights and of every draw.
@@ -143,6 +147,9 @@ class TrainingSettings:
     modular_negatives: int = 7
     positives: int = 7
     form: str = "own"
+    text_to_audio: float = 1.0
+    audio_to_text: float = 1.0
+    modular_weight: float = 0.5
     neighbours: int = 0
     precision: str = "auto"
     seed: int = 0
@@ -171,7 +178,11 @@ class TrainingSettings:
         for name in ("chunk", "rows"):
             if getattr(self, name) is not None:
                 _check_whole(name, getattr(self, name), 1)
-        _check_number("weight_decay", self.weight_decay, may_be_zero=True)
+        for name in ("weight_decay", "text_to_audio", "audio_to_text"):
+            _check_number(name, getattr(self, name), may_be_zero=True)
+        _check_number("modular_weight", self.modular_weight)
+        if not self.text_to_audio + self.audio_to_text:
+            raise TrainingError("text_to_audio and audio_to_text are both 0; one of them must be above 0")
         if self.seed >= 2**63:
             raise TrainingError(f"seed is {self.seed}; it must be less than 2^63")
         if self.validation_items == 1:
@@ -200,6 +211,9 @@ def is_fresh(init: str) -> bool:
     kind, _ = split_twin(init)
     return init in FRESH or init.startswith(ALIGN) or (kind is not None and kind.is_fresh)
 
+
+NUMBERS = ("weight_decay", "text_to_audio", "audio_to_text", "modular_weight")
+"""Settings that are numbers, which YAML 1.1 may take for texts."""
 
 STAGE_OPTIONS = ("learning_rate", "warm_up")
 """Values of a stage that may also be given for all, or as a list of one a stage."""
@@ -233,8 +247,7 @@ def settings_of(values: Mapping[str, Any]) -> TrainingSettings:
     if not isinstance(programs, list | tuple):
         raise TrainingError(f"log_to is {programs!r}; it must be a list of {' and '.join(LOGS)}")
     plain |= {"stages": stages, "log_to": tuple(programs)}
-    if "weight_decay" in plain:
-        plain["weight_decay"] = _number("weight_decay", plain["weight_decay"])
+    plain |= {name: _number(name, plain[name]) for name in NUMBERS if name in plain}
     return TrainingSettings(**plain)
 
 

@@ -48,6 +48,14 @@ def category_of(label: str) -> str:
     return words.strip()
 
 
+def categories_in(text: str) -> tuple[str, ...]:
+    """The kinds of sounds of which a text has a word, by their letters; none where the table has none for it."""
+    words = f" {spoken(text)} "
+    return tuple(
+        sorted(name for name, of_name in _tables()[0].items() if any(f" {word} " in words for word in of_name))
+    )
+
+
 @cache
 def noun_of(label: str) -> tuple[str, str] | None:
     """Who makes a sound and how, ``("man", "speaking")``; None where a label does not say both."""

@@ -9,6 +9,7 @@ from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import listed, number_text, shortened, shown
 from audio_compositionality.tasks.base import Measure, Number, TaskInfo
+from audio_compositionality.tasks.nulls import nulls_of
 from audio_compositionality.tasks.registry import load_task
 
 from .baselines import fixed_by_construction
@@ -111,15 +112,19 @@ def versioned_title(info: TaskInfo, version: int) -> str:
 
 
 def null_note(measure: Measure, values: Mapping[str, Number], info: TaskInfo, *, shown_too: bool = False) -> str:
-    """The null and the floor of a measure, a line each; by default only where that is not shown by itself."""
-    nulls = [null for null in _nulls(measure, info, shown_too) if values.get(null.name) is not None]
-    texts = [number_text(values[null.name], null.digits, minus="−") for null in nulls]
-    return "\n".join(f"{null_name(measure, null)} {text}" for null, text in zip(nulls, texts, strict=True))
+    """The null and the floor of a measure, a line each, the larger first; by default those that are not shown by
+    themselves, and a floor where it is the larger."""
+    nulls = nulls_of(measure, info, values)
+    return "\n".join(
+        f"{null_name(measure, null)} {number_text(value, null.digits, minus='−')}"
+        for place, (null, value) in enumerate(nulls)
+        if _is_beside(null, measure, shown_too, is_larger=place == 0)
+    )
 
 
-def _nulls(measure: Measure, info: TaskInfo, shown_too: bool) -> list[Measure]:
-    nulls = (info.measure(name) for name in (measure.null, measure.floor) if name is not None)
-    return [null for null in nulls if shown_too or not null.shown]
+def _is_beside(null: Measure, measure: Measure, shown_too: bool, *, is_larger: bool) -> bool:
+    """Whether a null stands beside a measure: a floor that is larger than chance does so in any case."""
+    return shown_too or not null.shown or (is_larger and null.name == measure.floor)
 
 
 def null_name(measure: Measure, null: Measure) -> str:
@@ -133,9 +138,15 @@ def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool
     sentences = []
     for place in ("above", "below"):
         placed = [one for one in measures if one.less_is_better == (place == "below")]
-        meant = {null_name(one, null): null.meaning for one in placed for null in _nulls(one, info, shown_too)}
+        meant = {
+            null_name(one, null): null.meaning
+            for one in placed
+            for null in (info.measure(name) for name in (one.null, one.floor) if name is not None)
+            if _is_beside(null, one, shown_too, is_larger=one.floor is not None)
+        }
         texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
-        sentences += [f"Beside it, what it has to be {place}: {texts}."] if meant else []
+        several = ", the larger where there are two" if any(one.floor for one in placed) else ""
+        sentences += [f"Beside it, what it has to be {place}{several}: {texts}."] if meant else []
     return sentences
 
 

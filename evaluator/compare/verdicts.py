@@ -12,6 +12,7 @@ from scipy import stats
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.support.text import listed, number_text, shortened
 from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo
+from audio_compositionality.tasks.nulls import least_of
 
 from .baselines import description_names, descriptions_in, level_names, levels_in
 from .comparison import Comparison, View
@@ -163,8 +164,9 @@ def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
     A model is above another where the measure that the task judges by is significantly higher in the paired tests of
     all results, by `MATTERS` or more, and no other trusted measure is significantly lower. It is above the floor, such
     as energy alone, where each trusted measure of which that has a known value is significantly above it, corrected
-    over all models. Of a task that is level-matched that value is assumed to be chance only where no result is of a
-    baseline that hears levels alone; else a model has to be above that one, as above any other.
+    over all models; of a task that names a measure to judge by, that one decides, and the others are told beside. Of a
+    task that is level-matched that value is assumed to be chance only where no result is of a baseline that hears
+    levels alone; else a model has to be above that one, as above any other.
     """
     levels = levels_in(comparison) if comparison.info.is_level_matched else []
     floor = [] if levels else _floor_checks(comparison)
@@ -267,11 +269,24 @@ def _against(comparison: Comparison, place: int, other: int, words: str) -> list
         return [Check(Answer.UNKNOWN, first.heading, words, None, None, None, said)]
     check = paired_check(view, place, other, words)
     views = [comparison.views[measure.name] for measure in more if measure.name in comparison.views]
-    beside = [paired_check(another, place, other, words) for another in views]
+    beside = [_unless_a_floor_explains(comparison, another, place, other, words) for another in views]
     lower = next((one for one in beside if one.is_lower), None)
     if check.answer is Answer.YES and lower is not None:
         return [replace(lower, words=f"{check.words}, but {lower.words}")]
     return [check, *(replace(one, decides=False) for one in beside)]
+
+
+def _unless_a_floor_explains(comparison: Comparison, view: View, place: int, other: int, words: str) -> Check:
+    """As `paired_check`; a measure that has a floor is not called higher where the model is not above its own."""
+    check, measure = paired_check(view, place, other, words), view.measure
+    least = least_of(measure, comparison.info, comparison.results[place].result.measures)
+    if check.answer is not Answer.YES or measure.floor is None or least is None:
+        return check
+    interval, _ = _above(view, place, least[1])
+    if interval is not None and interval[0] > 0:
+        return check
+    reached = f"{least[0].heading} ({number_text(least[1], minus='−')})"
+    return replace(check, answer=Answer.NO, words=f"{check.words}, but is not shown to be above its own {reached}")
 
 
 def paired_check(view: View, place: int, other: int, words: str) -> Check:
@@ -292,6 +307,8 @@ def _floor_checks(comparison: Comparison) -> list[list[Check]]:
         for place in range(len(comparison.results)):
             least = value if isinstance(value, float | int) else _chance(comparison, place, value)
             if least is not None:
+                null = least_of(view.measure, comparison.info, comparison.results[place].result.measures)
+                least = max(least, null[1]) if view.measure.floor is not None and null is not None else least
                 margin = 0.0 if isinstance(value, str) else MATTERS
                 interval, p = _above(view, place, least)
                 drawn.append((place, view.measure, float(view.means[place]) - least, interval, p, margin, least))
@@ -304,8 +321,10 @@ def _floor_checks(comparison: Comparison) -> list[list[Check]]:
     for place, measure, difference, interval, p, margin, least in drawn:
         adjusted = None if p is None else next(corrected)
         floor, reached = comparison.info.floor, reaches.format(number_text(least, minus="−"))
+        floor = floor if measure.floor is None else f"the larger of {floor} and its floor"
         check = _check(measure, f"what {floor} reaches", difference, interval, adjusted, margin)
-        checks[place].append(replace(check, words=f"{check.words} ({floor} {reached})"))
+        decides = measure is comparison.info.judge or not comparison.info.judged_by
+        checks[place].append(replace(check, words=f"{check.words} ({floor} {reached})", decides=decides))
     return checks
 
 

@@ -16,6 +16,7 @@ from audio_compositionality.evaluator.compare.tables import interval_text, view_
 from audio_compositionality.evaluator.compare.verdicts import twins_of
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.text import number_text
+from audio_compositionality.tasks.nulls import least_of
 
 MOST_LINES = 12
 """Models of a picture, the highest first; tables have all."""
@@ -59,6 +60,8 @@ class Line:
     Attributes:
         name: of the model, shortened.
         text: its score.
+        least: percent, what the model has to be above by its own numbers, where its measure has a floor; else None.
+        least_text: that number; empty where there is none.
         zone: percent of the width that the untrained twin and the baselines reach, with their intervals, but for scores
             that are fixed by construction; None where there is no such result.
         marks: the model's own last, so that it lies above the others.
@@ -66,6 +69,8 @@ class Line:
 
     name: str
     text: str
+    least: float | None
+    least_text: str
     zone: float | None
     marks: tuple[Mark, ...]
 
@@ -137,7 +142,8 @@ def _overview(comparison: Comparison, view: View) -> Overview:
     places = sorted(trained or range(len(comparison.results)), key=lambda k: -float(view.means[k]))
     ends = [end for k, interval in enumerate(view.intervals) for end in interval or (float(view.means[k]),)]
     chance = _chance(comparison, view)
-    shown = [0.0, *ends, *view.means.tolist(), *(() if chance is None else (chance,))]
+    at_least = [least for place in places[:MOST_LINES] if (least := _least(comparison, view, place)) is not None]
+    shown = [0.0, *ends, *view.means.tolist(), *at_least, *(() if chance is None else (chance,))]
     low, high = min(shown), max(shown)
     scale = _Scale(low, high if high > low else low + 1.0)
     lines = tuple(_line(comparison, view, place, scale) for place in places[:MOST_LINES])
@@ -155,7 +161,9 @@ def _overview(comparison: Comparison, view: View) -> Overview:
 
 
 def _chance(comparison: Comparison, view: View) -> float | None:
-    """The null of a measure, where all results have the same."""
+    """The null of a measure, where all results have the same; one with a floor has its own at each result."""
+    if view.measure.floor is not None:
+        return None
     nulls = {result.result.measures.get(view.measure.null or "") for result in comparison.results}
     null = next(iter(nulls))
     return None if len(nulls) > 1 or null is None else float(null)
@@ -182,7 +190,21 @@ def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Line
     kinds = (("baseline", rest), ("description", descriptions), ("twin", twins), (_kind(comparison, place), [place]))
     marks = tuple(_mark(comparison, view, k, kind, scale) for kind, members in kinds for k in members)
     reached = [mark.high for mark in marks[:-1] if not mark.fixed]
-    return Line(short_label(view.labels[place], LONGEST_NAME), marks[-1].text, max(reached) if reached else None, marks)
+    least = _least(comparison, view, place)
+    return Line(
+        name=short_label(view.labels[place], LONGEST_NAME),
+        text=marks[-1].text,
+        least=None if least is None else scale.at(least),
+        least_text="" if least is None else number_text(least, view.measure.digits, minus="−"),
+        zone=max(reached) if reached else None,
+        marks=marks,
+    )
+
+
+def _least(comparison: Comparison, view: View, place: int) -> float | None:
+    """What a result has to be above by its own numbers; None where the measure has no floor."""
+    least = least_of(view.measure, comparison.info, comparison.results[place].result.measures)
+    return None if view.measure.floor is None or least is None else least[1]
 
 
 def _kind(comparison: Comparison, place: int) -> str:
@@ -204,6 +226,6 @@ def _mark(comparison: Comparison, view: View, place: int, kind: str, scale: _Sca
 
 def _words(line: Line) -> str:
     names: Sequence[Mark] = line.marks[::-1]
-    return ", ".join(
-        f"{short_label(mark.name)} {mark.text}{f' ({mark.fixed})' if mark.fixed else ''}" for mark in names
-    )
+    marks = [f"{short_label(mark.name)} {mark.text}{f' ({mark.fixed})' if mark.fixed else ''}" for mark in names]
+    least = [f"has to be above {line.least_text}"] if line.least_text else []
+    return ", ".join((*marks[:1], *least, *marks[1:]))

@@ -6,8 +6,10 @@ clip; `group`: both. `match`: of all assignments of captions to clips the right 
 
 Chance is not the floor. Where the captions of an item are nearly one to a model, and its clips as well, two opposed
 comparisons cannot both be won, and `text`, `audio` and `group` fall below chance without anything being the wrong way
-round. How far is told by the floor: the same scores of captions with the clips of other items. `match` has no such
-floor: without knowledge it is at chance, whatever the towers. Nothing is trained. All in float64.
+round. How far is told by the floor: the same scores of captions with the clips of other items. Where they are opposites
+to a model, as to one number that is 1 or -1, the floor is above chance instead: the larger of both is what a score has
+to be above. `match` has no such floor: without knowledge it is at chance, whatever the towers. Nothing is trained. All
+in float64.
 
 >>> rng = np.random.default_rng(0)
 >>> audio, noise = rng.normal(size=(2, 400, 16))
@@ -820,7 +822,8 @@ line j of the captions belonging to line j of the clips; and the item of each li
 """,
     "warning": """\
 **Chance is not the floor.** A model to which both captions, or both clips, are nearly one falls below chance in group,
-text and audio without hearing anything wrong: compare with *floor*. *match* is at 1/2 without knowledge, always.
+text and audio without hearing anything wrong, and one to which they are opposites reaches nearly 1/2 in group: what a
+score has to be above is the larger of its chance and its *floor*. *match* is at 1/2 without knowledge, always.
 """,
     "inputs": {
         "audio": "Clips: one embedding a line",

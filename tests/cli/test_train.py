@@ -1,5 +1,6 @@
 """`train`, from arguments to a folder."""
 
+import argparse
 import json
 import shlex
 import shutil
@@ -9,9 +10,12 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
+from audio_compositionality.cli.train import _lines, _settings, add_arguments
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.training.checkpoints import Position
+from audio_compositionality.training.loop import TrainingRun
 
 from ..dataset_builder.recordings.sounds import write
 
@@ -33,7 +37,7 @@ def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, 
     captured = capsys.readouterr()
     assert captured.out.splitlines() == [
         f"{out} holds the model of step 4.",
-        f"Next: audio-compositionality evaluate {out}",
+        f"Next: audio-compositionality evaluate {out} --benchmark comp_a",
     ]
     assert "step 4 of 4, hard: loss " in captured.err
     assert load_model(str(out), device="cpu").embed_text(["a bell"]).shape[0] == 1
@@ -51,6 +55,37 @@ def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, 
     assert run("train", "--settings", out / "settings.yaml", "--seed", 3, "--out", again, "--device", "cpu") == 0
     values = yaml.safe_load((again / "settings.yaml").read_text())
     assert values == {**yaml.safe_load((out / "settings.yaml").read_text()), "seed": 3}
+
+
+def ended(best_step, *arguments):
+    """What is said last of a training of nine steps."""
+    best = None if best_step is None else 0.5
+    position = Position(2, total=9, best=best, best_step=best_step)
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    options = parser.parse_args(["--out", "my clap", *arguments])
+    return _lines(TrainingRun(options.out, position, None), options)[-1]
+
+
+def test_what_is_scored_next_is_the_model_that_was_the_best_on_validation():
+    said = "Next: audio-compositionality evaluate"
+    assert ended(None) == f"{said} 'my clap' --benchmark comp_a"
+    assert ended(9) == f"{said} 'my clap' --benchmark comp_a"
+    assert ended(4) == f"{said} 'my clap/best' --benchmark comp_a"
+    typed = ended(4, "--recordings", "my sounds", "--set", "train_rows=8")
+    assert typed == f"{said} 'my clap/best' --benchmark comp_a --recordings 'my sounds'"
+
+
+def test_weights_and_numbers_of_texts_are_typed_or_in_the_file(tmp_path):
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    typed = ["--negatives", "2", "--modular-negatives", "5", "--text-to-audio", "0.5", "--audio-to-text", "2"]
+    settings = _settings(parser.parse_args(["--out", "x", *typed, "--modular-weight", "0.25"]))
+    names = ("negatives", "modular_negatives", "text_to_audio", "audio_to_text", "modular_weight")
+    assert [getattr(settings, name) for name in names] == [2, 5, 0.5, 2, 0.25]
+    path = tmp_path / "settings.yaml"
+    path.write_text(settings.to_yaml())
+    assert _settings(parser.parse_args(["--out", "x", "--settings", str(path)])) == settings
 
 
 @pytest.fixture

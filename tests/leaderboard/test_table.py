@@ -171,6 +171,17 @@ class TestCsv:
 @pytest.mark.parametrize("name", ["comp_a_order", "comp_a_attribute"])
 def test_tasks_of_captions_have_a_column_for_group_and_one_for_match(name):
     headings = [column.heading for column in columns(load_task(name).info)]
-    assert headings[:3] == ["model", "CompA group", "95 % interval"]
+    assert headings[:4] == ["model", "CompA group", "95 % interval", "to be above"]
     assert {"match", "text", "audio", "ties", "floor of group"} <= set(headings)
     assert not any("triplets" in heading or "mixed" in heading for heading in headings)
+
+
+def test_what_group_has_to_be_above_is_the_larger_of_chance_and_its_own_floor(make_entry):
+    info = load_task("comp_a_order").info
+    shown = []
+    for floor in (0.03, 0.41):
+        measures = {"chance_group": 1 / 6, "floor_group": floor}
+        table = board_table(info, [Shown(make_entry("org/one", task="comp_a_order", measures=measures), 1)])
+        place = [column.heading for column in table.columns].index("to be above")
+        shown.append(table.rows[0].cells[place].value)
+    assert shown == [1 / 6, 0.41]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from audio_compositionality.support.files import write_whole
+from audio_compositionality.support.files import permit_as_new, write_whole
 
 
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
@@ -15,6 +15,21 @@ def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
     write_whole(path, "zwei")
     assert path.read_bytes() == b"zwei"
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such permissions")
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o077, 0o600)])
+def test_a_file_of_a_library_gets_the_permissions_of_a_new_one(tmp_path, mask, mode):
+    path = tmp_path / "weights"
+    path.write_bytes(b"one")
+    path.chmod(0o600)
+    before = os.umask(mask)
+    try:
+        permit_as_new(path)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == mode
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")

@@ -287,6 +287,11 @@ def test_a_stage_ends_where_its_scores_rise_no_more_and_the_best_model_is_kept(t
     assert read_log(tmp_path / EVALUATIONS)[2]["name"] == "task.group.kind=a, b"
     best, last = (load_file(folder / "model.safetensors") for folder in (tmp_path / BEST, tmp_path))
     assert not is_equal(best, last)
+    # The library that writes weights makes their file for the user alone.
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".lock"]
+    assert {path.name: path.stat().st_mode & 0o777 for path in files} == {
+        path.name: (tmp_path / "settings.yaml").stat().st_mode & 0o777 for path in files
+    }
     assert json.loads((tmp_path / BEST / "training.json").read_text())["finished"]
     assert load_model(str(tmp_path / BEST), device="cpu").embed_text(["a bell"]).shape == (1, 128)
 
@@ -306,6 +311,18 @@ def test_evaluations_behind_the_last_state_are_made_again(tmp_path):
     rows = [row for row in read_log(tmp_path / EVALUATIONS) if row["name"] == "score"]
     assert [(row["step"], float(row["value"])) for row in rows] == [(str(step), step) for step in range(1, 7)]
     assert trainer.position.best == 6
+
+
+def test_the_weights_of_settings_are_those_of_the_losses(tmp_path):
+    def first(name, stages, **weights):
+        small_trainer(tmp_path / name, stages=stages, **weights).run()
+        return float(read_log(tmp_path / name / STEPS)[0]["loss"])
+
+    both = [first(name, "hard:1", **{name: 0.0}) for name in ("text_to_audio", "audio_to_text")]
+    assert sum(both) == pytest.approx(first("even", "hard:1"), abs=1e-5)
+    half, once, twice = (first(f"own {k}", "modular:1", modular_weight=k) for k in (0.5, 1.0, 2.0))
+    assert once - half == pytest.approx((twice - once) / 2, abs=1e-4)
+    assert once > half
 
 
 def test_neighbours_are_those_of_the_beginning_of_the_stage_also_after_a_stop(tmp_path):

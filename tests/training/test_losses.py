@@ -67,6 +67,21 @@ def test_a_loss_is_a_double_loop(loss: Loss, reference: Callable, seed: int, sca
     assert float(loss(rows, reduction="mean")) == pytest.approx(sum(reference(rows)) / len(rows.audio), abs=1e-6)
 
 
+@EVERY
+def test_the_halves_of_a_loss_have_weights(loss: Loss, reference: Callable):
+    """Of half the sum of two directions: twice the one alone, and what the reference has where both count one."""
+    rows = by_hand.drawn(1)
+    to_audio, to_text = (loss(rows, weights=weights) for weights in ((1.0, 0.0), (0.0, 1.0)))
+    assert (to_audio + to_text).tolist() == pytest.approx(reference(rows), rel=0, abs=1e-6)
+    torch.testing.assert_close(loss(rows, weights=(0.5, 3.0)), 0.5 * to_audio + 3 * to_text)
+    right = rows.scale * (rows.audio * rows.text).sum(1)
+    if loss in (run_contrastive, run_hard, LOSSES["own"][0]):
+        expected = [
+            by_hand.log_sum(rows.text_to_clips(rows.caption(i), i)) - float(right[i]) for i in range(len(right))
+        ]
+        assert (2 * to_audio).tolist() == pytest.approx(expected, rel=0, abs=1e-5)
+
+
 def test_the_logits_of_that_are_below_0():
     rows = by_hand.negative_logits(by_hand.drawn())
     texts = torch.cat([rows.text, rows.negatives.flatten(0, 1), rows.positives.flatten(0, 1)])

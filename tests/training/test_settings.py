@@ -24,7 +24,23 @@ def test_stages_take_their_defaults_by_what_is_begun_with():
     trained = settings_of({"data": "x", "stages": "contrastive:100", "init": "org/clap"})
     assert trained.stages[0].learning_rate == STAGE_DEFAULTS["contrastive"].trained
     assert fresh.steps == 150
+    assert [stage.kind for stage in settings_of({"data": "x"}).stages] == ["contrastive", "hard"]
     assert settings_of({"data": "x"}).values()["stages"][0]["kind"] == parse_stages(STAGES)[0]["kind"]
+
+
+def test_weights_of_losses_are_settings(tmp_path):
+    settings = settings_of({"data": "x", "text_to_audio": "5e-1", "audio_to_text": 0, "modular_weight": 1})
+    assert (settings.text_to_audio, settings.audio_to_text, settings.modular_weight) == (0.5, 0, 1)
+    path = tmp_path / "settings.yaml"
+    path.write_text(settings.to_yaml())
+    assert settings_of(read_settings(path)) == settings
+    for wrong, said in (
+        ({"text_to_audio": -1}, "text_to_audio is -1; it must be a number from 0"),
+        ({"text_to_audio": 0, "audio_to_text": 0.0}, "one of them must be above 0"),
+        ({"modular_weight": 0}, "modular_weight is 0; it must be a number above 0"),
+    ):
+        with pytest.raises(TrainingError, match=said):
+            settings_of({"data": "x", **wrong})
 
 
 def test_what_is_written_is_read_again(tmp_path):

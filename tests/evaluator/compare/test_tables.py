@@ -30,6 +30,7 @@ from audio_compositionality.evaluator.compare.tables import (
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import to_text
+from audio_compositionality.tasks.nulls import least_of
 from audio_compositionality.tasks.registry import load_task
 
 HOSTILE = "=org/<img src=x>_{|$\\input{x}$|}&%#~^"
@@ -58,6 +59,7 @@ def test_a_score_stands_beside_its_chance_and_its_floor():
     assert null_note(text, values, info) == "chance of text 0.250\nfloor of text 0.125"
     assert null_note(text, {"chance_text": 0.25}, info) == "chance of text 0.250"
     (legend,) = nulls_legend([group], info, shown_too=True)
+    assert "the larger where there are two: chance of group" in legend
     assert "floor of group, group of captions with the clips of other items" in legend
 
 
@@ -66,6 +68,20 @@ def test_a_rank_has_to_be_below_its_chance():
     above, below = nulls_legend([info.measure("text_to_audio_r1"), info.measure("text_to_audio_median_rank")], info)
     assert above.startswith("Beside it, what it has to be above: chance of text→audio R@1, ")
     assert below.startswith("Beside it, what it has to be below: chance of text→audio median rank, ")
+
+
+def test_a_floor_above_chance_is_what_a_score_has_to_be_above():
+    info = load_task("comp_a_order").info
+    group = info.measure("group")
+    values = {"chance_group": 1 / 6, "floor_group": 0.41}
+    assert null_note(group, values, info, shown_too=True) == "floor of group 0.410\nchance of group 0.167"
+    assert null_note(group, values, info).startswith("floor of group 0.410")
+    (legend,) = nulls_legend([group], info)
+    assert "floor of group" in legend
+    floor, least = least_of(group, info, values)
+    assert (floor.name, least) == ("floor_group", 0.41)
+    assert least_of(group, info, values | {"floor_group": 0.03})[1] == 1 / 6
+    assert least_of(group, info, {}) is None
 
 
 def test_results_have_a_table_a_task_with_what_its_columns_mean(comparisons):

@@ -12,10 +12,14 @@ from audio_compositionality.evaluator.compare.benchmarks import by_benchmark
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.conclusions import judged_by_kind, model_verdicts
 from audio_compositionality.evaluator.compare.kinds import ModelKind
-from audio_compositionality.evaluator.compare.summary import verdict_tables
+from audio_compositionality.evaluator.compare.summary import short_table, verdict_tables
+from audio_compositionality.evaluator.compare.tables import score_table
 from audio_compositionality.evaluator.compare.verdicts import Answer, verdicts
 from audio_compositionality.evaluator.figures.benchmarks import benchmark_figures
+from audio_compositionality.evaluator.report.overview import overviews
 from audio_compositionality.evaluator.report.page import write_report
+from audio_compositionality.tasks.base import Outputs
+from audio_compositionality.tasks.registry import load_task
 
 TASK, ITEMS = "comp_a_order", 60
 
@@ -113,6 +117,9 @@ def test_the_page_shows_captions_beside_the_clips_and_says_nothing_of_energy(res
     assert "energy alone" not in page
     assert "match_group" not in page
     assert "Group against match" in page
+    assert "Printed elsewhere, of other sounds" in page
+    assert "Not comparable: CompA, arXiv 2310.08753, Table 2" in page
+    assert "CompA-CLAP without stage 3" in page
 
 
 def test_the_figure_of_the_benchmark_is_drawn(results, data):
@@ -123,3 +130,68 @@ def test_the_figure_of_the_benchmark_is_drawn(results, data):
     assert axes.get_title(loc="left") == "order"
     lines = [line for line in axes.lines if line.get_linestyle() == "--"]
     assert next(tuple(line.get_xdata()) for line in lines) == (0.5, 0.5)
+
+
+# ----- one-dimensional embeddings of either sign, which know nothing
+
+
+def signs(seed, n):
+    """Two numbers of opposite sign for each of n items, [2 n, 1]: which of both is the positive one is drawn."""
+    first = np.random.default_rng(seed).choice([-1.0, 1.0], n)
+    return np.stack([first, -first], 1).reshape(-1, 1)
+
+
+@pytest.fixture
+def guessed(write_results, data, tmp_path):
+    """The comparison of a model of such embeddings, whose luck is in group and not in match, with its controls."""
+    task = load_task(TASK)
+    rows = [row | {"captions": row["captions"][:2]} for row in data.configuration(TASK).rows]
+    text = signs(0, len(rows))
+    # Signs of clips that are right of a few more items than not, as they are by chance in one draw of two.
+    audio = next(
+        clips
+        for seed in range(1, 100)
+        if (clips := signs(seed, len(rows))) is not None and 0.5 < (clips == text)[::2].mean() < 0.55
+    )
+    scores = task.score(rows, Outputs(audio, text), {}, "cpu", False)
+    for name, columns, measures in (
+        ("guess", scores.columns, scores.measures),
+        ("untrained:guess", {"score": won(0, 1), "score_match": won(0.5, 2)}, {"floor_group": 0.0}),
+        ("bag-of-words", {"score": won(0, 1), "score_match": won(0.5, 3)}, {"floor_group": 0.0}),
+    ):
+        model = {"model": {"paradigm": PARADIGMS[name]}} if name in PARADIGMS else {}
+        stated = {"chance_match": 0.5, "chance_group": 1 / 6, **measures}
+        write_results(tmp_path, [name], data, tasks=[TASK], measures=stated, columns=dict(columns), **model)
+    return compared(tmp_path, data)
+
+
+def test_signs_that_know_nothing_are_above_nothing(guessed):
+    place = guessed.labels.index("guess")
+    measures = guessed.results[place].result.measures
+    assert measures["group"] > 2 / 6, "chance of group is 1/6, and they are far above it"
+    assert measures["floor_group"] > 0.4
+    (verdict,) = verdicts(guessed)
+    checks = [check for question in verdict.questions for check in question.checks]
+    assert "CompA group" in {check.measure for check in checks}
+    assert not [check.words for check in checks if check.answer is Answer.YES]
+    against_twin = next(check for check in verdict.questions[0].checks if check.measure == "CompA group")
+    assert "but is not shown to be above its own floor of group" in against_twin.words
+    floor = next(check for check in verdict.questions[2].checks if check.measure == "CompA group")
+    assert "(the larger of chance and its floor reaches 0." in floor.words
+    assert not verdict.is_evidence
+
+
+def test_their_group_stands_beside_its_floor_and_not_beside_chance_alone(guessed):
+    place = guessed.labels.index("guess")
+    floor = guessed.results[place].result.measures["floor_group"]
+    for table in (short_table(guessed), score_table(guessed)):
+        column = [column.heading for column in table.columns].index("CompA group")
+        note = table.rows[place].cells[column].note
+        assert f"floor of group {floor:.3f}" in note
+        assert "chance" not in note.split("floor of group")[0]
+        assert any("the larger where there are two" in sentence for sentence in table.legend)
+    group = overviews(guessed)[0]
+    assert group.chance is None
+    (line,) = group.lines
+    assert line.least_text == f"{floor:.3f}"
+    assert f"has to be above {floor:.3f}" in group.alternative

@@ -1,0 +1,159 @@
+"""`captions`: what captions are made of, their nouns and parts of speech."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from audio_compositionality.support.errors import InputError
+
+from . import arguments, recordings
+from .command import Command
+
+if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.data import Data
+    from audio_compositionality.dataset_builder.language.word_classes import WordStatistics
+    from audio_compositionality.support.table import Table
+
+NOUNS = 15
+"""Of the table of nouns, where nothing is said."""
+
+_EXAMPLES = """\
+  audio-compositionality captions --preset full
+      of the captions of our own items and training rows
+  audio-compositionality captions --data compa:archives
+      of your copy of the published benchmark
+  audio-compositionality captions clotho_captions_development.csv
+      of a table with columns caption, captions or caption_1, caption_2 ..., or of a text with one caption a line
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "files", nargs="*", type=Path, metavar="FILE", help="captions: a CSV or TSV, or a text with one a line"
+    )
+    recordings.add_recordings(parser, arguments.add_data(parser))
+    recordings.add_skip_invalid(parser)
+    parser.add_argument("--nouns", type=int, default=NOUNS, metavar="N", help=f"most nouns to list; default {NOUNS}")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print three tables: counts, parts of speech, and the most frequent nouns."""
+    from audio_compositionality.dataset_builder.language.word_classes import open_tagger, word_statistics
+    from audio_compositionality.support.table import print_table
+
+    if options.nouns < 1:
+        raise InputError(f"--nouns is {options.nouns}; it must be 1 or more")
+    if options.files and (options.data is not None or recordings.are_given(options)):
+        raise InputError(f"captions are those of {options.files[0]}, or of data that are named; give one of both")
+    tag = open_tagger()
+    counted = {source: word_statistics(captions, tag) for source, captions in _captions(options)}
+    if not counted:
+        raise InputError("the data have no captions")
+    print_table(_count_table(counted))
+    print_table(_class_table(counted))
+    print_table(_noun_table(counted, options.nouns))
+
+
+def _captions(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
+    """The captions of each file, or of each configuration of the data that has some."""
+    if options.files:
+        from audio_compositionality.dataset_builder.readers.caption_files import read_captions
+
+        for path in options.files:
+            yield str(path), read_captions(path)
+        return
+    data = _data(options)
+    for recipe in data.recipes:
+        rows = data.configuration(recipe).rows
+        captions = [caption for row in rows for caption in row.get("captions") or ()]
+        if captions:
+            yield recipe, captions
+
+
+def _data(options: argparse.Namespace) -> Data:
+    """The data that are named; of a preset the recipes that have captions, also those that are only learnt from."""
+    from audio_compositionality.dataset_builder.opening import open_data
+    from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
+    from audio_compositionality.dataset_builder.rendered import rendered_preset
+
+    if recordings.are_given(options):
+        return recordings.recordings_data(options, None)
+    if options.data is not None:
+        return open_data(options.data)
+    preset = arguments.preset_of(options.preset, options)
+    named = {name: load_recipe(name) for name in list_recipes()}
+    with_captions = [
+        name
+        for name, recipe in named.items()
+        if preset in recipe.presets and "captions" in recipe.features(recipe.presets[preset])
+    ]
+    return rendered_preset(preset, recipes=with_captions or None)
+
+
+def _count_table(counted: dict[str, WordStatistics]) -> Table:
+    from audio_compositionality.support.table import Cell, Column, Row, Table
+
+    columns = (
+        Column("captions of", numeric=False),
+        Column("captions", digits=None),
+        Column("different", "texts that are no other's", digits=None),
+        Column("words", "without punctuation", digits=None),
+        Column("vocabulary", "different words, whatever their case", digits=None),
+        Column("words each", "mean of a caption", digits=2),
+        Column("nouns each", "mean of a caption", digits=2),
+    )
+    rows = []
+    for source, one in counted.items():
+        counts = (one.captions, one.different, one.words, one.vocabulary)
+        rows.append(Row((Cell(source), *map(Cell, (*counts, one.words_per_caption, one.nouns_per_caption)))))
+    return Table("Words of captions", columns, tuple(rows), (), "captions")
+
+
+def _class_table(counted: dict[str, WordStatistics]) -> Table:
+    from audio_compositionality.support.table import Cell, Column, Row, Table
+
+    rows = tuple(
+        Row((Cell(source), Cell(kind), Cell(words), Cell(words / one.words)))
+        for source, one in counted.items()
+        for kind, words in one.classes.items()
+    )
+    columns = (
+        Column("captions of", numeric=False),
+        Column("part of speech", numeric=False),
+        Column("words", digits=None),
+        Column("share", "of all words"),
+    )
+    legend = "As TextBlob's tagger of English tells them by its lexicon, which errs now and then."
+    return Table("Parts of speech", columns, rows, (legend,), "parts-of-speech")
+
+
+def _noun_table(counted: dict[str, WordStatistics], most: int) -> Table:
+    from audio_compositionality.support.table import Cell, Column, Row, Table
+
+    rows = tuple(
+        Row((Cell(source), Cell(noun), Cell(times), Cell(times / one.captions)))
+        for source, one in counted.items()
+        for noun, times in list(one.nouns.items())[:most]
+    )
+    columns = (
+        Column("captions of", numeric=False),
+        Column("noun", numeric=False),
+        Column("times", "that it is said", digits=None),
+        Column("a caption", "times by captions"),
+    )
+    return Table("The most frequent nouns", columns, rows, (), "nouns")
+
+
+COMMAND = Command(
+    summary="nouns and parts of speech of captions",
+    description="Count the words of captions by their parts of speech, and list the most frequent nouns: of our own "
+    "data,\nof recordings that have captions, of a published benchmark, or of tables.",
+    add_arguments=add_arguments,
+    run=run,
+    examples=_EXAMPLES,
+    place=85,
+)
