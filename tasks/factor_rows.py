@@ -21,8 +21,8 @@ CLASSES = ("timbre",)
 CAPTIONS = {"audio": "one source"}
 
 WARNING = (
-    "The sounds are synthetic, far from speech and from most recordings. Log-mel statistics and an untrained network "
-    "stand beside every encoder: what they reach as well was not learnt."
+    "The sounds are synthetic, far from speech and from most recordings. What log-mel statistics, an untrained network "
+    "or statistics of the level reach as well was not learnt."
 )
 
 
