@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recordings.add_recordings(parser, arguments.add_data(parser))
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the embeddings")
     model_options.add_model_options(parser)
+    model_options.add_twin_seeds(parser)
     arguments.add_embedding_options(parser, store=False)
 
 

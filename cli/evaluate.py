@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recordings.add_recordings(parser, arguments.add_data(parser))
     arguments.add_out(parser)
     model_options.add_model_options(parser)
+    model_options.add_twin_seeds(parser)
     arguments.add_embedding_options(parser)
     arguments.add_fit_options(parser)
     asking.add_asking_options(parser)

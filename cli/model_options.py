@@ -43,6 +43,32 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--compile", action="store_true", help="run the model through torch.compile")
 
 
+def add_twin_seeds(parser: argparse.ArgumentParser) -> None:
+    """Add which draws of a twin stand beside a model: `loaded_models` reads it."""
+    parser.add_argument(
+        "--twin-seeds",
+        metavar="N[,N...]",
+        help="seeds of the weights of twins, such as untrained:MODEL, each a model of its own: 0,1,2 are three draws, "
+        "all of which a model has to be above; default 0",
+    )
+
+
+def twin_seeds(options: argparse.Namespace) -> tuple[int, ...]:
+    """The seeds of twins, each once, in their order.
+
+    Raises:
+        InputError: one is no whole number from 0 on.
+    """
+    # Only some commands have other seeds.
+    given = names_of(options, "twin_seeds") if hasattr(options, "twin_seeds") else None
+    if given is not None and not all(seed.isdecimal() for seed in given):
+        raise InputError(
+            f"--twin-seeds is {options.twin_seeds!r}; it is a whole number from 0 on, or several with commas between "
+            "them, such as 0,1,2"
+        )
+    return (0,) if given is None else tuple(dict.fromkeys(map(int, given)))
+
+
 def asked_layers(options: argparse.Namespace) -> tuple[int, ...] | Literal["all"] | None:
     """The layers that are asked for; None for the model's output.
 
@@ -81,6 +107,7 @@ def check_model_options(options: argparse.Namespace) -> None:
         InputError: a value is not one that there is.
     """
     asked_layers(options)
+    twin_seeds(options)
     _without_layer(options)
 
 
@@ -105,14 +132,15 @@ def loaded_models(
     processes: Processes,
     there: Mapping[str, Model] = MappingProxyType({}),
 ) -> list[Model]:
-    """Models by their names, each once, and once for each layer that is asked for; one process of each machine
-    downloads.
+    """Models by their names, each once, and once for each layer and each seed of a twin that is asked for; one process
+    of each machine downloads.
 
     Controls of a model that answers share its weights: several times so many would hardly fit.
 
     Args:
         names: of models.
-        options: with the arguments of `add_model_options`, and of `arguments.add_embedding_options` where they are.
+        options: with the arguments of `add_model_options`, and of `add_twin_seeds` and
+            `arguments.add_embedding_options` where they are.
         processes: that score together.
         there: models that are loaded already, by their names.
 
@@ -120,29 +148,33 @@ def loaded_models(
         AudioCompositionalityError: one of them cannot be had.
     """
     from audio_compositionality.encoders.loading.controls import control, split_control
-    from audio_compositionality.encoders.loading.registry import load_layers, load_model
+    from audio_compositionality.encoders.loading.registry import is_twin, load_layers, load_model
     from audio_compositionality.encoders.protocols import AudioLanguageModel, Learner
 
-    layers, encoder = asked_layers(options), _without_layer(options)
+    layers, encoder, seeds = asked_layers(options), _without_layer(options), twin_seeds(options)
     device = processes.device(options.device)
     models: list[Model] = []
-    loaded = dict(there)
+
+    def draws(name: str) -> list[tuple[str, int]]:
+        return [(name, seed) for seed in (seeds if is_twin(name) else (0,))]
+
+    loaded = {draws(name)[0]: model for name, model in there.items()}
     with processes.one_first():
-        for name in dict.fromkeys(names):
+        for name, seed in (draw for one in dict.fromkeys(names) for draw in draws(one)):
             if layers == "all":
-                models += load_layers(name, device=device, options=encoder)
+                models += load_layers(name, device=device, options=encoder, seed=seed)
             elif layers is None or len(layers) == 1:
-                one = replace(encoder, layer=None if layers is None else layers[0])
+                at_layer = replace(encoder, layer=None if layers is None else layers[0])
                 kind, inner = split_control(name)
-                shared = None if kind is None else loaded.get(inner)
+                shared = None if kind is None else loaded.get((inner, seed))
                 if kind is not None and isinstance(shared, AudioLanguageModel) and not isinstance(shared, Learner):
                     model = cast("Model", control(shared, kind))
                 else:
-                    model = load_model(name, device=device, options=one)
-                loaded[name] = model
+                    model = load_model(name, device=device, options=at_layer, seed=seed)
+                loaded[name, seed] = model
                 models.append(model)
             else:
-                models += load_layers(name, layers, device=device, options=encoder)
+                models += load_layers(name, layers, device=device, options=encoder, seed=seed)
     return models
 
 

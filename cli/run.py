@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_protocol(parser)
     arguments.add_out(parser)
     model_options.add_model_options(parser)
+    model_options.add_twin_seeds(parser)
     arguments.add_embedding_options(parser)
     arguments.add_fit_options(parser, default="1")
     asking.add_asking_options(parser)

@@ -98,8 +98,8 @@ class TaskInfo:
         measures: all numbers that it gives; the first is its score.
         ranks_by: name of the measure that tables and boards sort by.
         trusted: the measures that people are told to trust, and what an encoder that hears nothing but how much sounds
-            reaches in each: a number, or the name of the measure that is the chance of it; None where hearing that much
-            helps, so that the measure says nothing about it. Empty means that which it ranks by.
+            reaches in each: a number, or the name of the measure that is the chance of it; None where no formula gives
+            it. A model also has to be above the baselines that hear nothing else. Empty: that which it ranks by.
         captions: what each clip of a row is, for people who listen to it, by its name; also of those that are derived.
             Of a list of clips ``name/0``, ``name/1`` … by the name of the list.
         heard: names of the clips that people listen to, where a row has more than anybody would hear; empty: all.
@@ -115,9 +115,9 @@ class TaskInfo:
             results of both: on recordings, not on presets. Training shows in its score, where it was the training for
             what is asked.
         is_level_matched: whether all that is compared has one level and as many sources, so that telling numbers of
-            sources apart gains nothing. How a level changes over time may still tell something: what energy alone
-            reaches is the score of a baseline that hears nothing else, such as ``level-statistics``, and the chance of
-            `trusted` is assumed only where that is not among the results.
+            sources apart gains nothing. How a level changes over time may still tell something: that energy alone
+            reaches no more than the chance of `trusted` is assumed where no baseline that hears nothing else is among
+            the results.
         judged_by: name of the measure that decides whether a model is above another; empty: that which it ranks by.
         shows_training: whether tables say of each model what it was trained on, or else how.
         heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.

@@ -24,7 +24,7 @@ from .factor_rows import (
     labels_of,
 )
 from .metric_files import describe_metric
-from .parts import PAPER, PartedMeasures, probe_settings
+from .parts import LEVELS, PAPER, PartedMeasures, probe_settings
 
 _METRIC = describe_metric("disentanglement")
 
@@ -58,12 +58,14 @@ class Disentanglement:
         trusted={"unseen": None},
         captions=CAPTIONS,
         warning=(
-            f"{WARNING} Scores of the literature (DCI, MIG, SAP) change under a rotation, which leaves all that can be "
-            "read as it is: they stand beside themselves after one."
+            f"{WARNING} The rate is read from timbres never heard by who hears levels alone. Scores of the literature "
+            "(DCI, MIG, SAP) change under a rotation, which leaves all that can be read as it is: they stand beside "
+            "themselves after one."
         ),
         citation=_METRIC.citation,
         protocols={"paper": PAPER},
         on_request=True,
+        controls=LEVELS,
     )
     drawings: tuple[Drawing, ...] = ()
 

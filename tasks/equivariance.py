@@ -24,7 +24,7 @@ from .factor_rows import (
     star_clip,
 )
 from .metric_files import describe_metric
-from .parts import FOLDS, PAPER, PartedMeasures, columns_of_parts, dealt_folds, probe_settings
+from .parts import FOLDS, LEVELS, PAPER, PartedMeasures, columns_of_parts, dealt_folds, probe_settings
 from .scenes import numbered
 
 _METRIC = describe_metric("equivariance")
@@ -75,6 +75,7 @@ class Equivariance:
         citation=_METRIC.citation,
         protocols={"paper": PAPER},
         on_request=True,
+        controls=LEVELS,
     )
     drawings: tuple[Drawing, ...] = ()
 

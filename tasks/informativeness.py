@@ -23,7 +23,7 @@ from .factor_rows import (
     labels_of,
 )
 from .metric_files import describe_metric
-from .parts import PAPER, PROBES, PartedMeasures, columns_of_parts, dealt_folds, probe_settings
+from .parts import LEVELS, PAPER, PROBES, PartedMeasures, columns_of_parts, dealt_folds, probe_settings
 from .scenes import numbered
 
 _METRIC = describe_metric("informativeness")
@@ -52,12 +52,16 @@ class Informativeness:
         samples="clips",
         measures=_PARTED.described,
         ranks_by="informativeness",
-        trusted={"informativeness": None, "rate_informativeness": None},
+        trusted={"informativeness": None},
         captions=CAPTIONS,
-        warning=f"{WARNING} Most encoders, trained or not, are near 1: what is there says little of how it is there.",
+        warning=(
+            f"{WARNING} Most encoders, trained or not, are near 1: what is there says little of how it is there. Rate "
+            "and amplitude are read from the level of a clip alone."
+        ),
         citation=_METRIC.citation,
         protocols={"paper": PAPER},
         on_request=True,
+        controls=LEVELS,
     )
     drawings: tuple[Drawing, ...] = ()
 

@@ -12,7 +12,7 @@ from audio_compositionality.encoders.protocols import AudioEncoder
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskInfo
 from .metric_files import describe_metric
-from .parts import PartedMeasures, columns_of_parts
+from .parts import LEVELS, PartedMeasures, columns_of_parts
 from .transform_rows import (
     CAPTIONS,
     TRANSFORMS,
@@ -61,6 +61,7 @@ class Invariance:
         citation=_METRIC.citation,
         protocols={"paper": {}},
         on_request=True,
+        controls=LEVELS,
     )
     drawings: tuple[Drawing, ...] = ()
 

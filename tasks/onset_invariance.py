@@ -17,7 +17,7 @@ from . import scenes
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
 from .factor_rows import FACTORS, WARNING, is_crossed, star_clip
 from .metric_files import describe_metric
-from .parts import FOLDS
+from .parts import FOLDS, LEVELS
 
 _METRIC = describe_metric("invariance")
 
@@ -58,6 +58,7 @@ class OnsetInvariance:
         warning=f"{WARNING} What hears nothing is invariant to all: selectivity tells how much more what matters does.",
         citation=_METRIC.citation,
         on_request=True,
+        controls=LEVELS,
     )
     drawings: tuple[Drawing, ...] = ()
 

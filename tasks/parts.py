@@ -18,6 +18,9 @@ FOLDS = 5
 
 PROBES = ("ridge", "kernel", "slp", "mlp")
 
+LEVELS = ("level-statistics", "rms")
+"""Controls that hear how loud a clip is, and nothing else: what they reach needs no more than that."""
+
 PAPER = {"probes": ["slp", "mlp"], "scaled": False}
 """Settings that follow arXiv 2505.06224: both of its probes, on features and targets as they come."""
 

@@ -15,7 +15,7 @@ from audio_compositionality.encoders.protocols import AudioEncoder
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
 from .factor_rows import FACTORS, labels_of
 from .metric_files import describe_metric
-from .parts import FOLDS, PAPER, PartedMeasures, columns_of_parts, probe_settings
+from .parts import FOLDS, LEVELS, PAPER, PartedMeasures, columns_of_parts, probe_settings
 from .transform_rows import (
     CAPTIONS,
     TRANSFORMS,
@@ -76,6 +76,7 @@ class TransformDisentanglement:
         citation=_METRIC.citation,
         protocols={"paper": PAPER},
         on_request=True,
+        controls=LEVELS,
     )
     drawings: tuple[Drawing, ...] = ()
 

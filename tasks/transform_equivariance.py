@@ -13,7 +13,7 @@ from audio_compositionality.encoders.protocols import AudioEncoder
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskInfo
 from .metric_files import describe_metric
-from .parts import PAPER, PartedMeasures, columns_of_parts, probe_settings
+from .parts import LEVELS, PAPER, PartedMeasures, columns_of_parts, probe_settings
 from .scenes import numbered
 from .transform_rows import (
     CAPTIONS,
@@ -68,6 +68,7 @@ class TransformEquivariance:
         citation=_METRIC.citation,
         protocols={"paper": PAPER},
         on_request=True,
+        controls=LEVELS,
     )
     drawings: tuple[Drawing, ...] = ()
 

@@ -2,8 +2,8 @@
 
 "Downsample" and "Random" are rows of the results in arXiv 2603.13685; both embed a clip in 768 values here. The
 log-mel statistics are the simplest embedding that describes a sound, so that a network can be seen to add to it. Those
-of cepstra and of levels are further controls, scored where they are asked for: what a smooth spectrum alone, and what
-loudness alone, would reach.
+of cepstra and of levels, and the plain level of a clip, are further controls, scored where they are asked for: what a
+smooth spectrum alone, and what loudness alone, would reach.
 """
 
 from __future__ import annotations
@@ -178,6 +178,15 @@ class LevelStatistics(WaveformEncoder):
         change = np.abs(np.diff(levels)).mean() if len(levels) > 1 else 0.0
         of_frames = (levels.mean(), levels.std(), *np.percentile(levels, self.percentiles), change)
         return np.array([*of_clip, *of_frames])
+
+
+class RootMeanSquare(WaveformEncoder):
+    """The root mean square of a clip: one number, 1 for a square wave at full scale."""
+
+    card = card_of("rms", 1)
+
+    def _run_model(self, features: FloatArray) -> FloatArray:
+        return np.sqrt(np.mean(np.square(features, dtype=np.float64), axis=1, keepdims=True)).astype(np.float32)
 
 
 def _rounded(samples: FloatArray) -> NDArray[np.int16]:
@@ -361,6 +370,12 @@ MODELS = (
     listing_of(
         LevelStatistics,
         "8 statistics of how loud a clip is and how that changes; knows nothing else",
+        is_baseline=False,
+        is_level=True,
+    ),
+    listing_of(
+        RootMeanSquare,
+        "the root mean square of a clip, one number; knows nothing else",
         is_baseline=False,
         is_level=True,
     ),

@@ -65,6 +65,12 @@ def has_twins(name: str) -> bool:
     )
 
 
+def is_twin(name: str) -> bool:
+    """Whether a name asks for a twin, be it under controls: what `load_model` makes of it depends on the seed."""
+    control_kind, inner = split_control(name)
+    return is_twin(inner) if control_kind is not None else split_twin(name)[0] is not None
+
+
 def hub_id_of(name: str) -> str | None:
     """The Hub repository of the model that a name stands for; None where there is none."""
     listing = named_models().get(name)

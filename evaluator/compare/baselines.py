@@ -47,8 +47,8 @@ def levels_in(comparison: Comparison) -> list[int]:
 
 
 def level_names() -> str:
-    """Names of all baselines that hear nothing but how loud a clip is, in words."""
-    return listed([listing.name for listing in named_models().values() if listing.is_level])
+    """Names of all baselines that hear nothing but how loud a clip is, in words: one of them or another."""
+    return " or ".join(listing.name for listing in named_models().values() if listing.is_level)
 
 
 def fixed_by_construction(result: ComparedResult, measure: Measure) -> str:

@@ -164,12 +164,12 @@ def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
     A model is above another where the measure that the task judges by is significantly higher in the paired tests of
     all results, by `MATTERS` or more, and no other trusted measure is significantly lower. It is above the floor, such
     as energy alone, where each trusted measure of which that has a known value is significantly above it, corrected
-    over all models; of a task that names a measure to judge by, that one decides, and the others are told beside. Of a
-    task that is level-matched that value is assumed to be chance only where no result is of a baseline that hears
-    levels alone; else a model has to be above that one, as above any other.
+    over all models (of a task that names a measure to judge by, that one decides, and the others are told beside); and
+    of energy also where it is above every baseline among the results that hears levels alone, as above any other model.
+    Where there is neither such a value nor such a baseline, it cannot be told.
     """
-    levels = levels_in(comparison) if comparison.info.is_level_matched else []
-    floor = [] if levels else _floor_checks(comparison)
+    levels = levels_in(comparison) if comparison.info.floor == ENERGY else []
+    floor = _floor_checks(comparison, levels)
     return tuple(
         Verdict(
             label=result.label,
@@ -177,7 +177,7 @@ def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
             questions=(
                 _twin_question(comparison, place),
                 _description_question(comparison, place),
-                _level_question(comparison, place, levels) if levels else _floor_question(comparison, floor[place]),
+                _floor_question(comparison, [*_level_checks(comparison, place, levels), *floor[place]]),
             ),
             flags=tuple(
                 measure.meaning.removeprefix("whether ")
@@ -218,7 +218,12 @@ def _twin_question(comparison: Comparison, place: int) -> Question:
     return _of_checks(
         "twin",
         words,
-        [check for twin in twins for check in _against(comparison, place, twin, words)],
+        [
+            # Of several draws of fresh weights it is said which.
+            check if len(twins) == 1 else replace(check, words=f"{check.words} ({comparison.labels[twin]})")
+            for twin in twins
+            for check in _against(comparison, place, twin, words)
+        ],
     )
 
 
@@ -237,18 +242,19 @@ def _floor_question(comparison: Comparison, checks: Sequence[Check]) -> Question
     words = comparison.info.floor
     if not checks:
         sentence = f"The results have no measure that {words} does not raise."
+        if words == ENERGY:
+            sentence = f"What {words} reaches is not known: no result of {level_names()} is here; score one beside it."
         return Question("floor", words, Answer.UNKNOWN, sentence, ())
     return _of_checks("floor", words, checks)
 
 
-def _level_question(comparison: Comparison, place: int, levels: Sequence[int]) -> Question:
+def _level_checks(comparison: Comparison, place: int, levels: Sequence[int]) -> list[Check]:
     """Against the baselines that hear how loud clips are, and nothing else."""
-    checks = [
+    return [
         replace(check, words=f"{check.words} ({comparison.info.floor}: {comparison.labels[k]})")
         for k in levels
         for check in _against(comparison, place, k, comparison.labels[k])
     ]
-    return _of_checks("floor", comparison.info.floor, checks)
 
 
 def _of_checks(name: str, words: str, checks: Sequence[Check]) -> Question:
@@ -297,8 +303,13 @@ def paired_check(view: View, place: int, other: int, words: str) -> Check:
     return _check(view.measure, words, sign * test.difference, interval, test.p_adjusted, MATTERS)
 
 
-def _floor_checks(comparison: Comparison) -> list[list[Check]]:
-    """For each result its checks against the floor; all p are corrected together."""
+def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[Check]]:
+    """For each result its checks against the values of the floor that are known; all p are corrected together.
+
+    Args:
+        comparison: of the results.
+        levels: places of those that hear levels alone; without any it is assumed that these would reach chance.
+    """
     drawn: list[tuple[int, Measure, float, Interval | None, float | None, float, float]] = []
     for name, value in comparison.info.trusted.items():
         view = comparison.views.get(name)
@@ -313,8 +324,9 @@ def _floor_checks(comparison: Comparison) -> list[list[Check]]:
                 interval, p = _above(view, place, least)
                 drawn.append((place, view.measure, float(view.means[place]) - least, interval, p, margin, least))
     assumed = f"is assumed to reach chance, {{}}: no result of {level_names()}"
-    of_levels = comparison.info.is_level_matched and comparison.info.floor == ENERGY
-    reaches = assumed if of_levels else "reaches {}"
+    of_levels = comparison.info.is_level_matched and comparison.info.floor == ENERGY and not levels
+    by_chance = "reaches {} by chance" if comparison.info.is_level_matched else "reaches {}"
+    reaches = assumed if of_levels else by_chance
     p_values = [p for *_, p, _, _ in drawn if p is not None]
     corrected = iter(stats.false_discovery_control(p_values).tolist() if p_values else [])
     checks: list[list[Check]] = [[] for _ in comparison.results]

@@ -12,6 +12,7 @@ from .axes_coverage import FEWEST_CONTEXTS, simulate_informativeness, simulate_i
 from .axes_data import FULL, SMALL, AxesMaterial
 from .axes_dials import turn_entanglement, turn_noise
 from .axes_encoders import DIM
+from .axes_levels import read_from_levels
 from .chapters import Chapter
 from .families import Check, Part
 
@@ -44,6 +45,7 @@ class Axes:
         parts = [_part("chapter", level=2, dim=DIM, **rows)]
         for key, check in tqdm(_ENCODERS, desc="axes: encoders", disable=not progress):
             parts.append(_part(key, check(data)))
+        parts.append(_part("levels", read_from_levels(plan, seed)))
         parts.append(_part("space", theory.moved_in_space(plan, seed)))
         for key, turn in _DIALS:
             dial, checks = turn(data, progress)

@@ -21,6 +21,9 @@ RIDGE = ("ridge",)
 BOTH = ("ridge", "kernel")
 """The probes that tasks use unless others are asked for."""
 
+CONSTRUCTED = ("factors", "transforms")
+"""Recipes from whose rows embeddings are made."""
+
 UNPROBED = ("onset_invariance", "invariance")
 """Tasks in which nothing is fitted."""
 

@@ -12,7 +12,7 @@ from audio_compositionality.tasks.factor_rows import FACTORS
 from audio_compositionality.tasks.registry import load_benchmark
 
 from . import axes_encoders as make
-from .axes_data import BOTH, MANY, SMALL, AxesMaterial, AxesPlan, Encoder, heading
+from .axes_data import BOTH, CONSTRUCTED, MANY, SMALL, AxesMaterial, AxesPlan, Encoder, heading
 from .axes_encoders import DIM, TRANSFORMS
 from .families import Check, at_least, at_most, near
 
@@ -289,8 +289,8 @@ def moved_in_space(plan: AxesPlan, seed: int) -> list[Check]:
 
 
 def axes_tasks() -> list[str]:
-    """Names of the tasks of the four axes."""
-    return [task.info.name for task in load_benchmark("axes")]
+    """Names of the tasks of the four axes that score what rows of a material say: see `AxesMaterial.clips`."""
+    return [task.info.name for task in load_benchmark("axes") if task.info.recipe in CONSTRUCTED]
 
 
 def score_of(task: str) -> str:

@@ -78,6 +78,11 @@ FROZEN = {
         "f0b1142da58c2b27521d9c3f5bb4a77688d3ceb487c249f0e3c2b2e87272c130",
         "a3a4683082b83facf5d78196189ba1b7f5e162576393add6dc5cd77c1e29a0d6",
     ),
+    "rate_binding": (
+        1,
+        "d84ea6733184788bc4258cc873d2187e1eaba1b227e7bba82f549d2e6cee01fb",
+        "b7cc7a61b82b1db58160ce0dc3d8196711323bd6536eb7c397dcc7ef8a744ec0",
+    ),
     "transforms": (
         1,
         "4041afdc1408de55e5de9085cde233865e6681e5c8ed23309edfeead43ad4b1e",

@@ -30,7 +30,7 @@ from audio_compositionality.tasks.base import (
 
 WriteResults = Callable[..., Path]
 
-BASELINES = ("random", "downsample", "log-mel-statistics", "level-statistics")
+BASELINES = ("random", "downsample", "log-mel-statistics", "level-statistics", "rms")
 
 
 @cache

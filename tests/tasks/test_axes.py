@@ -26,12 +26,22 @@ def rows():
     transforms = load_recipe("transforms")
     few = replace(factors.presets["mini"], stars=10, crossed_levels=(4, 3, 3, 3))
     small = replace(transforms.presets["mini"], bases=60, untransformed=60, transforms=("gain", "noise"))
-    return {"factors": factors.render(few).rows, "transforms": transforms.render(small).rows}
+    binding = load_recipe("rate_binding")
+    one_note = replace(binding.presets["mini"], low_notes=(57,))
+    return {
+        "factors": factors.render(few).rows,
+        "transforms": transforms.render(small).rows,
+        "rate_binding": binding.render(one_note).rows,
+    }
 
 
 def additive(rows, noise=0.0, seed=0):
     """Embeddings that are sums of one vector a level of each factor of the first source, and of one a parameter."""
     rng = np.random.default_rng(seed)
+    if rows and "faster" in rows[0]:
+        # Each source has a place of its own for its rate.
+        z = np.log([row["rates"] for row in rows]) @ rng.normal(size=(2, DIM))
+        return z + noise * rng.normal(size=(len(rows), DIM))
     lines = {factor: rng.normal(size=(8, DIM)) for factor in FACTORS}
     for factor in FACTORS[1:]:
         lines[factor] = np.arange(8)[:, None] * rng.normal(size=DIM)
@@ -126,6 +136,7 @@ class TestAnAdditiveEncoder:
             ("equivariance", {"r_equivariance": 0.97, "p": 0.97, "in_scene_r_equivariance": 0.8, "in_scene_p": 0.8}),
             ("disentanglement", {"unseen": 0.94, "seen": 0.97}),
             ("transform_equivariance", {"r_equivariance": 0.9, "p_gain": 0.9}),
+            ("rate_binding", {"unseen_informativeness": 0.99, "seen_informativeness": 0.99}),
         ],
     )
     def test_reaches_one(self, name, measures, rows):
@@ -158,6 +169,38 @@ class TestAnAdditiveEncoder:
             )
         assert scores.measures["amplitude_under_gain_shift_after"] is None
         assert scores.measures["noise_shift"] == pytest.approx(0, abs=1e-9)
+
+
+class TestRateBinding:
+    def test_who_hears_the_rates_but_not_whose_they_are_is_at_chance(self, rows):
+        def heard(rows):
+            return np.log([sorted(row["rates"]) for row in rows])
+
+        _, scores = scored("rate_binding", rows, heard)
+        for part in ("unseen", "seen"):
+            assert scores.measures[f"{part}_informativeness"] == pytest.approx(0, abs=1e-9)
+
+    def test_who_knows_timbres_by_heart_knows_nothing_of_those_never_heard(self):
+        binding = load_recipe("rate_binding")
+
+        def by_heart(rows):
+            names = sorted({timbre for row in rows for timbre in row["timbres"]})
+            lower = np.array([[row["timbres"][0] == name for name in names] for row in rows], float)
+            return lower * np.array([[1 if row["faster"] == "low" else -1] for row in rows])
+
+        _, scores = scored("rate_binding", {"rate_binding": binding.render(binding.presets["mini"]).rows}, by_heart)
+        assert scores.measures["seen_informativeness"] > 0.9
+        assert scores.measures["unseen_informativeness"] == pytest.approx(0, abs=1e-9)
+
+    def test_too_few_groups_are_refused(self, rows):
+        two = [row for row in rows["rate_binding"] if row["group"] < 2]
+        with pytest.raises(TaskError, match="rate_binding has 2 groups of timbres; it needs at least 3"):
+            load_task("rate_binding").settings(two, {})
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_levels_alone_are_controls_of_every_task(name):
+    assert {"level-statistics", "rms"} <= set(load_task(name).info.controls)
 
 
 class TestFolds:

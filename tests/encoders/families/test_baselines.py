@@ -143,14 +143,25 @@ def test_statistics_of_silence_and_of_short_clips_are_finite(samples: int) -> No
 
 def test_the_further_controls_are_scored_where_they_are_asked_for() -> None:
     listings = {listing.name: listing for listing in list_models()}
-    for name in ("mfcc-statistics", "level-statistics"):
+    for name in ("mfcc-statistics", "level-statistics", "rms"):
         assert not listings[name].is_baseline
         assert not listings[name].is_reference
-        assert listings[name].is_level == (name == "level-statistics")
+        assert listings[name].is_level == (name != "mfcc-statistics")
         assert kind_of(load_model(name).card) is ModelKind.BASELINE  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["downsample", "random", "log-mel-statistics", "mfcc-statistics", "level-statistics"])
+def test_the_root_mean_square_is_one_number_that_a_gain_multiplies() -> None:
+    clips = sixteen_bit((3, RATE))
+    embedding = load_model("rms").embed(clips, RATE)
+    assert embedding.shape == (3, 1)
+    np.testing.assert_allclose(embedding[:, 0], np.sqrt(np.mean(clips.astype(np.float64) ** 2, axis=1)), rtol=1e-6)
+    np.testing.assert_allclose(load_model("rms").embed(-0.5 * clips, RATE), 0.5 * embedding, rtol=1e-6)
+    assert load_model("rms").embed(np.zeros((1, 7), np.float32), RATE) == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["downsample", "random", "log-mel-statistics", "mfcc-statistics", "level-statistics", "rms"]
+)
 def test_a_clip_embeds_the_same_alone_and_in_a_batch(name: str) -> None:
     encoder = load_model(name)
     clips = sixteen_bit((3, RATE))

@@ -223,26 +223,56 @@ def test_where_all_is_as_loud_energy_alone_is_assumed_at_chance(compared):
     (verdict,) = verdicts(matched)
     (_, top1) = verdict.questions[2].checks
     assert top1.difference == pytest.approx(float(matched.view("top1").means[0]) - 1 / 64)
-    assert top1.words.endswith("(energy alone is assumed to reach chance, 0.016: no result of level-statistics)")
+    assert top1.words.endswith("(energy alone is assumed to reach chance, 0.016: no result of level-statistics or rms)")
 
 
+@pytest.mark.parametrize("matched", [True, False])
+@pytest.mark.parametrize("level", ["level-statistics", "rms"])
 @pytest.mark.parametrize(("mean", "expected"), [(0.5, YES), (0.3, NO)])
-def test_where_all_is_as_loud_energy_alone_is_who_hears_levels_alone(compared, mean, expected):
-    comparison = compared(one=scores(mean, seed=1), **{"level-statistics": scores(0.3, seed=2)})
-    (verdict,) = verdicts(of_a_headline(comparison, is_level_matched=True))
+def test_energy_alone_is_who_hears_levels_alone(compared, mean, expected, level, matched):
+    comparison = compared(one=scores(mean, seed=1), **{level: scores(0.3, seed=2)})
+    info = {"trusted": {"adjusted": None, "top1": None}, "is_level_matched": matched}
+    (verdict,) = verdicts(of_a_headline(comparison, **info))
     energy = verdict.questions[2]
     assert energy.answer is expected
     first, *beside = energy.checks
     view = comparison.view("adjusted")
     means = dict(zip(view.labels, view.means, strict=True))
     assert first.measure == "adjusted"
-    assert first.difference == pytest.approx(means["one"] - means["level-statistics"])
+    assert first.difference == pytest.approx(means["one"] - means[level])
     assert first.p == view.tests[0].p_adjusted
     assert not any(check.decides for check in beside)
-    assert "(energy alone: level-statistics)" in energy.sentence
-    # Where levels may differ, what they alone reach is known, and whoever hears them is one of many baselines.
+    assert f"(energy alone: {level})" in energy.sentence
+    # Where the chance is known too, a model has to be above both.
     (verdict,) = verdicts(comparison)
-    assert all("energy alone reaches" in check.words for check in verdict.questions[2].checks)
+    words = [check.words for check in verdict.questions[2].checks if check.decides]
+    assert sum(f"energy alone: {level}" in one for one in words) == 1
+    assert sum("energy alone reaches" in one for one in words) == 2
+    assert verdict.questions[2].answer is expected
+
+
+def test_without_who_hears_levels_alone_an_unknown_floor_cannot_be_told(compared):
+    comparison = of_a_headline(compared(one=scores(0.9, seed=1)), trusted={"adjusted": None})
+    (verdict,) = verdicts(comparison)
+    energy = verdict.questions[2]
+    assert energy.answer is UNKNOWN
+    assert energy.sentence == (
+        "What energy alone reaches is not known: no result of level-statistics or rms is here; score one beside it."
+    )
+
+
+def test_a_model_has_to_be_above_every_draw_of_its_twin(tmp_path, write_results):
+    for seed, mean in enumerate((0.1, 0.6, 0.1)):
+        draw = {"scores": scores(mean, seed=seed), "model": {"revision": f"seed-{seed}"}}
+        write_results(tmp_path, ["untrained:one"], tasks=["a_coat"], **draw)
+    write_results(tmp_path, ["one"], tasks=["a_coat"], scores=scores(0.5, seed=9))
+    (comparison,) = compare_results([tmp_path])
+    assert {f"untrained:one (seed-{seed})" for seed in range(3)} < set(comparison.labels)
+    (verdict,) = verdicts(comparison)
+    twin = verdict.questions[0]
+    assert twin.answer is NO
+    assert "untrained:one (seed-1)" in twin.sentence
+    assert sorted(check.answer.value for check in twin.checks if check.decides) == ["no", "yes", "yes"]
 
 
 def test_too_few_samples_tell_nothing(tmp_path, write_results, small_data):

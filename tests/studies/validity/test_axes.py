@@ -19,6 +19,7 @@ from audio_compositionality.studies.validity.axes_coverage import (
 )
 from audio_compositionality.studies.validity.axes_data import SMALL, AxesMaterial
 from audio_compositionality.studies.validity.axes_dials import expected_invariance, thinned, turn_entanglement
+from audio_compositionality.studies.validity.axes_levels import read_from_levels
 from audio_compositionality.studies.validity.families import at_least, at_most, list_families, near
 
 
@@ -100,6 +101,13 @@ class TestTheory:
     )
     def test_holds(self, check, data):
         assert [item for item in check(data) if item.claimed and not item.holds] == []
+
+    @pytest.mark.slow
+    def test_a_level_meter_reads_rates_but_not_whose_they_are(self):
+        checks = read_from_levels(SMALL, 0)
+        assert {item.subject for item in checks} == {"level-statistics", "rms"}
+        assert [item for item in checks if not item.holds] == []
+        assert sum(item.expected.startswith("≥ 0.9") for item in checks) == 3
 
     def test_sees_what_it_should(self, data):
         broken = AxesMaterial(SMALL, 0)
