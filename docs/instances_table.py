@@ -2,8 +2,9 @@
 
     python docs/instances_table.py --out results/instances
 
-asks for the packages with weights that examples/README.md lists, for the programs that make the sounds (data.md), and
-for Whisper from the Hub or, as `--weights whisper-tiny.en=FOLDER`, from a copy.
+scores three draws of blocks of each sounds: the ladder and the differences are of the first, the score of each draw
+stands beside. It asks for the packages with weights that examples/README.md lists, for the programs that make the
+sounds (data.md), and for Whisper from the Hub or, as `--weights whisper-tiny.en=FOLDER`, from a copy.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +41,8 @@ ENCODERS = {
     "voices": with_twin("ge2e.py", "GE2E"),
     "creatures": (*WHISPER, *SOUNDS),
     "instruments": (*WHISPER, *SOUNDS),
+    "prompts": (*SPEECH, *WHISPER, *BASE),
+    "drums": (*SOUNDS, *WHISPER),
     "timbres": WHISPER,
 }
 """By sounds; `timbres` are the project's own, which need nothing."""
@@ -46,17 +50,20 @@ ENCODERS = {
 LADDER = ("alone_top1", "part_top1", "top1", "pairwise", "conflict", "step_adjusted", "fitted_part_top1", "fitted_top1")
 
 
-def evaluate(sounds: str, weights: dict[str, str], folder: Path) -> None:
-    """Score the encoders of some sounds, and the controls."""
+def evaluate(sounds: str, draw: int, weights: dict[str, str], folder: Path) -> None:
+    """Score the encoders of some sounds, and the controls, on the blocks of a draw."""
     names = [*ENCODERS[sounds], *CONTROLS]
     models = [f"{name}={weights[end]}" if (end := name.rpartition(":")[2]) in weights else name for name in names]
     recordings = [] if sounds == "timbres" else ["--recordings", sounds]
     command = [sys.executable, "-m", "audio_compositionality", "evaluate", *models, "--tasks", "a_coat_instances"]
-    subprocess.run([*command, *recordings, "--out", str(folder)], check=True)
+    # The first draw is that of the preset as it comes.
+    drawn = ["--set", f"seed={draw}"] if draw else []
+    subprocess.run([*command, *recordings, *drawn, "--out", str(folder)], check=True)
 
 
-def table_of(sounds: str, comparison: Comparison) -> Table:
-    """The means over blocks of the ladder, and the interval of the score."""
+def table_of(sounds: str, draws: Sequence[Comparison]) -> Table:
+    """The means over blocks of the ladder and the interval of the score, of the first draw; the score of every draw."""
+    comparison = draws[0]
     score = comparison.info.score.name
     views = [comparison.views[name] for name in LADDER if name in comparison.views]
     rows = []
@@ -66,9 +73,22 @@ def table_of(sounds: str, comparison: Comparison) -> Table:
             interval = view.intervals[place] if view.measure.name == score else None
             note = "" if interval is None else f"[{interval[0]:.2f}, {interval[1]:.2f}]"
             cells.append(Cell(float(view.means[place]), note=note))
+        means = [mean_of(label, one, score) for one in draws]
+        known = [mean for mean in means if mean is not None]
+        cells.append(Cell(", ".join("–" if mean is None else f"{mean:.2f}" for mean in means)))
+        cells.append(Cell(float(np.std(known, ddof=1)) if len(known) > 1 else None))
         rows.append(Row(tuple(cells)))
-    headings = (Column(view.measure.heading, digits=2) for view in views)
-    return Table(f"{sounds}, {len(comparison.ids)} blocks", (Column("model", numeric=False), *headings), tuple(rows))
+    headings = [Column(view.measure.heading, digits=2) for view in views]
+    every = (Column(f"{comparison.info.score.heading} of each draw", numeric=False), Column("SD of draws", digits=3))
+    columns = (Column("model", numeric=False), *headings, *every)
+    return Table(f"{sounds}, {len(comparison.ids)} blocks a draw", columns, tuple(rows))
+
+
+def mean_of(label: str, comparison: Comparison, score: str) -> float | None:
+    """The score of a model in a draw; None where it is not among its results."""
+    if label not in comparison.labels or score not in comparison.views:
+        return None
+    return float(comparison.views[score].means[comparison.labels.index(label)])
 
 
 def differences_of(sounds: str, comparison: Comparison) -> Table:
@@ -105,16 +125,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/instances"), help="a folder for the results")
     parser.add_argument("--sounds", nargs="+", choices=ENCODERS, default=list(ENCODERS), help="default all")
     parser.add_argument("--weights", nargs="+", default=[], metavar="NAME=FOLDER", help="copies of Whisper")
+    parser.add_argument("--draws", nargs="+", type=int, default=[0, 1, 2], help="seeds of blocks; default 0 1 2")
     parser.add_argument("--tables", action="store_true", help="score nothing; tables of what is in the folder")
     arguments = parser.parse_args()
     weights = dict(pair.split("=", 1) for pair in arguments.weights)
     for sounds in arguments.sounds:
-        folder = arguments.out / sounds
+        folders = [arguments.out / sounds / f"draw-{draw}" for draw in arguments.draws]
         if not arguments.tables:
-            evaluate(sounds, weights, folder)
-        for comparison in compare_results([folder]):
-            for table in (table_of(sounds, comparison), differences_of(sounds, comparison)):
-                print(to_markdown(table))
+            for draw, folder in zip(arguments.draws, folders, strict=True):
+                evaluate(sounds, draw, weights, folder)
+        comparisons = [comparison for folder in folders for comparison in compare_results([folder])]
+        for table in (table_of(sounds, comparisons), differences_of(sounds, comparisons[0])):
+            print(to_markdown(table))
 
 
 if __name__ == "__main__":

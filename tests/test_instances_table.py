@@ -21,7 +21,7 @@ def test_the_command_scores_and_prints_each_model_beside_the_first(tmp_path, mon
     monkeypatch.setattr(script, "ENCODERS", {"timbres": ("log-mel-statistics",)})
     monkeypatch.setattr(script, "CONTROLS", ("random",))
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
-    command = ["instances_table.py", "--out", str(tmp_path)]
+    command = ["instances_table.py", "--out", str(tmp_path), "--draws", "0", "5"]
     for arguments in (command, [*command, "--tables"]):
         monkeypatch.setattr(sys, "argv", arguments)
         script.main()
@@ -29,5 +29,11 @@ def test_the_command_scores_and_prints_each_model_beside_the_first(tmp_path, mon
         score = rows[0].index("A-COAT instances")
         scores = {row[0]: float(row[score].split()[0]) for row in rows[1:3]}
         assert scores["log-mel-statistics"] > 2 / 6 > scores["random"]
+        for row in rows[1:3]:
+            first, second = (float(part) for part in row[rows[0].index("A-COAT instances of each draw")].split(", "))
+            assert first == pytest.approx(scores[row[0]], abs=0.006)
+            assert first != second
+            spread = float(row[rows[0].index("SD of draws")])
+            assert spread == pytest.approx(abs(first - second) / 2**0.5, abs=0.009)
         (difference,) = [float(row[2].split()[0]) for row in rows if row[:2] == ["random", "A-COAT instances"]]
         assert difference == pytest.approx(scores["log-mel-statistics"] - scores["random"], abs=0.011)

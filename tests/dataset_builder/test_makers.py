@@ -19,11 +19,13 @@ import soundfile
 from audio_compositionality.dataset_builder.recordings.folder import folder_recordings
 from audio_compositionality.dataset_builder.recordings.makers import (
     creatures,
+    drums,
     instruments,
     list_makers,
     load_maker,
     places,
     programs,
+    prompts,
     sounds,
     speaking,
     speech,
@@ -133,7 +135,7 @@ def band(path: Path, pitch: float) -> None:
 
 
 def test_makers_are_listed_and_loaded_by_their_names():
-    assert {"words", "voices", "instruments", "creatures", "spoken", "spoken-german"} <= set(list_makers())
+    assert {"words", "voices", "instruments", "drums", "creatures", "spoken", "prompts"} <= set(list_makers())
     assert load_maker("words").name == "words"
     with pytest.raises(InputError, match=r"unknown sounds 'word'.*words"):
         load_maker("word")
@@ -340,7 +342,7 @@ def test_words_that_two_people_have_recorded(share: Path, tmp_path: Path):
 
 
 def test_every_label_of_people_can_be_shared():
-    for maker, labels in ((spoken.MAKER, 42 + 24 + 25 + 16), (spoken_german.MAKER, 37)):
+    for maker, labels in ((spoken.MAKER, 42 + 24 + 25 + 16), (spoken_german.MAKER, 37), (prompts.MAKER, 266)):
         by_label: dict[str, set[str]] = {}
         for speaker in maker.speakers:
             assert len(set(speaker.files.values())) == len(speaker.files)
@@ -348,6 +350,61 @@ def test_every_label_of_people_can_be_shared():
                 by_label.setdefault(label, set()).add(speaker.name)
         assert len(by_label) == labels
         assert min(map(len, by_label.values())) > 1
+
+
+def test_prompts_are_shared_within_a_language(share: Path, tmp_path: Path):
+    for folder, suffix in (("it_IT_m_Carlo", "wav"), ("it_IT_f_Menardi", "wav"), ("fr_CA_f_June", "wav")):
+        for number in range(13):
+            record(share / f"asterisk/sounds/{folder}/digits/{number}.{suffix}", number + len(folder))
+    prompts.MAKER.make(tmp_path / "prompts", False)
+    # French has one speaker here, and a word of one speaker is none.
+    assert files(tmp_path / "prompts").keys() == {
+        f"it-number-{number}/{speaker}/it-number-{number}.wav"
+        for number in range(13)
+        for speaker in ("carlo", "menardi")
+    }
+
+
+# Drums
+
+
+def test_drums_of_the_kits_that_are_installed(share: Path, tmp_path: Path):
+    kits = {kit.condition: kit for kit in drums.KITS}
+    for seed, condition in enumerate(("grilli/one", "macarthur/black-pearl")):
+        kit = kits[condition]
+        for label, names in kit.files.items():
+            for name in names:
+                seconds = 4.0 if label == "crash" else 0.5
+                record(share / f"hydrogen/data/drumkits/{kit.folder}/{name}.{kit.suffix}", seed, seconds)
+    drums.MAKER.make(tmp_path / "drums", False)
+    made = files(tmp_path / "drums")
+    assert made.keys() == {
+        f"{label}/{condition}/{name}.wav"
+        for condition in ("grilli/one", "macarthur/black-pearl")
+        for label, names in kits[condition].files.items()
+        for name in names
+    }
+    longest = max(soundfile.info(tmp_path / "drums" / place).duration for place in made)
+    assert longest == pytest.approx(drums.LONGEST, abs=0.03)
+    before = drums.MAKER.sources()
+    record(share / "hydrogen/data/drumkits/Millo-Drums_v.1/bd1.flac", 9)
+    after = drums.MAKER.sources()
+    assert [condition for condition in before if before[condition] != after[condition]] == ["grilli/one"]
+
+
+def test_too_few_drums(share: Path):
+    record(share / "hydrogen/data/drumkits/Audiophob/116973__cbeeching__hat-light.wav", 0)
+    with pytest.raises(RecordingError, match=r"'drums' .*1 instruments are installed, of 12.*hydrogen-drumkits"):
+        drums.MAKER.sources()
+
+
+def test_no_drum_is_two_instruments():
+    for kit in drums.KITS:
+        names = [name for names in kit.files.values() for name in names]
+        assert len(set(names)) == len(names)
+    labels = {label for kit in drums.KITS for label in kit.files}
+    assert (len(drums.KITS), len(labels)) == (13, 15)
+    assert all(sum(label in kit.files for kit in drums.KITS) > 1 for label in labels)
 
 
 # Creatures
