@@ -21,8 +21,8 @@ CLASSES = ("timbre",)
 CAPTIONS = {"audio": "one source"}
 
 WARNING = (
-    "The sounds are synthetic, far from speech and from most recordings. Read them beside log-mel statistics, statistics "
-    "of the level and an untrained network: what these reach as well was not learnt."
+    "The sounds are synthetic, far from speech and from most recordings. Read them beside log-mel statistics, levels "
+    "alone and an untrained network: what these reach as well was not learnt."
 )
 
 
