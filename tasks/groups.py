@@ -23,7 +23,7 @@ class DrawnModel:
         label: its name for people.
         kind: what its scores can be evidence of.
         measures: its measures by their names, by the name of the task; tasks without a result are left out.
-        is_reference: whether it is a baseline that describes a sound plainly.
+        is_reference: whether it is a baseline that describes a sound plainly, or its level alone.
         twins: places, among the models that are drawn, of its untrained twins.
         colour, marker: that its kind has in all figures.
     """

@@ -34,9 +34,9 @@ class BenchmarkModel:
 
     @property
     def is_reference(self) -> bool:
-        """Whether it is a baseline that describes a sound plainly."""
+        """Whether it is a baseline that describes a sound plainly, or its level alone."""
         listing = baseline_listing(self.first)
-        return listing is not None and listing.is_reference
+        return listing is not None and (listing.is_reference or listing.is_level)
 
     def measures(self, task: Comparison) -> dict[str, Number]:
         """All measures of a task, as tables have them: means over the samples that all results have."""

@@ -40,6 +40,7 @@ ROWS: dict[str, tuple[Measures, ...]] = {
         )
         for factor in FACTORS
     },
+    "rate of one of two": ((), (), (), (("rate_binding", "unseen_informativeness"),), ()),
     "onsets": ((), (), (), (), (("onset_invariance", "invariance"),)),
     **{
         heading: (
@@ -181,14 +182,16 @@ BENCHMARK = BenchmarkInfo(
         BenchmarkDrawing(
             name="heat_map",
             title=(
-                "What is varied (rows) by what is asked (columns): each model beside its untrained twin and log-mel "
-                "statistics, where there are results of these. What they reach as well "
-                "was not learnt. Informativeness: R², or accuracy above chance, "
+                "What is varied (rows) by what is asked (columns): each model beside its untrained twin, log-mel "
+                "statistics and statistics of the level alone, where there are results of these. What these reach as "
+                "well was not learnt. Informativeness: R², or accuracy above chance, "
                 "of a probe of the factor. R-equivariance: what knowing the change adds to foretelling the changed "
                 "embedding. P gain: what reading the change from both embeddings adds to reading it from the better "
                 "one. Disentanglement of a factor: correlation (timbre: accuracy above chance) of its probe where "
                 "another factor has levels that it was not trained on, mean over the others; of a transform: R² "
-                "(timbre: accuracy above chance) of the factors' probes, trained on originals, after it. Invariance: 1 "
+                "(timbre: accuracy above chance) of the factors' probes, trained on originals, after it; of one of two "
+                "sources: whether it is told which has which rate, accuracy above chance from timbres never heard. "
+                "Invariance: 1 "
                 "where nothing moves, 0 where as far as to another clip. Which of equivariance and invariance to a "
                 "transform is wanted depends on the use."
             ),

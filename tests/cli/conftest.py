@@ -33,3 +33,23 @@ def folder(tiny_data: RenderedData, tmp_path_factory: pytest.TempPathFactory) ->
     from audio_compositionality.dataset_builder.build import build_dataset
 
     return build_dataset(tiny_data, tmp_path_factory.mktemp("cli") / "data", progress=False)
+
+
+@pytest.fixture(scope="module")
+def whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Whisper of two blocks with random weights."""
+    import torch
+    import transformers
+
+    folder = tmp_path_factory.mktemp("models") / "small-whisper"
+    config = transformers.WhisperConfig(
+        d_model=16, encoder_layers=2, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2,
+        encoder_ffn_dim=16, decoder_ffn_dim=16, vocab_size=12, max_source_positions=500, num_mel_bins=16,
+        bos_token_id=1, eos_token_id=1, pad_token_id=1, decoder_start_token_id=1, suppress_tokens=None,
+        begin_suppress_tokens=None,
+    )  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        transformers.WhisperForConditionalGeneration(config).save_pretrained(folder)
+    transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=10).save_pretrained(folder)
+    return folder

@@ -5,30 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import torch
-import transformers
 
 from audio_compositionality.encoders.families.whisper import WhisperEncoder
 from audio_compositionality.evaluator.results.result import load_result
 
 NAME = "small-whisper"
-
-
-@pytest.fixture(scope="module")
-def whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Whisper of two blocks with random weights."""
-    folder = tmp_path_factory.mktemp("models") / NAME
-    config = transformers.WhisperConfig(
-        d_model=16, encoder_layers=2, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2,
-        encoder_ffn_dim=16, decoder_ffn_dim=16, vocab_size=12, max_source_positions=500, num_mel_bins=16,
-        bos_token_id=1, eos_token_id=1, pad_token_id=1, decoder_start_token_id=1, suppress_tokens=None,
-        begin_suppress_tokens=None,
-    )  # fmt: skip
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        transformers.WhisperForConditionalGeneration(config).save_pretrained(folder)
-    transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=10).save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture
