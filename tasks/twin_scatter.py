@@ -24,6 +24,9 @@ KINDS = {"trained": "model", "untrained": "untrained network", "baseline": "base
 JOINED: dict[str, Any] = {"color": "#999999", "linewidth": 0.8, "zorder": 1}
 """The line between a model and its untrained twin."""
 
+FLOOR: dict[str, Any] = {"color": "#D55E00", "marker": "_", "markersize": 9, "markeredgewidth": 1.2, "zorder": 2}
+"""The dash at what a model has to be above by its own numbers."""
+
 _HIGH, _GAP, _LEFT, _RIGHT = 1.45, 0.12, 0.46, 0.06  # inches of panels, between and beside them
 
 
@@ -35,17 +38,25 @@ class ScatterPanel:
         name: what stands above it.
         x, y: task and name of the measures.
         chance: of both, where lines are drawn; None for none.
+        floor: task and name of the measure that a model's own numbers put in the place of the chance of `y`, where it
+            is larger; None for none.
     """
 
     name: str
     x: tuple[str, str]
     y: tuple[str, str]
     chance: tuple[float | None, float | None] = (None, None)
+    floor: tuple[str, str] | None = None
 
     def point(self, model: DrawnModel) -> tuple[float, float] | None:
         """Where a model lies; None where it lacks a measure."""
         x, y = model.value(*self.x), model.value(*self.y)
         return None if x is None or y is None else (x, y)
+
+    def raised(self, model: DrawnModel) -> float | None:
+        """The floor of a model, where it is above chance."""
+        value = None if self.floor is None else model.value(*self.floor)
+        return value if value is not None and value > (self.chance[1] or 0.0) else None
 
 
 def draw_twin_scatter(
@@ -122,6 +133,9 @@ def _draw_panel(
             if twin in points:
                 axes.plot(*zip(point, points[twin], strict=True), **JOINED)
         axes.plot(*point, model.marker, color=model.colour, markersize=MARKER)
+        floor = panel.raised(model)
+        if floor is not None:
+            axes.plot(point[0], floor, **FLOOR)
     if points:
         x, y = zip(*points.values(), strict=True)
         sheet.number(axes, x, y, [numbers[place] for place in points])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANELS = tuple(
-    ScatterPanel(name, (task, "match"), (task, "group"), chance=(1 / 2, 1 / 6))
+    ScatterPanel(name, (task, "match"), (task, "group"), chance=(1 / 2, 1 / 6), floor=(task, "floor_group"))
     for name, task in (("order", "comp_a_order"), ("attribute", "comp_a_attribute"))
 )
 
@@ -33,7 +33,8 @@ BENCHMARK = BenchmarkInfo(
                 "Group against match, a point a model; a line joins a model with its untrained twin. Dashed: chance of "
                 "independent similarities, 1/2 and 1/6. To the right of it something is known; how far up a model gets "
                 "also depends on whether its captions, or its clips, are nearly one to it. Below the dashed line at a "
-                "match of 1/2 nothing is known, and nothing is heard the wrong way round."
+                "match of 1/2 nothing is known, and nothing is heard the wrong way round. An orange dash at the match "
+                "of a model is its floor, where that is above chance: its group has to be above the dash."
             ),
             alternative="Scatter plots of group against match, a panel a task, a point a model.",
             draw=_scatter,

@@ -195,3 +195,8 @@ def test_their_group_stands_beside_its_floor_and_not_beside_chance_alone(guessed
     (line,) = group.lines
     assert line.least_text == f"{floor:.3f}"
     assert f"has to be above {floor:.3f}" in group.alternative
+    (benchmark,) = by_benchmark([guessed])
+    (described,) = benchmark_figures(benchmark)
+    (axes,) = described.draw().axes
+    dashes = [line.get_ydata()[0] for line in axes.lines if line.get_marker() == "_"]
+    assert dashes == [pytest.approx(floor)], "the only one whose floor is above chance"
