@@ -39,7 +39,7 @@ answer is checked by a second program, and the questions are refused where their
 
 DETAILS = (
     *("audio", "format", "durations", "columns", "resolution", "names", "window", "ask"),
-    *("negatives", "negatives_audio"),
+    *("negatives_labels", "negatives_audio"),
 )
 """Arguments that say something of recordings with strong labels."""
 
@@ -90,13 +90,13 @@ def add_annotated(parser: argparse.ArgumentParser, data: argparse._ActionsContai
         "--window", type=float, metavar="SECONDS", help="longer recordings are cut into clips of so many; default 25"
     )
     details.add_argument(
-        "--negatives",
+        "--negatives-labels",
         nargs="+",
         metavar="FILE",
         help="labels of AudioTime (JSON): questions of concurrency ask about its clips where nothing overlaps, as in "
         "arXiv 2603.05128. Who recognises the data set is right: this reproduces the paper, and ranks nothing",
     )
-    details.add_argument("--negatives-audio", metavar="DIR", help="folder with the sound of --negatives")
+    details.add_argument("--negatives-audio", metavar="DIR", help="folder with the sound of --negatives-labels")
     details.add_argument(
         "--ask",
         metavar="KIND,KIND",
@@ -155,7 +155,7 @@ def annotated_data_of(
     check_recipes(recipes)
     changes = _changes(options)
     columns = _columns(options)
-    if options.negatives:
+    if options.negatives_labels:
         from audio_compositionality.dataset_builder.recordings.negatives import WARNING
 
         print(f"note: {WARNING}", file=sys.stderr)
@@ -168,7 +168,7 @@ def annotated_data_of(
         ),
         window=SECONDS if options.window is None else options.window,
         skip_invalid=options.skip_invalid,
-        negatives=options.negatives or (),
+        negatives=options.negatives_labels or (),
         negatives_audio=options.negatives_audio,
         progress=sys.stderr.isatty(),
     )

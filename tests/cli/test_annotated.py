@@ -56,7 +56,7 @@ def test_build_writes_what_is_rendered_and_prints_the_balance(domestic, run, tmp
 def test_the_mixed_set_of_concurrency_is_asked_for_by_name_and_warned_of(domestic, run, tmp_path, capsys):
     labels, audio = domestic
     negatives, sound = write_audiotime(tmp_path / "audiotime")
-    words = ("--labels", labels, "--audio", audio, "--negatives", negatives, "--negatives-audio", sound)
+    words = ("--labels", labels, "--audio", audio, "--negatives-labels", negatives, "--negatives-audio", sound)
     assert run("build", *words, *FEW, "--ask", "concurrency", "--out", tmp_path / "mixed") == 0
     assert "recognising the data set solves these questions" in capsys.readouterr().err
     rows = open_data(tmp_path / "mixed").configuration("polybench").rows
