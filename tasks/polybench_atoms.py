@@ -123,7 +123,7 @@ class PolybenchAtoms(Polybench):
             "put it together."
         ),
         controls=(
-            *("first", "majority", "blind", "statistics", "time-blind", "present", "oracle", "cascade"),
+            *("first", "majority", "blind", "statistics", "time-blind", "order-blind", "present", "oracle", "cascade"),
             *("without-audio:", "shuffled-audio:", "events-as-text:"),
         ),
         profile=Profile(

@@ -70,6 +70,12 @@ MODELS = (
         is_reference=True,
     ),
     _listing(
+        "order-blind",
+        "time_blind:OrderBlind",
+        "questions: learns from what there is at one moment, whenever that is, which option is right",
+        is_reference=True,
+    ),
+    _listing(
         "present", "label_readers:Present", "questions: is told which sounds are heard, and not when", kind="control"
     ),
     _listing(

@@ -1,15 +1,15 @@
-"""Time-blind: how much there is of each band and not when, and what follows from that.
+"""Time-blind and order-blind: how much there is of each band, or of bands at one moment, and what follows from that.
 
-It shows which questions need no sense of time. Unlike `statistics`, which is nine numbers of loudness and brightness
-that hardly tell one sound from another, it can learn what each label sounds like; and nothing of it depends on the
-order of the frames, so that it answers alike with its clip in any disorder of whole frames.
+They show which questions need no sense of time, and which no more of it than what sounds at one moment. Unlike
+`statistics`, which is nine numbers of loudness and brightness that hardly tell one sound from another, they can learn
+what each label sounds like; and nothing of them depends on the order of the frames.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -32,19 +32,41 @@ FRAME, HOP = 2048, 640
 TREES, SEED = 300, 0
 
 _FLOOR = 1e-10
+_JOINED = 4
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def band_statistics(clip: FloatArray) -> NDArray[np.float64]:
     """Mean and standard deviation over time of each log-mel band of a clip [samples] at `SAMPLE_RATE`, [2 x MELS].
 
+    See `band_levels`.
+    """
+    levels = band_levels(clip)
+    return np.concatenate([levels.mean(axis=0), levels.std(axis=0)])
+
+
+def moment_statistics(clip: FloatArray) -> NDArray[np.float64]:
+    """`band_statistics` of a clip [samples] at `SAMPLE_RATE`, and what its bands have in common at each moment.
+
+    That is the covariances over time of the means of each `_JOINED` neighbouring bands, and the deciles of the log
+    of each frame's power.
+    """
+    levels = band_levels(clip)
+    joined = levels.reshape(len(levels), -1, _JOINED).mean(axis=2)
+    covariances = np.cov(joined, rowvar=False, bias=True)[np.triu_indices(joined.shape[1])]
+    powers = np.log(np.exp(levels).sum(axis=1))
+    return np.concatenate([band_statistics(clip), covariances, np.quantile(powers, np.linspace(0, 1, 11))])
+
+
+def band_levels(clip: FloatArray) -> NDArray[np.float64]:
+    """The log-mel bands of a clip [samples] at `SAMPLE_RATE`, [frames, MELS].
+
     Natural logarithms of the power of a Hann window, floored 100 dB below full scale, in Slaney's bands of equal peaks.
     """
     padded = np.pad(clip.astype(np.float64), (0, max(0, FRAME - len(clip))))
     frames = np.lib.stride_tricks.sliding_window_view(padded, FRAME)[::HOP]
     power = np.abs(np.fft.rfft(frames * np.hanning(FRAME), axis=1)) ** 2
-    levels = np.log(np.maximum(power @ _mel_filters(), _FLOOR))
-    return np.concatenate([levels.mean(axis=0), levels.std(axis=0)])
+    return np.log(np.maximum(power @ _mel_filters(), _FLOOR))
 
 
 @lru_cache(maxsize=1)
@@ -67,6 +89,8 @@ class TimeBlind(Chooser):
     card = card_of("time-blind", "mean and deviation over time of log-mel bands and a random forest")
     device = "cpu"
 
+    _statistics: Callable[[FloatArray], NDArray[np.float64]] = staticmethod(band_statistics)
+
     def __init__(self) -> None:
         """It has yet to learn."""
         self._forests: dict[str, tuple[RandomForestClassifier, dict[str, int]]] = {}
@@ -77,7 +101,7 @@ class TimeBlind(Chooser):
 
         given: dict[str, list[tuple[Prompted, NDArray[np.float64], str]]] = defaultdict(list)
         for row, clip in zip(rows, clips, strict=True):
-            asked, values = asked_in(row["question"], row["options"]), _heard(clip)
+            asked, values = asked_in(row["question"], row["options"]), self._heard(clip)
             if asked.wording is not None and np.isfinite(values).all():
                 given[asked.kind].append((asked, values, _names(asked)[asked.options.index(row["answer"])]))
         self._forests = {}
@@ -90,7 +114,7 @@ class TimeBlind(Chooser):
 
     def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
         """See `AudioLanguageModel.answer`."""
-        given = [(prompted(prompt), _heard(clip)) for clip, prompt in zip(clips, prompts, strict=True)]
+        given = [(prompted(prompt), self._heard(clip)) for clip, prompt in zip(clips, prompts, strict=True)]
         votes: dict[int, dict[str, float]] = {}
         # A forest is slow to start: each is asked once.
         for kind, (forest, places) in self._forests.items():
@@ -104,6 +128,19 @@ class TimeBlind(Chooser):
             for k, ((one, _), prompt) in enumerate(zip(given, prompts, strict=True))
         )
         return letters(prompts, lambda one, prompt: next(places_of))
+
+    def _heard(self, clip: Any) -> NDArray[np.float64]:
+        waveform = np.asarray(clip.waveform, np.float32)
+        if not np.isfinite(waveform).all():
+            return np.full(1, np.nan)
+        return self._statistics(resample(waveform[None], clip.sample_rate, SAMPLE_RATE)[0])
+
+
+class OrderBlind(TimeBlind):
+    """As `TimeBlind`, with statistics of all bands of a frame together: what sounds at one moment, whenever that is."""
+
+    card = card_of("order-blind", "statistics of all log-mel bands of a frame together and a random forest")
+    _statistics = staticmethod(moment_statistics)
 
 
 def _most_voted(asked: Prompted, votes: Mapping[str, float], prompt: str) -> int:
@@ -136,10 +173,3 @@ def _features(asked: Prompted, values: NDArray[np.float64], places: Mapping[str,
 
 _FIRST_STATES = ("overlap", "present", "before")
 """Polarities, one of each two."""
-
-
-def _heard(clip: Any) -> NDArray[np.float64]:
-    waveform = np.asarray(clip.waveform, np.float32)
-    if not np.isfinite(waveform).all():
-        return np.full(2 * MELS, np.nan)
-    return band_statistics(resample(waveform[None], clip.sample_rate, SAMPLE_RATE)[0])

@@ -20,13 +20,14 @@ from audio_compositionality.tasks.answerers import cascade
 from audio_compositionality.tasks.answerers.base import UNPARSED
 from audio_compositionality.tasks.answerers.detector import DetectorAnswerer, runs, smoothed
 from audio_compositionality.tasks.answerers.sound_statistics import NAMES, clip_statistics
-from audio_compositionality.tasks.answerers.time_blind import FRAME, HOP, MELS, band_statistics
+from audio_compositionality.tasks.answerers.time_blind import FRAME, HOP, MELS, band_statistics, moment_statistics
 from audio_compositionality.tasks.polybench import task_of
 from audio_compositionality.tasks.question_prompts import direct_prompt
 
 from .asked import Clip, right
 
 RATE = 32_000
+AT_ONCE = "What is the largest number of different sounds that are audible at once?"
 LONGEST, WHEN = "Which of these is heard longest in total?", "When do two kinds of sound first overlap?"
 
 
@@ -112,6 +113,21 @@ class TestTimeBlind:
         for clip in (np.zeros(1), np.zeros(RATE), noise(0.001)):
             assert band_statistics(clip.astype(np.float32)).shape == (2 * MELS,)
             assert np.isfinite(band_statistics(clip.astype(np.float32))).all()
+            assert np.isfinite(moment_statistics(clip.astype(np.float32))).all()
+
+    def test_order_blind_tells_tones_that_are_heard_at_one_moment_from_tones_that_are_not(self):
+        """Two tones in four steps: together in two of them and silent in two, or one by one."""
+        time = np.arange(RATE // 10) / RATE
+        high, low = (0.3 * np.sin(2 * np.pi * hertz * time) for hertz in (4000, 400))
+        rows, clips, rng = [], [], np.random.default_rng(3)
+        for number in range(80):
+            steps = [high + low, 0 * low, high + low, 0 * low] if number % 2 else [high, low, high, low]
+            clips.append(Clip(np.concatenate([steps[k] for k in rng.permutation(4)])))
+            rows.append({"question": AT_ONCE, "options": ["1", "2"], "answer": "2" if number % 2 else "1"})
+        model = load_model("order-blind")
+        model.learn(rows[:40], clips[:40])
+        answers = model.answer(clips[40:], [direct_prompt(AT_ONCE, ["1", "2"])] * 40)
+        assert right(rows[40:], answers).all()
 
     @pytest.mark.parametrize(
         ("question", "events"),
@@ -161,7 +177,7 @@ class TestTimeBlind:
 
     @pytest.mark.slow
     def test_it_is_not_right_in_all_twins_of_what_the_score_is_a_mean_of(self):
-        """The paper's own duration it answers, and so it stands beside the score; of a draw that nobody has looked at."""
+        """The paper's own duration it answers, and so that stands beside the score; of a draw of its own."""
         data = rendered_preset("mini", recipes=["polybench"], seed=20, test_sets=24).configuration("polybench")
         rows = list(data.rows)
         assert [row["id"] for row in rows] == [id.partition("/")[0] for id in data.clip_ids]
