@@ -14,48 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
-from audio_compositionality.dataset_builder.questions.base import NO_TIME, ORDER, SIMULTANEITY, time_of
 from audio_compositionality.dataset_builder.questions.rows import CLIP, check_question_row
-from audio_compositionality.dataset_builder.questions.tasks import question_tasks
 from audio_compositionality.encoders.language_models.options import REASON_TOKENS
 from audio_compositionality.encoders.protocols import AudioLanguageModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError, TaskInfo
-from .metric_files import describe_metric
 from .printed import printed_figures
 from .profiles import Asked, Profile, Tally
 from .question_bars import QuestionBar, draw_question_bars
+from .question_kinds import KINDS, METRIC, TASKS, kind_with_needs, needs_of, task_of
 from .question_prompts import CYCLIC, direct_prompt, prompt_style, question_prompt, shown_orders
 from .question_scores import all_right, constant_answers, mean_of_parts, of_all, overlap_quartiles, usual_choices
 from .question_settings import DEFAULTS, asking_settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_METRIC = describe_metric("polybench")
-
-TASKS = tuple(measure.name for measure in _METRIC.measures if measure.null == f"chance_{measure.name}")
-"""What questions are about, in the order of the paper, then with time; a sample's column ``task`` has the place."""
-
-_KINDS = {name: name.replace("_", "/") for name in TASKS}
-"""The kind of question of each, as `questions` call it."""
-
-_NEEDS = {NO_TIME: "no time", SIMULTANEITY: "what is heard at one moment", ORDER: "the order in time"}
-"""What of time a kind of question needs, in words."""
-
-
-def task_of(row: Row) -> str:
-    """Which of `TASKS` a question is of: its variant, where that is one of its own."""
-    name = f"{row['task']}_{row['variant']}"
-    return name if name in TASKS else str(row["task"])
-
-
-def _needs(task: str) -> str:
-    """What of time a task needs, in words."""
-    return _NEEDS[time_of(_KINDS[task], question_tasks())]
-
 
 UNPARSED, REFUSED = -1, -2
 """In the column ``choice``, where no option was taken."""
@@ -84,13 +59,13 @@ def _measures() -> tuple[Measure, ...]:
     }
     for place, task in enumerate(TASKS):
         within = ("task", float(place))
-        meaning = next(measure.meaning for measure in _METRIC.measures if measure.name == task)
+        meaning = next(measure.meaning for measure in METRIC.measures if measure.name == task)
         changes[task] = {
             "column": "score_correct",
             "within": within,
-            "meaning": f"{meaning}; it needs {_needs(task)}",
+            "meaning": f"{meaning}; it needs {needs_of(task)}",
         }
-        changes[f"chance_{task}"] = {"heading": f"{_KINDS[task]} chance", "meaning": "accuracy of drawing an option"}
+        changes[f"chance_{task}"] = {"heading": f"{KINDS[task]} chance", "meaning": "accuracy of drawing an option"}
         changes[f"groups_right_{task}"] = {
             "column": "score_group_in_task",
             "within": within,
@@ -100,19 +75,15 @@ def _measures() -> tuple[Measure, ...]:
     chances = [
         Measure(
             name=f"groups_right_chance_{task}",
-            heading=f"chance of groups right, {_KINDS[task]}",
-            meaning=f"groups right by drawing an option each time, of {_KINDS[task]}",
+            heading=f"chance of groups right, {KINDS[task]}",
+            meaning=f"groups right by drawing an option each time, of {KINDS[task]}",
             range=(0.0, 1.0),
             shown=False,
         )
         for task in TASKS
     ]
-    measures = [replace(measure, **changes.get(measure.name, {})) for measure in _METRIC.measures]
+    measures = [replace(measure, **changes.get(measure.name, {})) for measure in METRIC.measures]
     return (*measures, *chances, _WITHOUT_LISTENING)
-
-
-def _kind_with_needs(task: str) -> str:
-    return f"{_KINDS[task]} ({_needs(task)})"
 
 
 _PROFILE = Profile(
@@ -125,7 +96,7 @@ _PROFILE = Profile(
             "kind of question",
             ("accuracy", "chance", "best constant text", "macro F1", "all of a group right", "chance of that"),
             {
-                _kind_with_needs(task): tuple(
+                kind_with_needs(task): tuple(
                     prefix + task
                     for prefix in ("", "chance_", "majority_", "macro_f1_", "groups_right_", "groups_right_chance_")
                 )
@@ -167,7 +138,7 @@ PRINTED = printed_figures("polybench")
 """What the paper prints of the five tasks."""
 
 _BARS = tuple(
-    QuestionBar(task, _KINDS[task], chance=f"chance_{task}", majority=f"majority_{task}", strict=f"groups_right_{task}")
+    QuestionBar(task, KINDS[task], chance=f"chance_{task}", majority=f"majority_{task}", strict=f"groups_right_{task}")
     for task in TASKS
 )
 
@@ -182,7 +153,7 @@ _BY_TASK = Drawing(
     name="tasks",
     title=(
         "Accuracy by kind of question with 95 % intervals. Of time, "
-        + "; ".join(f"{_KINDS[task]} needs {_needs(task)}" for task in TASKS).replace("needs no time", "needs none")
+        + "; ".join(f"{KINDS[task]} needs {needs_of(task)}" for task in TASKS).replace("needs no time", "needs none")
         + ". Dashed: chance. Dotted: the best constant text. Diamonds: groups, "
         "such as the twins of a scene, of which every question of the task is answered rightly. Grey ticks on the "
         f"right of a bar: the accuracies of five models as printed, not comparable. {PRINTED.sentence}"
@@ -201,7 +172,7 @@ class Polybench:
 
     info = TaskInfo(
         name="polybench",
-        version=_METRIC.version,
+        version=METRIC.version,
         title="PolyBench",
         question="Does an audio language model hear how many sounds there are, which lasts longest, and what overlaps "
         "what, and when?",
@@ -229,7 +200,7 @@ class Polybench:
             "longest event stand in their place where they are asked. A model that scores as high with its clips in "
             "disorder (shuffled-audio:) has not shown that it hears an order."
         ),
-        citation=_METRIC.citation,
+        citation=METRIC.citation,
         on_request=True,
         controls=(
             *(
@@ -339,7 +310,7 @@ class Polybench:
         """The questions of the split test; those of a group, be it twins or one recording, belong together."""
         tested = _tested(rows)
         groups = {
-            "task": tuple(_KINDS[task_of(row)] for row in tested),
+            "task": tuple(KINDS[task_of(row)] for row in tested),
             "polyphony": tuple(str(row["polyphony"]) for row in tested),
             "overlap": overlap_quartiles([row["overlap"] for row in tested]),
             "variant": tuple(f"{row['task']}, {row['variant']}" for row in tested),

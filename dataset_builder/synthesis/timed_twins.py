@@ -45,8 +45,8 @@ _SLOTS, _SLOT = 6, 3
 
 def _longest(labels: Sequence[str], rng: np.random.Generator, block: float) -> Scene:
     """Three tracks with events of the same total and number, of which the first has the longest; labels take turns."""
-    winner, others = _SHAPES[int(rng.integers(len(_SHAPES)))]
-    shapes = [winner, *(others[int(rng.integers(len(others)))] for _ in range(2))]
+    winner, shorter = _SHAPES[int(rng.integers(len(_SHAPES)))]
+    shapes = [winner, *(shorter[int(rng.integers(len(shorter)))] for _ in range(2))]
     runs = [_placed(shape, rng) for shape in shapes]
     # About one draw in ten: as often beside either of the others.
     while len({len(_blocks_of(one) & _blocks_of(other)) for one, other in _pairs(runs)}) > 1:

@@ -16,7 +16,7 @@ from audio_compositionality.dataset_builder.questions.rows import annotation_of,
 from audio_compositionality.dataset_builder.synthesis import twin_scenes
 from audio_compositionality.dataset_builder.synthesis.twin_scenes import CLIP_LEVEL, TwinScenes, TwinSettings
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.polybench import task_of
+from audio_compositionality.tasks.question_kinds import task_of
 
 SMALL = TwinSettings(train_sets=1, test_sets=2)
 
@@ -165,7 +165,7 @@ def test_another_process_makes_the_same_rows_and_samples_and_another_seed_others
     settings = dataclasses.replace(SMALL, train_sets=0, test_sets=1)
     code = f"""
 import hashlib, json
-from audio_compositionality.tasks.polybench import task_of
+from audio_compositionality.tasks.question_kinds import task_of
 from audio_compositionality.dataset_builder.synthesis.twin_scenes import TwinScenes, TwinSettings
 rendered = TwinScenes(TwinSettings(train_sets=0, test_sets=1))
 value = hashlib.sha256()

@@ -21,7 +21,7 @@ from audio_compositionality.tasks.answerers.base import UNPARSED
 from audio_compositionality.tasks.answerers.detector import DetectorAnswerer, runs, smoothed
 from audio_compositionality.tasks.answerers.sound_statistics import NAMES, clip_statistics
 from audio_compositionality.tasks.answerers.time_blind import FRAME, HOP, MELS, band_statistics, moment_statistics
-from audio_compositionality.tasks.polybench import task_of
+from audio_compositionality.tasks.question_kinds import task_of
 from audio_compositionality.tasks.question_prompts import direct_prompt
 
 from .asked import Clip, right
