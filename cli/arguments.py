@@ -25,9 +25,9 @@ MODEL_HELP = (
     "xares:FILE.py:CLASS, mteb:NAME, endpoint:NAME@URL, a model that answers behind an OpenAI-compatible server, or "
     "tower:MODEL, the audio encoder of a model that answers, or a twin of a model as control: untrained:MODEL, its "
     "architecture with fresh weights, or shuffled:MODEL, with the entries of each weight matrix permuted; or any of "
-    "these that is given something else: sorted-words:, reversed-audio:, padded-audio:, without-audio:, noise-audio:, "
-    "other-audio:, events-as-text: or without-text:MODEL; or heard-as-text:DETECTOR:MODEL, a language model that reads "
-    "what a detector (cascade, or FILE.py:CLASS) has heard"
+    "these that is given something else: sorted-words:, reversed-audio:, shuffled-audio:, padded-audio:, "
+    "without-audio:, noise-audio:, other-audio:, events-as-text: or without-text:MODEL; or "
+    "heard-as-text:DETECTOR:MODEL, a language model that reads what a detector (cascade, or FILE.py:CLASS) has heard"
 )
 
 

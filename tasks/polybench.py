@@ -1,4 +1,8 @@
-"""PolyBench: are questions about sounds that overlap answered: how many, which longest, whether, what, when?"""
+"""PolyBench: are questions about sounds that overlap answered: how many, which longest, whether, what, when?
+
+What of time each kind of question needs is said where the kinds are, in `questions`: those that need none are answered
+in part by who knows what sounds how much (`time-blind`), and stand beside the score where another asks the same with
+time."""
 
 from __future__ import annotations
 
@@ -17,21 +21,16 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError, TaskInfo
-from .metric_files import describe_metric
 from .printed import printed_figures
 from .profiles import Asked, Profile, Tally
 from .question_bars import QuestionBar, draw_question_bars
+from .question_kinds import KINDS, METRIC, TASKS, kind_with_needs, needs_of, task_of
 from .question_prompts import CYCLIC, direct_prompt, prompt_style, question_prompt, shown_orders
-from .question_scores import all_right, constant_answers, mean_of_parts, overlap_quartiles, usual_choices
+from .question_scores import all_right, constant_answers, mean_of_parts, of_all, overlap_quartiles, usual_choices
 from .question_settings import DEFAULTS, asking_settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_METRIC = describe_metric("polybench")
-
-TASKS = tuple(measure.name for measure in _METRIC.measures if measure.null == f"chance_{measure.name}")
-"""What questions are about, in the order of the paper; a sample's column ``task`` has the place."""
 
 UNPARSED, REFUSED = -1, -2
 """In the column ``choice``, where no option was taken."""
@@ -60,8 +59,13 @@ def _measures() -> tuple[Measure, ...]:
     }
     for place, task in enumerate(TASKS):
         within = ("task", float(place))
-        changes[task] = {"column": "score_correct", "within": within}
-        changes[f"chance_{task}"] = {"heading": f"{task} chance", "meaning": "accuracy of drawing an option"}
+        meaning = next(measure.meaning for measure in METRIC.measures if measure.name == task)
+        changes[task] = {
+            "column": "score_correct",
+            "within": within,
+            "meaning": f"{meaning}; it needs {needs_of(task)}",
+        }
+        changes[f"chance_{task}"] = {"heading": f"{KINDS[task]} chance", "meaning": "accuracy of drawing an option"}
         changes[f"groups_right_{task}"] = {
             "column": "score_group_in_task",
             "within": within,
@@ -71,14 +75,14 @@ def _measures() -> tuple[Measure, ...]:
     chances = [
         Measure(
             name=f"groups_right_chance_{task}",
-            heading=f"chance of groups right, {task}",
-            meaning=f"groups right by drawing an option each time, of {task}",
+            heading=f"chance of groups right, {KINDS[task]}",
+            meaning=f"groups right by drawing an option each time, of {KINDS[task]}",
             range=(0.0, 1.0),
             shown=False,
         )
         for task in TASKS
     ]
-    measures = [replace(measure, **changes.get(measure.name, {})) for measure in _METRIC.measures]
+    measures = [replace(measure, **changes.get(measure.name, {})) for measure in METRIC.measures]
     return (*measures, *chances, _WITHOUT_LISTENING)
 
 
@@ -88,11 +92,11 @@ _PROFILE = Profile(
     shares=(("unparsed", "answers"), ("refused", "answers")),
     tallies=(
         Tally(
-            "By task",
-            "task",
+            "By kind of question, with what of time it needs",
+            "kind of question",
             ("accuracy", "chance", "best constant text", "macro F1", "all of a group right", "chance of that"),
             {
-                task: tuple(
+                kind_with_needs(task): tuple(
                     prefix + task
                     for prefix in ("", "chance_", "majority_", "macro_f1_", "groups_right_", "groups_right_chance_")
                 )
@@ -135,25 +139,28 @@ PRINTED = printed_figures("polybench")
 """What the paper prints of the five tasks."""
 
 _BARS = tuple(
-    QuestionBar(task, task, chance=f"chance_{task}", majority=f"majority_{task}", strict=f"groups_right_{task}")
+    QuestionBar(task, KINDS[task], chance=f"chance_{task}", majority=f"majority_{task}", strict=f"groups_right_{task}")
     for task in TASKS
 )
 
 
 def draw_tasks(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
     """Draw one model's accuracy by task; see `draw_question_bars`."""
-    draw_question_bars(axes, columns, measures, _BARS, PRINTED)
+    asked = [bar for bar in _BARS if measures.get(bar.measure) is not None]
+    draw_question_bars(axes, columns, measures, asked, PRINTED)
 
 
 _BY_TASK = Drawing(
     name="tasks",
     title=(
-        "Accuracy by task with 95 % intervals. Dashed: chance. Dotted: the best constant text. Diamonds: groups, "
+        "Accuracy by kind of question with 95 % intervals. Of time, "
+        + "; ".join(f"{KINDS[task]} needs {needs_of(task)}" for task in TASKS).replace("needs no time", "needs none")
+        + ". Dashed: chance. Dotted: the best constant text. Diamonds: groups, "
         "such as the twins of a scene, of which every question of the task is answered rightly. Grey ticks on the "
         f"right of a bar: the accuracies of five models as printed, not comparable. {PRINTED.sentence}"
     ),
-    alternative="Bars of the accuracy in each task with chance, the best constant text and the accuracies that the "
-    "paper prints, a panel a model.",
+    alternative="Bars of the accuracy in each kind of question with chance, the best constant text and the accuracies "
+    "that the paper prints, a panel a model.",
     columns=("task", "score_correct"),
     panel=draw_tasks,
     intervals=TASKS,
@@ -166,7 +173,7 @@ class Polybench:
 
     info = TaskInfo(
         name="polybench",
-        version=_METRIC.version,
+        version=METRIC.version,
         title="PolyBench",
         question="Does an audio language model hear how many sounds there are, which lasts longest, and what overlaps "
         "what, and when?",
@@ -188,15 +195,28 @@ class Polybench:
             "writes, or let its likelihoods decide (--scoring letters). Groups right is the strict score: of twins, "
             "whose answers differ only because labels changed places, all have to be right; of recordings it depends "
             "on how many questions were asked about each. On recordings, classification tests which sounds occur more "
-            "than when: present, which knows nothing of time, answers nearly all of it. The baseline statistics may "
-            "be above chance without telling sounds apart: the spectrum of a whole clip is broader the more kinds of "
-            "sound there are, and has more of what lasts longer."
+            "than when: present, which knows nothing of time, answers nearly all of it. The baseline time-blind, which "
+            "knows how much there is of each band and not when, is above chance in counting and duration, which "
+            "need no time: a score there is no sense of time, and in the mean over tasks counting together and the "
+            "longest event stand in their place where they are asked. A model that scores as high with its clips in "
+            "disorder (shuffled-audio:) has not shown that it hears an order."
         ),
-        citation=_METRIC.citation,
+        citation=METRIC.citation,
         on_request=True,
         controls=(
-            *("first", "longest", "majority", "blind", "statistics", "present", "oracle", "cascade"),
-            *("without-audio:", "events-as-text:"),
+            *(
+                "first",
+                "longest",
+                "majority",
+                "blind",
+                "statistics",
+                "time-blind",
+                "order-blind",
+                "present",
+                "oracle",
+                "cascade",
+            ),
+            *("without-audio:", "shuffled-audio:", "events-as-text:"),
         ),
         is_level_matched=True,
         profile=_PROFILE,
@@ -244,7 +264,7 @@ class Polybench:
         """Score the answers to the questions of the split test, of each one for every order of its options."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
         from audio_compositionality.metrics.polybench.polybench import REFUSED as REFUSALS
-        from audio_compositionality.metrics.polybench.polybench import polybench
+        from audio_compositionality.metrics.polybench.polybench import in_means, polybench
 
         tested = _tested(rows)
         how = asking_settings(settings)
@@ -253,14 +273,18 @@ class Polybench:
             list(outputs.answers),
             [row["answer"] for row, _ in asked],
             [options for _, options in asked],
-            [row["task"] for row, _ in asked],
+            [task_of(row) for row, _ in asked],
             ids=[row["id"] for row, _ in asked] if how["orders"] == CYCLIC else None,
             groups=[row["group"] for row, _ in asked],
             polarity=[row["polarity"] for row, _ in asked],
             return_scores=True,
         )
         by_task = values["by_task"]
-        best = [max(part["chance"], part["majority"], part["best_position"]) for part in by_task.values()]
+        best = [
+            max(part["chance"], part["majority"], part["best_position"])
+            for name, part in by_task.items()
+            if name in in_means(by_task)
+        ]
         values[_WITHOUT_LISTENING.name] = float(np.mean(best))
         values |= {f"groups_right_chance_{name}": part["groups_right_chance"] for name, part in by_task.items()}
         missed = [REFUSED if rule in REFUSALS else UNPARSED for rule in values["rules"]]
@@ -270,12 +294,13 @@ class Polybench:
             for choice, no, (row, options) in zip(values["choices"], missed, asked, strict=True)
         ]
         correct, task = np.array(values["scores_correct"], np.float64), _task_places(tested)
-        together = np.zeros(len(tested), np.int64)
+        groups, ranked = _groups(tested), np.isin(task, [TASKS.index(name) for name in in_means(by_task)])
+        together = np.zeros(int(ranked.sum()), np.int64)
         columns: dict[str, Floats] = {
-            "score": mean_of_parts(correct, task),
+            "score": of_all(mean_of_parts(correct[ranked], task[ranked]), ranked),
             "score_correct": correct,
-            "score_group": all_right(correct, _groups(tested), together),
-            "score_group_in_task": all_right(correct, _groups(tested), task),
+            "score_group": of_all(all_right(correct[ranked], groups[ranked], together), ranked),
+            "score_group_in_task": all_right(correct, groups, task),
             "task": task.astype(np.float64),
             "choice": np.array(usual_choices([row["id"] for row, _ in asked], taken), np.float64),
         }
@@ -286,7 +311,7 @@ class Polybench:
         """The questions of the split test; those of a group, be it twins or one recording, belong together."""
         tested = _tested(rows)
         groups = {
-            "task": tuple(row["task"] for row in tested),
+            "task": tuple(KINDS[task_of(row)] for row in tested),
             "polyphony": tuple(str(row["polyphony"]) for row in tested),
             "overlap": overlap_quartiles([row["overlap"] for row in tested]),
             "variant": tuple(f"{row['task']}, {row['variant']}" for row in tested),
@@ -335,7 +360,7 @@ def _check(row: Row) -> None:
 
 
 def _task_places(rows: Sequence[Row]) -> NDArray[np.int64]:
-    return np.array([TASKS.index(row["task"]) for row in rows], np.int64)
+    return np.array([TASKS.index(task_of(row)) for row in rows], np.int64)
 
 
 def _groups(rows: Sequence[Row]) -> NDArray[np.int64]:

@@ -13,9 +13,10 @@ from audio_compositionality.dataset_builder.questions.rows import CLIP
 from audio_compositionality.dataset_builder.synthesis.apart_twins import APART_TASKS, ARRANGEMENTS
 
 from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError
-from .polybench import REFUSED, TASKS, UNPARSED, Polybench
+from .polybench import REFUSED, UNPARSED, Polybench
 from .profiles import Profile, Tally
 from .question_bars import QuestionBar, draw_question_bars
+from .question_kinds import TASKS
 from .question_scores import constant_answers
 
 if TYPE_CHECKING:

@@ -123,8 +123,8 @@ class PolybenchAtoms(Polybench):
             "put it together."
         ),
         controls=(
-            *("first", "majority", "blind", "statistics", "present", "oracle", "cascade"),
-            *("without-audio:", "events-as-text:"),
+            *("first", "majority", "blind", "statistics", "time-blind", "order-blind", "present", "oracle", "cascade"),
+            *("without-audio:", "shuffled-audio:", "events-as-text:"),
         ),
         profile=Profile(
             measure="accuracy",

@@ -40,6 +40,20 @@ def all_right(correct: Floats, groups: NDArray[np.int64], parts: NDArray[np.int6
     return scores
 
 
+def of_all(scores: Floats, counted: NDArray[np.bool_]) -> Floats:
+    """Scores, [n], of all questions, from those of the questions that count, with the same mean: the others stand at
+    it, and change nothing however often they are drawn.
+
+    Args:
+        scores: of the questions that count.
+        counted: which do, [n].
+    """
+    mean = scores.mean()
+    every: Floats = np.full(len(counted), mean)
+    every[counted] += len(counted) / len(scores) * (scores - mean)
+    return every
+
+
 def usual_choices(ids: Sequence[str], choices: Sequence[int]) -> list[int]:
     """What is chosen most often in the answers to each question, of several the first: of each id, in the order in
     which ids first come.

@@ -15,7 +15,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from ..annotations.base import Annotation
-from .base import QuestionError
+from .base import NO_TIME, ORDER, QuestionError
 from .templates import Template, spoken
 
 PRESENCE, SEQUENCE = "presence", "sequence"
@@ -23,6 +23,9 @@ ATOMS = (PRESENCE, SEQUENCE)
 
 VARIANTS: Mapping[str, str] = {PRESENCE: "heard", SEQUENCE: "onsets"}
 """The one variant of each."""
+
+TIME: Mapping[str, str] = {PRESENCE: NO_TIME, SEQUENCE: ORDER}
+"""What of time each needs, see `base.NO_TIME`."""
 
 PRESENT, ABSENT, BEFORE, AFTER = "present", "absent", "before", "after"
 

@@ -16,6 +16,11 @@ from ..data import DatasetError
 
 YES, NO = "Yes", "No"
 
+NO_TIME, SIMULTANEITY, ORDER = "neither", "simultaneity", "order"
+"""What of time a kind of question needs. Of `NO_TIME` it is enough what sounds how much: statistics of each sound over
+the whole clip tell it. Of `SIMULTANEITY` it is what sounds at one moment, whenever that is: moments in any order tell
+it. Of `ORDER` the moments have to be in their order."""
+
 MOST_OPTIONS = 26
 """Of a question: each has a letter."""
 
@@ -162,11 +167,13 @@ class QuestionTask(Protocol):
         name: such as ``counting``.
         variants: the first is asked where none is named.
         needs: by variant, what has to be among clips so that anything can be asked without giving the answer away.
+        time: by variant, what of time is needed to answer: `NO_TIME`, `SIMULTANEITY` or `ORDER`.
     """
 
     name: str
     variants: tuple[str, ...]
     needs: Mapping[str, str]
+    time: Mapping[str, str]
 
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
@@ -201,6 +208,16 @@ def kind_of(name: str, tasks: Mapping[str, QuestionTask]) -> tuple[QuestionTask,
     if variant and variant not in variants:
         raise InputError(f"the task {task!r} has no variant {variant!r}; {nearest(variant, variants)}")
     return tasks[task], variant or variants[0]
+
+
+def time_of(kind: str, tasks: Mapping[str, QuestionTask]) -> str:
+    """What of time a kind of question needs, see `NO_TIME`.
+
+    Raises:
+        InputError: there are no such questions.
+    """
+    task, variant = kind_of(kind, tasks)
+    return task.time[variant]
 
 
 def agreed(facts_by_reading: Sequence[Sequence[Fact]]) -> list[Fact]:

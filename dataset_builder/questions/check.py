@@ -1,8 +1,7 @@
 """Whether the answers are right, by another way than that by which they were made.
 
-A clip is looked at in frames of 10 ms, each with what is heard in its middle; there are no intervals here, and nothing
-of `annotations.intervals` or of the tasks is used. The numbers that say what counts as an overlap are written down a
-second time.
+A clip is looked at in frames (`frames`); there are no intervals here, and nothing of `annotations.intervals` or of the
+tasks is used.
 """
 
 from __future__ import annotations
@@ -10,9 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -23,47 +20,8 @@ from audio_compositionality.support.text import shown
 
 from ..annotations.base import Annotation
 from .base import Question, QuestionError
+from .frames import Heard, Mask, frames_in, longest_run, ways
 from .templates import spoken, template_of
-
-_SECOND = 1_000_000
-_FRAME = 10_000
-
-Mask = NDArray[np.bool_]
-"""For each frame whether something is heard in it."""
-
-
-@dataclass(frozen=True)
-class _Heard:
-    """A clip, frame by frame.
-
-    Attributes:
-        masks: of each label, with silences filled that are none.
-        wide: the same, each sound longer on both sides by what nobody hears.
-        least_overlap, least_total, least_margin, least_onset: in frames.
-        guard: by which `wide` is longer, frames.
-        seconds: of the clip.
-        resolution: seconds.
-        sources: frames in which each source is heard; None where labels do not tell sources apart.
-    """
-
-    masks: Mapping[str, Mask]
-    wide: Mapping[str, Mask]
-    least_overlap: int
-    least_total: int
-    least_margin: int
-    least_onset: int
-    guard: int
-    seconds: float
-    resolution: float
-    sources: tuple[int, ...] | None
-
-    def overlap(self, one: str, other: str) -> bool:
-        """Whether two labels are heard together for long enough."""
-        return _longest_run(self.masks[one] & self.masks[other]) >= self.least_overlap
-
-    def apart(self, one: str, other: str) -> bool:
-        """Whether nobody could hear two labels together."""
-        return not np.any(self.wide[one] & self.wide[other])
 
 
 def check_questions(questions: Iterable[Question], annotations: Iterable[Annotation]) -> int:
@@ -110,7 +68,7 @@ def fault_of(question: Question, annotation: Annotation) -> str | None:
         return f"its words are not those of {question.template}"
     if not question.template.startswith(f"{question.task}-{question.variant}-"):
         return f"its wording {question.template} is not of {question.kind}"
-    for number, heard in enumerate(_ways(annotation)):
+    for number, heard in enumerate(ways(annotation)):
         right = right_options(question, heard)
         if isinstance(right, str):
             return right if number == 0 else f"if what is heard perhaps is taken otherwise: {right}"
@@ -119,12 +77,14 @@ def fault_of(question: Question, annotation: Annotation) -> str | None:
     return None
 
 
-def right_options(question: Question, heard: _Heard) -> list[str] | str:
+def right_options(question: Question, heard: Heard) -> list[str] | str:
     """The options that are right, or why nothing can be asked."""
     kinds = {
         "counting/kinds": _count_kinds,
         "counting/sources": _count_sources,
+        "counting/together": _count_at_once,
         "duration/total": _winner,
+        "duration/longest": _longest_event,
         "concurrency/anchor": _state_of_anchor,
         "concurrency/clip": _state_of_clip,
         "classification/overlap": _partner,
@@ -136,19 +96,29 @@ def right_options(question: Question, heard: _Heard) -> list[str] | str:
     return kinds[question.kind](question, heard)
 
 
-def _count_kinds(question: Question, heard: _Heard) -> list[str] | str:
+def _count_kinds(question: Question, heard: Heard) -> list[str] | str:
     totals = [int(mask.sum()) for mask in heard.masks.values()]
     return (
         _count(question, len(totals)) if totals and min(totals) >= heard.least_total else "a label is heard too short"
     )
 
 
-def _count_sources(question: Question, heard: _Heard) -> list[str] | str:
+def _count_sources(question: Question, heard: Heard) -> list[str] | str:
     if not heard.sources:
         return "the labels do not tell sources apart"
     if min(heard.sources) < heard.least_total:
         return "a source is heard too short"
     return _count(question, len(heard.sources))
+
+
+def _count_at_once(question: Question, heard: Heard) -> list[str] | str:
+    if not heard.masks or min(int(mask.sum()) for mask in heard.masks.values()) < heard.least_total:
+        return "a label is heard too short"
+    at_once = np.sum(list(heard.masks.values()), axis=0)
+    lasting = [n for n in range(1, int(at_once.max()) + 1) if longest_run(at_once >= n) >= heard.least_overlap]
+    if not lasting or int(np.sum(list(heard.wide.values()), axis=0).max()) > lasting[-1]:
+        return "more labels are heard together for a moment, or nearly"
+    return _count(question, lasting[-1])
 
 
 def _count(question: Question, number: int) -> list[str] | str:
@@ -157,27 +127,48 @@ def _count(question: Question, number: int) -> list[str] | str:
     return [option for option in question.options if int(option) == number]
 
 
-def _winner(question: Question, heard: _Heard) -> list[str] | str:
+def _winner(question: Question, heard: Heard) -> list[str] | str:
+    totals = _frames_of_options(question, heard, lambda mask: int(mask.sum()))
+    if isinstance(totals, str):
+        return totals
+    best = _far_longest(totals, heard)
+    if not best:
+        return "no option is heard much longer than the rest"
+    runs = _frames_of_options(question, heard, longest_run)
+    if isinstance(runs, str) or any(runs[option] >= runs[best] for option in runs if option != best):
+        return "the longest in total has not the longest event"
+    return [best]
+
+
+def _longest_event(question: Question, heard: Heard) -> list[str] | str:
+    runs = _frames_of_options(question, heard, longest_run)
+    if isinstance(runs, str):
+        return runs
+    best = _far_longest(runs, heard)
+    return [best] if best else "no option has an event much longer than those of the rest"
+
+
+def _frames_of_options(question: Question, heard: Heard, measured: Callable[[Mask], int]) -> dict[str, int] | str:
+    """Frames of each option, or which is not heard, or too short."""
     labels = _labels(question, heard)
     if isinstance(labels, str):
         return labels
     if not all(label in heard.masks for label in labels.values()):
         return "an option is not heard"
-    totals = {option: int(heard.masks[label].sum()) for option, label in labels.items()}
-    if min(totals.values()) < heard.least_total:
+    if min(int(heard.masks[label].sum()) for label in labels.values()) < heard.least_total:
         return "an option is heard too short"
-    best = max(totals, key=lambda option: totals[option])
-    rest = [option for option in totals if option != best]
-    second = max(totals[option] for option in rest)
-    if totals[best] * 100 < second * 125 or totals[best] - second < heard.least_margin:
-        return "no option is heard much longer than the rest"
-    runs = {option: _longest_run(heard.masks[label]) for option, label in labels.items()}
-    if any(runs[option] >= runs[best] for option in rest):
-        return "the longest in total has not the longest event"
-    return [best]
+    return {option: measured(heard.masks[label]) for option, label in labels.items()}
 
 
-def _state_of_anchor(question: Question, heard: _Heard) -> list[str] | str:
+def _far_longest(frames: Mapping[str, int], heard: Heard) -> str:
+    """The option with most frames; empty where it has not many more than the next."""
+    best = max(frames, key=lambda option: frames[option])
+    second = max(count for option, count in frames.items() if option != best)
+    is_far = frames[best] * 100 >= second * 125 and frames[best] - second >= heard.least_margin
+    return best if is_far else ""
+
+
+def _state_of_anchor(question: Question, heard: Heard) -> list[str] | str:
     anchor = question.anchor
     if anchor not in heard.masks or heard.masks[anchor].sum() < heard.least_total:
         return "the anchor is not heard, or too short"
@@ -189,7 +180,7 @@ def _state_of_anchor(question: Question, heard: _Heard) -> list[str] | str:
     )
 
 
-def _state_of_clip(question: Question, heard: _Heard) -> list[str] | str:
+def _state_of_clip(question: Question, heard: Heard) -> list[str] | str:
     pairs = list(combinations(heard.masks, 2))
     if not pairs:
         return "there are no two labels"
@@ -204,7 +195,7 @@ def _yes_or_no(question: Question, overlaps: bool, alone: bool) -> list[str] | s
     return ["Yes" if overlaps == (question.polarity == "overlap") else "No"]
 
 
-def _partner(question: Question, heard: _Heard) -> list[str] | str:
+def _partner(question: Question, heard: Heard) -> list[str] | str:
     if question.anchor not in heard.masks:
         return "the anchor is not heard"
     right = []
@@ -220,7 +211,7 @@ def _partner(question: Question, heard: _Heard) -> list[str] | str:
     return right
 
 
-def _first_window(question: Question, heard: _Heard) -> list[str] | str:
+def _first_window(question: Question, heard: Heard) -> list[str] | str:
     times = [re.fullmatch(r"([0-9]+\.[0-9]) to ([0-9]+\.[0-9]) s", option) for option in question.options]
     windows = [(float(match[1]), float(match[2])) for match in times if match]
     if len(windows) != len(times):
@@ -228,7 +219,7 @@ def _first_window(question: Question, heard: _Heard) -> list[str] | str:
     frames = [(round(start * 100), round(stop * 100)) for start, stop in windows]
     widths = {stop - start for start, stop in frames}
     # A tenth of the clip to half a second, half up to even, and twice what the labels are exact to.
-    tenth, twice = _frames_in(heard.seconds) / 1000, _frames_in(heard.resolution) / 50
+    tenth, twice = frames_in(heard.seconds) / 1000, frames_in(heard.resolution) / 50
     fitting = max(0.5, round(2 * tenth) / 2, math.ceil(2 * twice) / 2)
     if len(widths) > 1 or abs(widths.copy().pop() / 100 - fitting) > 1e-9:
         return f"its intervals do not last {fitting:g} s"
@@ -248,7 +239,7 @@ def _first_window(question: Question, heard: _Heard) -> list[str] | str:
     return [option for option, (start, stop) in zip(question.options, frames, strict=True) if start <= onset < stop]
 
 
-def _first_overlap(heard: _Heard) -> int | str:
+def _first_overlap(heard: Heard) -> int | str:
     """The frame in which two labels are first heard together, or why that is disputed."""
     both = _several(heard.masks)
     if not both.any():
@@ -264,7 +255,7 @@ def _first_overlap(heard: _Heard) -> int | str:
     return onset
 
 
-def _count_regions(question: Question, heard: _Heard) -> list[str] | str:
+def _count_regions(question: Question, heard: Heard) -> list[str] | str:
     begins = _beginnings(_several(heard.masks))
     if not len(begins):
         return "nothing overlaps"
@@ -275,7 +266,7 @@ def _count_regions(question: Question, heard: _Heard) -> list[str] | str:
     return _count(question, len(begins))
 
 
-def _lasts_from(onset: int, heard: _Heard) -> bool:
+def _lasts_from(onset: int, heard: Heard) -> bool:
     """Whether two labels begin to be heard together in a frame and go on for long enough."""
     last = onset + heard.least_overlap
     for one, other in combinations(heard.masks, 2):
@@ -285,7 +276,7 @@ def _lasts_from(onset: int, heard: _Heard) -> bool:
     return False
 
 
-def _labels(question: Question, heard: _Heard) -> dict[str, str] | str:
+def _labels(question: Question, heard: Heard) -> dict[str, str] | str:
     """The label of each option."""
     labels = {
         option: next((label for label in heard.masks if _reads(label, option)), "") for option in question.options
@@ -307,85 +298,3 @@ def _several(masks: Mapping[str, Mask]) -> Mask:
 def _beginnings(mask: Mask) -> NDArray[np.intp]:
     """Frames that are heard after one that is not."""
     return np.flatnonzero(mask & ~np.concatenate(([False], mask[:-1])))
-
-
-def _distances(mask: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each frame how many frames ago the last was in which something is heard, and how many it is to the next."""
-    frames, far = np.arange(len(mask)), 2 * len(mask) + 1_000_000
-    before = frames - np.maximum.accumulate(np.where(mask, frames, -far))
-    after = np.minimum.accumulate(np.where(mask, frames, far)[::-1])[::-1] - frames
-    return before, after
-
-
-def _longest_run(mask: Mask) -> int:
-    """Most frames in a row in which something is heard."""
-    before, _ = _distances(~mask)
-    frames = np.arange(len(mask))
-    return int(np.where(mask, np.minimum(before, frames + 1), 0).max(initial=0))
-
-
-def _filled(mask: Mask, most: int) -> Mask:
-    """A mask without the gaps of at most so many frames."""
-    before, after = _distances(mask)
-    filled: Mask = before + after - 1 <= most
-    return mask | filled
-
-
-@lru_cache(maxsize=256)
-def _ways(annotation: Annotation) -> tuple[_Heard, ...]:
-    """The clip, once for each way to take what is heard perhaps: 0.3 to 0.7; the first way takes 0.5 and more."""
-    certain = {event: 1.0 if event.confidence is None else event.confidence for event in annotation.events}
-    doubtful = sorted({event.label for event, sure in certain.items() if 0.3 <= sure <= 0.7})
-    ways = [{label: 0.5 for label in annotation.labels}]
-    for several in ([], doubtful, *([label] for label in doubtful)):
-        ways.append({label: 0.3 if label in several else 0.7 for label in annotation.labels})
-        ways.append({label: 0.7 if label in several else 0.3 for label in annotation.labels})
-    distinct = [way for number, way in enumerate(ways) if way not in ways[:number]] if doubtful else ways[:1]
-    return tuple(_heard(annotation, way) for way in distinct)
-
-
-def _heard(annotation: Annotation, thresholds: Mapping[str, float]) -> _Heard:
-    """The clip, of which each label is heard that is as certain as its threshold; of 0.7, what is more certain."""
-    resolution = annotation.resolution
-    frames = math.ceil(annotation.duration * 100) + 1
-    middles = np.arange(frames) * _FRAME + _FRAME // 2
-    most_silent, guard = _frames_in(max(0.2, resolution)), _frames_in(max(0.1, resolution))
-    masks: dict[str, Mask] = {}
-    sources: dict[tuple[str, str], Mask] = {}
-    for event in annotation.events:
-        sure, least = 1.0 if event.confidence is None else event.confidence, thresholds[event.label]
-        if sure < least or (least == 0.7 and sure == 0.7):
-            continue
-        mask = (middles >= round(event.onset * _SECOND)) & (middles < round(event.offset * _SECOND))
-        masks[event.label] = masks.get(event.label, np.zeros(frames, bool)) | mask
-        by = (event.label, event.source or "")
-        sources[by] = sources.get(by, np.zeros(frames, bool)) | mask
-    masks = {label: _filled(mask, most_silent) for label, mask in masks.items()}
-    wide = {label: _wide(mask, guard) for label, mask in masks.items()}
-    tell = all(event.source is not None for event in annotation.events)
-    return _Heard(
-        masks,
-        wide,
-        _frames_in(max(0.5, resolution)),
-        _frames_in(max(0.25, resolution)),
-        _frames_in(max(0.5, 2 * resolution)),
-        _frames_in(max(0.5, resolution)),
-        guard,
-        annotation.duration,
-        resolution,
-        tuple(int(_filled(mask, most_silent).sum()) for mask in sources.values()) if tell else None,
-    )
-
-
-def _frames_in(seconds: float) -> int:
-    """Frames whose middle lies in the first so many seconds."""
-    middles = np.arange(math.ceil(seconds * 100) + 1) * _FRAME + _FRAME // 2
-    return int(np.count_nonzero(middles < round(seconds * _SECOND)))
-
-
-def _wide(mask: Mask, guard: int) -> Mask:
-    """A mask that is longer on both sides by `guard` frames; it begins so many frames before the clip."""
-    room = np.zeros(guard, bool)
-    before, after = _distances(np.concatenate((room, mask, room)))
-    wide: Mask = np.minimum(before, after) <= guard
-    return wide

@@ -11,7 +11,7 @@ import numpy as np
 from ..annotations.base import Annotation
 from ..annotations.intervals import Rules, activities, relation
 from .balance import by_answer
-from .base import Draft, Fact, QuestionSettings
+from .base import SIMULTANEITY, Draft, Fact, QuestionSettings
 from .templates import spoken
 
 OPTIONS = 4
@@ -25,6 +25,7 @@ class _Classification:
     needs: Mapping[str, str] = MappingProxyType(
         {"overlap": "a label that four others overlap, each in a clip in which the other three do not"}
     )
+    time: Mapping[str, str] = MappingProxyType({"overlap": SIMULTANEITY})
 
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings

@@ -11,7 +11,7 @@ import numpy as np
 from ..annotations.base import Annotation
 from ..annotations.intervals import Rules, activities, relations, total
 from .balance import by_answer, picked
-from .base import NO, YES, Draft, Fact, QuestionSettings
+from .base import NO, SIMULTANEITY, YES, Draft, Fact, QuestionSettings
 
 OVERLAP, ALONE = "overlap", "alone"
 """States of an anchor, and what Yes says in a question."""
@@ -28,6 +28,7 @@ class _Concurrency:
             "clip": "a clip in which labels plainly overlap, and one in which they are all apart",
         }
     )
+    time: Mapping[str, str] = MappingProxyType({"anchor": SIMULTANEITY, "clip": SIMULTANEITY})
 
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings

@@ -177,14 +177,16 @@ def _position_excess(questions: Sequence[Question]) -> int:
 def present_share(question: Question, annotation: Annotation) -> float:
     """Expected share that is right for whoever knows which labels are heard, but not when.
 
-    Labels are those of the plain reading. The number of kinds is known. A sound that is the only kind overlaps nothing.
-    What is not heard neither overlaps nor lasts.
+    Labels are those of the plain reading. The number of kinds is known, no more of which are heard at once. A sound
+    that is the only kind overlaps nothing. What is not heard neither overlaps nor lasts.
     """
     plain, *_ = readings(annotation)
     heard = {spoken(label) for label in plain.labels}
     possible = list(question.options)
     if question.kind == "counting/kinds":
         possible = [str(len(heard))]
+    elif question.kind == "counting/together":
+        possible = [option for option in question.options if option.isdecimal() and int(option) <= len(heard)]
     elif question.task == "concurrency" and len(heard) < 2:
         possible = [question.answer]
     elif question.task in {"classification", "duration"}:

@@ -17,7 +17,7 @@ import numpy as np
 from ..annotations.base import Annotation
 from ..annotations.intervals import STEPS, Rules, activities, first_overlap, overlap_regions, steps_of
 from .balance import TWO_COUNTS, drafts_of_counts
-from .base import Draft, Fact, QuestionSettings
+from .base import ORDER, Draft, Fact, QuestionSettings
 
 OPTIONS = 4
 
@@ -35,6 +35,7 @@ class _Detection:
     needs: Mapping[str, str] = MappingProxyType(
         {"first": "four clips in which sounds are first heard together at different times", "regions": TWO_COUNTS}
     )
+    time: Mapping[str, str] = MappingProxyType({"first": ORDER, "regions": ORDER})
 
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings

@@ -1,4 +1,4 @@
-"""Duration: which of the sounds that are heard is heard longest in total."""
+"""Duration: which of the sounds that are heard is heard longest in total, or longest without interruption."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from ..annotations.base import Annotation
 from ..annotations.intervals import Rules, activities, longest, total
 from .balance import by_answer, picked
-from .base import Draft, Fact, QuestionSettings
+from .base import NO_TIME, ORDER, Draft, Fact, QuestionSettings
 from .templates import spoken
 
 
@@ -20,29 +20,31 @@ class _Duration:
     """See `QuestionTask`."""
 
     name = "duration"
-    variants = ("total",)
+    variants = ("total", "longest")
     needs: Mapping[str, str] = MappingProxyType(
-        {"total": "two labels of which each is heard much longer than the other in some clip"}
+        {
+            "total": "two labels of which each is heard much longer than the other in some clip",
+            "longest": "two labels of which each has an event much longer than the other's in some clip",
+        }
     )
+    time: Mapping[str, str] = MappingProxyType({"total": NO_TIME, "longest": ORDER})
 
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
     ) -> list[Fact]:
-        """For each few labels that are heard the one that lasts longest by far, in total and at a stretch."""
+        """For each few labels that are heard the one that is longest by far, in total and at a stretch; or at a stretch
+        alone, whatever the totals are."""
         rules, heard = Rules.of(annotation), activities(annotation)
         lengths = {label: (total(activity), longest(activity)) for label, activity in heard.items()}
         audible = [label for label, (whole, _) in lengths.items() if whole >= rules.min_event]
         facts = []
         for labels in combinations(audible, settings.duration_options):
-            winner, *rest = sorted(labels, key=lambda label: lengths[label], reverse=True)
-            whole, stretch = lengths[winner]
-            next_whole = max(lengths[label][0] for label in rest)
+            which = self.variants.index(variant)
+            winner, *rest = sorted(labels, key=lambda label: lengths[label][which], reverse=True)
+            most, following = lengths[winner][which], max(lengths[label][which] for label in rest)
             # Whole numbers: 1.25 times is five quarters.
-            if (
-                4 * whole >= 5 * next_whole
-                and whole - next_whole >= rules.min_margin
-                and stretch > max(lengths[label][1] for label in rest)
-            ):
+            is_plain = 4 * most >= 5 * following and most - following >= rules.min_margin
+            if is_plain and lengths[winner][1] > max(lengths[label][1] for label in rest):
                 facts.append(Fact(annotation.key, annotation.split_group, winner, options=frozenset(labels)))
         return facts
 

@@ -16,8 +16,8 @@ from ..questions.annotated import (
 from ..questions.rows import CLIP, check_question_row, question_features
 from ..synthesis.soundscape_twins import RenderedSoundscapes, SoundscapeSettings, describe_soundscapes
 from ..synthesis.twin_cards import CITATION, COLUMNS, describe_twins
+from ..synthesis.twin_groups import SPLITS
 from ..synthesis.twin_scenes import TwinScenes, TwinSettings, describe_scenes
-from ..synthesis.twins import SPLITS
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -32,7 +32,7 @@ class _Questions:
     """The recipe; see `Recipe`."""
 
     name = "polybench"
-    version = 1
+    version = 2
     splits = SPLITS
     # What is asked of recordings is asked of them as they are.
     one_length = False

@@ -11,8 +11,8 @@ from ..questions.rows import CLIP, check_question_row, question_features
 from ..synthesis.apart_scenes import ApartScenes, ApartSettings
 from ..synthesis.apart_twins import APART_TASKS, ARRANGEMENTS
 from ..synthesis.twin_cards import CITATION, COLUMNS
+from ..synthesis.twin_groups import SPLITS
 from ..synthesis.twin_scenes import describe_scenes
-from ..synthesis.twins import SPLITS
 
 if TYPE_CHECKING:
     from datasets import Features

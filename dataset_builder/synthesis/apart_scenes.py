@@ -7,8 +7,8 @@ from functools import cached_property
 
 from ..data import Row
 from .apart_twins import arrangement_of, draw_pairs
+from .twin_groups import SPLITS, TwinGroup
 from .twin_scenes import TwinScenes, TwinSettings
-from .twins import SPLITS, TwinGroup
 
 
 @dataclass(frozen=True, kw_only=True)

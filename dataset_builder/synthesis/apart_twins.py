@@ -16,21 +16,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .twins import (
-    FIRST,
-    LAST,
-    SHARED,
-    TASKS,
-    Scene,
-    Spans,
-    TwinClip,
-    TwinGroup,
-    counted,
-    group_of,
-    longest_of,
-    overlapping,
-    turns,
-)
+from .twin_groups import FIRST, LAST, PLACES, SHARED, Scene, Spans, TwinClip, TwinGroup, group_of, turns
+from .twins import counted, longest_of, overlapping
 
 TOGETHER, APART = "together", "apart"
 ARRANGEMENTS = (TOGETHER, APART)
@@ -56,8 +43,9 @@ def draw_pairs(labels: Sequence[str], split: str, sets: int, seed: int) -> Itera
     Raises:
         InputError: too few labels, or two that read alike.
     """
-    for turn in turns(_TASKS, labels, split, sets, seed, stream=_PAIRS, first=len(TASKS)):
-        scene, apart = _TASKS[turn.task](turn.labels, turn.rng)
+    kinds = {task: PLACES.index(f"{task} apart") for task in _TASKS}
+    for turn in turns(kinds, labels, split, sets, seed, stream=_PAIRS):
+        scene, apart = _TASKS[turn.kind](turn.labels, turn.rng)
         group = group_of(turn, scene)
         yield _arranged(group, TOGETHER, None)
         yield _arranged(group, APART, apart)

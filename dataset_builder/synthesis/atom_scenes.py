@@ -12,8 +12,8 @@ from ..questions.atoms import ATOMS, atoms_digest
 from ..questions.base import Question
 from .atom_twins import atom_questions, draw_atoms
 from .rows import random_generator
+from .twin_groups import SPLITS, TwinGroup
 from .twin_scenes import TwinScenes, TwinSettings
-from .twins import SPLITS, TwinGroup
 
 _PITCHES = 77
 """The random stream."""

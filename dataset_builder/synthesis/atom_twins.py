@@ -13,21 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..annotations.base import Annotation
-from ..questions.atoms import ATOMS, PRESENCE, SEQUENCE, STATES, VARIANTS, atom_templates, atom_text, state_of
+from ..questions.atoms import PRESENCE, SEQUENCE, STATES, VARIANTS, atom_templates, atom_text, state_of
 from ..questions.base import NO, YES, Question, QuestionError
-from .twins import (
+from .twin_groups import (
     FIRST,
     LAST,
-    TASKS,
+    PLACES,
     Tracks,
     Turn,
     TwinGroup,
     TwinQuestion,
     clips_of,
     dealt_wording,
-    overlapping,
     turns,
 )
+from .twins import overlapping
 
 _GROUPS, _WORDINGS = 75, 76
 """The random streams."""
@@ -58,15 +58,16 @@ def draw_atoms(labels: Sequence[str], split: str, sets: int, seed: int) -> Itera
     Raises:
         InputError: too few labels, or two that read alike.
     """
-    for turn in turns(_DRAWN, labels, split, sets, seed, stream=_GROUPS, first=len(TASKS) + len(ATOMS)):
-        clips = _DRAWN[turn.task](turn.labels, turn.rng)
+    kinds = {atom: PLACES.index(atom) for atom in _DRAWN}
+    for turn in turns(kinds, labels, split, sets, seed, stream=_GROUPS):
+        clips = _DRAWN[turn.kind](turn.labels, turn.rng)
         if turn.rng.random() < 0.5:
             clips.reverse()
         yield _group(turn, clips)
 
 
 def _group(turn: Turn, clips: Sequence[Tracks]) -> TwinGroup:
-    task, rng = turn.task, turn.rng
+    task, rng = turn.kind, turn.rng
     made = clips_of(turn, clips)
     polarities = list(STATES[task]) if rng.random() < 0.5 else list(STATES[task])[::-1]
     questions = []
@@ -77,7 +78,7 @@ def _group(turn: Turn, clips: Sequence[Tracks]) -> TwinGroup:
         answers = tuple(YES if _is_so(task, polarity, tracks, anchor, compared) else NO for tracks in clips)
         options = (YES, NO) if rng.random() < 0.5 else (NO, YES)
         questions.append(AtomQuestion(anchor, options, answers, template.name, compared, polarity))
-    return TwinGroup(turn.name, turn.split, turn.number, task, VARIANTS[task], made, tuple(questions))
+    return TwinGroup(turn.name, turn.split, turn.number, task, VARIANTS[task], made, tuple(questions), turn.at[1])
 
 
 def _is_so(task: str, polarity: str, tracks: Tracks, anchor: str, other: str) -> bool:

@@ -40,8 +40,9 @@ from .soundscapes import (
     mixed,
     to_pcm,
 )
+from .twin_groups import FEWEST_LABELS, SECONDS, TwinClip, TwinGroup
 from .twin_questions import gap_of, questions_of
-from .twins import FEWEST_LABELS, SECONDS, TASKS, TwinClip, TwinGroup, draw_groups
+from .twins import KINDS, draw_groups
 
 _SOUNDS = 74
 """The random stream."""
@@ -53,7 +54,7 @@ _MOST_VARIANTS = 4
 """Tracks of a clip that can be of one label."""
 
 _SPARE, _LEAST_SPARE = 10, 60
-"""Groups of a task that may fail: so many times those that do not, and so many more."""
+"""Groups of a kind that may fail: so many times those that do not, and so many more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ class SoundscapeSettings:
         recordings: with labels.
         seed: of every random choice, from 0 to 2^63 - 1.
         train_sets: sets of groups of the split ``train``; of 0, all recordings are for test.
-        test_sets: sets of groups of the split ``test``; a set has 17 clips and 19 questions.
+        test_sets: sets of groups of the split ``test``; a set has 23 clips and 25 questions.
         sample_rate: Hz of the clips.
         silence: decibels below the loudest 10 ms of a sound; what is softer is cut off, and not heard.
         background: label of what is heard behind all clips, and not asked about; empty for none.
@@ -192,7 +193,7 @@ class RenderedSoundscapes(SharedRendering[SoundscapeSettings]):
         return [(layer, self.pool.heard(layer.number)) for layer in layers]
 
     def _drawn(self, split: str, sets: int) -> Iterator[Soundscape]:
-        """So many groups of each task, the first that the sounds allow.
+        """So many groups of each kind, the first that the sounds allow.
 
         Raises:
             DatasetError: they allow so few that it is of no use to go on.
@@ -200,18 +201,18 @@ class RenderedSoundscapes(SharedRendering[SoundscapeSettings]):
         counts, failures = Counter[str](), Counter[str]()
         most = _SPARE * sets + _LEAST_SPARE
         for group in draw_groups(list(self.pool.by_split[split]), split, sets + most, self.settings.seed):
-            if counts[group.task] == sets:
-                if sum(counts.values()) == sets * len(TASKS):
+            if counts[group.kind] == sets:
+                if sum(counts.values()) == sets * len(KINDS):
                     return
                 continue
             drawn = self._borne_out(group)
             if not isinstance(drawn, str):
-                counts[group.task] += 1
+                counts[group.kind] += 1
                 yield from drawn
                 continue
-            failures[group.task] += 1
-            if failures[group.task] == _SPARE * counts[group.task] + _LEAST_SPARE:
-                self._refuse(group, counts[group.task], sets, drawn)
+            failures[group.kind] += 1
+            if failures[group.kind] == _SPARE * counts[group.kind] + _LEAST_SPARE:
+                self._refuse(group, counts[group.kind], sets, drawn)
 
     def _refuse(self, group: TwinGroup, count: int, sets: int, reason: str) -> None:
         """Say that there are too few groups, and what of the sounds may be why."""
@@ -219,7 +220,7 @@ class RenderedSoundscapes(SharedRendering[SoundscapeSettings]):
         pauses = f"; silences of more than 0.2 s part all sounds of {shown(parted)}" if parted else ""
         fewer = f", or --set {group.split}_sets={count} for fewer questions" if count else ""
         raise DatasetError(
-            f"{self.pool.source}: {count} of {sets} groups of {group.task} can be made for {group.split}, the last one "
+            f"{self.pool.source}: {count} of {sets} groups of {group.kind} can be made for {group.split}, the last one "
             f"not since {reason}{pauses}: give more labels, or files that sound without a pause{fewer}"
         )
 
@@ -229,7 +230,7 @@ class RenderedSoundscapes(SharedRendering[SoundscapeSettings]):
         if related:
             return f"{listed(sorted(related))} say more or less of one sound"
         reason = ""
-        place = (SPLITS.index(group.split), TASKS.index(group.task), group.number)
+        place = (SPLITS.index(group.split), group.place, group.number)
         for attempt in range(_DRAWS):
             try:
                 return self._soundscapes(group, random_generator(self.settings.seed, _SOUNDS, *place, attempt))

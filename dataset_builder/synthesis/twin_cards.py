@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-CLIPS_OF_SET, QUESTIONS_OF_SET = 17, 19
-"""Of the five groups of a set."""
+from ..questions.base import NO_TIME, ORDER, SIMULTANEITY, time_of
+from ..questions.tasks import question_tasks
+from .twins import KINDS
+
+CLIPS_OF_SET, QUESTIONS_OF_SET = 23, 25
+"""Of the seven groups of a set."""
+
+_NEEDS = {NO_TIME: "neither", SIMULTANEITY: "what sounds at one moment", ORDER: "the order in time"}
+"""What a kind of question needs, in words; see `questions.base.NO_TIME`."""
 
 CITATION = """\
 ```bibtex
@@ -39,6 +46,13 @@ COLUMNS = """\
 """The columns of all questions."""
 
 
+def _time_table() -> str:
+    """A row for each kind of question of a set."""
+    tasks = question_tasks()
+    rows = [f"| `{kind}` | {_NEEDS[time_of(kind, tasks)]} |" for kind in KINDS]
+    return "\n".join(["| kind of question | needs |", "|---|---|", *rows])
+
+
 def describe_twins(train_sets: int, test_sets: int) -> str:
     """Markdown of what twins are.
 
@@ -55,14 +69,24 @@ unpublished; tasks and rules are its own made exact, clips and wordings are ours
 
 The clips are twins. A group has two to four, with one question and one list of options, and the answer is another in
 each: the sounds are at the same places, and only which label is where differs (of detection, in which of four places
-two sounds overlap). So text alone is at chance, and so is what is measured of the sound without telling labels apart;
-who is right in all clips of a group has heard it. What tells them apart a little says a little: the spectrum of the
-whole clip is broader the more kinds of sound there are, and has more of what lasts longer.
+two sounds overlap). So text alone is at chance, and so is what is measured of the sound without telling labels apart.
+
+What of time a question needs:
+
+{_time_table()}
+
+Where it is neither, what there is of each sound in the whole clip tells the answer, whenever that is heard: a forest on
+mean and deviation of log-mel bands, learnt from the split train, is right far above chance in all clips of a group of
+`duration`. These two kinds are the paper's own; `duration/longest` and `counting/together` ask the same with time.
 
 A group of
 
 - `counting` has four tracks that overlap, and 1, 2, 3 and 4 labels on them;
 - `duration` has three tracks of lengths like 4 : 7 : 11, on which three labels take turns;
+- `duration/longest` has three tracks of the same total length, level and number of events, of which any two are heard
+  together equally long; one has a much longer event than the others, and three labels take turns on them;
+- `counting/together` has four labels at six times, each at three of them: twice in one voice and once in two. Two,
+  three or four of them are heard at once, at most; at each time as many voices sound in all clips;
 - `concurrency` has three tracks, of which two overlap and one is alone: the label that is alone and one of the others
   change places. It has two questions, one about either, so that in each state Yes is right half of the time;
 - `classification` has an anchor, a sound that overlaps it, one before, one after, and a label that is not heard: four

@@ -11,7 +11,7 @@ from ..questions.base import NO, YES, Question, QuestionError, QuestionSettings
 from ..questions.detection import window_text
 from ..questions.tasks import question_tasks
 from ..questions.templates import spoken, template_of
-from .twins import TwinGroup
+from .twin_groups import TwinGroup
 
 _ASKED = QuestionSettings(counts=(1, 2, 3, 4), duration_options=3)
 

@@ -26,9 +26,11 @@ from .rows import random_generator
 from .scenes import Source
 from .settings import SceneSettings
 from .sound import ToneBank, Tones, render_tone
+from .timed_twins import BLOCK
 from .timeline import SourceEvent, event_samples
+from .twin_groups import EARLY_END, FEWEST_LABELS, LEVELS, SECONDS, SPLITS, TwinClip, TwinGroup
 from .twin_questions import gap_of, questions_of
-from .twins import EARLY_END, FEWEST_LABELS, LEVELS, SECONDS, SPLITS, TASKS, TwinClip, TwinGroup, draw_groups
+from .twins import draw_groups
 
 SOURCE = "scenes"
 """Name of the data set in rows."""
@@ -51,7 +53,7 @@ class TwinSettings(SceneSettings):
     """Everything that decides twins of scenes and their samples. Defaults are the sizes of the preset ``full``.
 
     Attributes:
-        train_sets: sets of groups of the split ``train``; a set has 17 clips and 19 questions.
+        train_sets: sets of groups of the split ``train``; a set has 23 clips and 25 questions.
         test_sets: sets of groups of the split ``test``.
 
     Raises:
@@ -84,6 +86,12 @@ class TwinSettings(SceneSettings):
     def rate(self) -> int:
         """The class of rate of all sources: the fastest."""
         return self.num_classes - 1
+
+    @property
+    def block(self) -> float:
+        """Steps of as many whole tones as fit into `timed_twins.BLOCK`."""
+        period = self.periods[self.rate] / self.sample_rate * STEPS
+        return period * max(1, int(BLOCK / period))
 
     def values(self) -> dict[str, Any]:
         """The settings as JSON values, and what questions are worded by."""
@@ -198,7 +206,7 @@ class TwinScenes(SharedRendering[TwinSettings]):
         return tuple(
             group
             for split, count in zip(SPLITS, sets, strict=True)
-            for group in draw_groups(self.labels, split, count, self.settings.seed)
+            for group in draw_groups(self.labels, split, count, self.settings.seed, block=self.settings.block)
         )
 
     def annotation(self, group: TwinGroup, clip: TwinClip) -> Annotation:
@@ -224,7 +232,7 @@ class TwinScenes(SharedRendering[TwinSettings]):
 
     def _pitches(self, group: TwinGroup) -> Sequence[int]:
         """The pitch of each variant of a group; all different."""
-        place = (SPLITS.index(group.split), TASKS.index(group.task), group.number)
+        place = (SPLITS.index(group.split), group.place, group.number)
         rng = random_generator(self.settings.seed, _PITCHES, *place)
         order: list[int] = rng.permutation(self.settings.num_classes).tolist()
         return order

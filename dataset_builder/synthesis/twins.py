@@ -7,7 +7,7 @@ that does not tell labels apart says the answer, and whoever is right in all cli
 
 Nothing here knows what a label sounds like. To give twins another sound:
 
-1. `draw_groups(labels, split, sets, seed)` gives the groups of a split, five for each set: 17 clips, 19 questions.
+1. `draw_groups(labels, split, sets, seed)` gives the groups of a split, seven for each set: 23 clips, 25 questions.
 2. Each `TwinClip` has tracks. For each `Track` and each of its spans, in steps of 10 ms, put a sound of the label
    there, at ``level`` dB below the loudest; tracks of one ``variant`` take the same sound of a label (one pitch, one
    file), tracks of different variants another one where the label has several. A sound begins with its span and may end
@@ -21,41 +21,17 @@ Nothing here knows what a label sounds like. To give twins another sound:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-
-from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import shown
 
 from ..annotations.intervals import Interval
 from ..questions.base import NO, YES
 from ..questions.concurrency import ALONE, OVERLAP
 from ..questions.detection import window_start, window_steps, window_text
-from ..questions.tasks import question_tasks
-from ..questions.templates import Template, spoken, templates
-from .rows import random_generator
-
-SECONDS = 10
-"""Of a clip."""
-
-FEWEST_LABELS = 5
-"""The anchor of a classification, and four that take turns."""
-
-EARLY_END = 20
-"""Steps by which a sound may end before its span: the longest silence that is none."""
-
-SPLITS = ("train", "test")
-
-LEVELS = (0.0, 3.0, 6.0)
-"""dB between the loudest and the softest track, dealt to groups."""
-
-_GROUPS, _LABELS, _TEMPLATES = 70, 71, 72
-"""The random streams."""
-
-FIRST, LAST = 20, 980
-"""Steps between which everything is heard."""
+from ..questions.templates import spoken
+from .timed_twins import BLOCK, TIMED
+from .twin_groups import FIRST, GROUPS, LAST, PLACES, SECONDS, SHARED, Scene, Spans, TwinGroup, group_of, turns
 
 _SOONEST = 44
 """The step at which the first slot of a detection may begin: nothing overlaps in the first half second."""
@@ -66,134 +42,11 @@ _GAPS = (25, 50, 80)
 _OVERLAPS = (80, 120, 170)
 """Steps for which the anchor and another are heard together, dealt to groups."""
 
-SHARED = 100
-"""Steps for which sounds that overlap do so, at least, where nothing else is dealt; one may end `EARLY_END` sooner."""
 
-Spans = tuple[Interval, ...]
-
-Tracks = Sequence[tuple[str, int, Spans]]
-"""Label, variant and spans of each track of a clip."""
-
-
-@dataclass(frozen=True)
-class Track:
-    """A sound in a clip.
-
-    Attributes:
-        label: what is heard.
-        variant: which of the label's sounds, from 0; tracks of one clip that have the same take the same.
-        level: dB, 0 of the loudest track and negative of a softer one.
-        spans: when, first step and the step after the last; they do not touch.
-    """
-
-    label: str
-    variant: int
-    level: float
-    spans: tuple[Interval, ...]
-
-
-@dataclass(frozen=True)
-class TwinClip:
-    """A clip of a group.
-
-    Attributes:
-        name: of its own among all clips of a data set.
-        tracks: the sounds.
-    """
-
-    name: str
-    tracks: tuple[Track, ...]
-
-
-@dataclass(frozen=True)
-class TwinQuestion:
-    """What is asked of all clips of a group.
-
-    Attributes:
-        anchor: label that is asked about; or empty.
-        options: in the order in which they stand; each is the answer in one clip.
-        answers: one of the options for each clip.
-        template: the wording.
-    """
-
-    anchor: str
-    options: tuple[str, ...]
-    answers: tuple[str, ...]
-    template: str
-
-
-@dataclass(frozen=True)
-class TwinGroup:
-    """Clips that differ in what sounds where.
-
-    Attributes:
-        name: of its own among all groups of a data set.
-        split: train or test.
-        number: of the set that it is in, from 0.
-        task: of `questions`.
-        variant: of the task.
-        clips: two to four.
-        questions: one; of concurrency two, about either of the labels that are exchanged.
-    """
-
-    name: str
-    split: str
-    number: int
-    task: str
-    variant: str
-    clips: tuple[TwinClip, ...]
-    questions: tuple[TwinQuestion, ...]
-
-    @property
-    def level_difference(self) -> float:
-        """dB between the loudest and the softest track."""
-        levels = [track.level for track in self.clips[0].tracks]
-        return max(levels) - min(levels)
-
-
-@dataclass(frozen=True)
-class Turn:
-    """The place of a group among all, and what is dealt to it.
-
-    Attributes:
-        task: of `questions`.
-        split: train or test.
-        number: of the set that it is in.
-        seed: of all choices.
-        at: numbers of the random streams of wordings and labels: of the split, and of the kind of group.
-        labels: that are heard, in the order of the group.
-        rng: of this group.
-    """
-
-    task: str
-    split: str
-    number: int
-    seed: int
-    at: tuple[int, int]
-    labels: list[str]
-    rng: np.random.Generator
-
-    @property
-    def name(self) -> str:
-        """Of the group."""
-        return f"{self.split}-{self.number:05d}-{self.task}"
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What is drawn of a group before it has wordings, levels and a name.
-
-    Attributes:
-        clips: of each clip label, variant and spans of each track.
-        asked: anchor, answers of the clips, and polarity, of each question.
-    """
-
-    clips: Sequence[Tracks]
-    asked: Sequence[tuple[str, Sequence[str], str]]
-
-
-def draw_groups(labels: Sequence[str], split: str, sets: int, seed: int) -> Iterator[TwinGroup]:
-    """The groups of a split, set by set, one of each task in a set; further sets change none of those before.
+def draw_groups(
+    labels: Sequence[str], split: str, sets: int, seed: int, *, block: float = BLOCK
+) -> Iterator[TwinGroup]:
+    """The groups of a split, set by set, one of each of `KINDS` in a set; further sets change none of those before.
 
     Labels, wordings, levels, gaps and overlaps are dealt evenly; times are drawn.
 
@@ -202,103 +55,17 @@ def draw_groups(labels: Sequence[str], split: str, sets: int, seed: int) -> Iter
         split: train or test.
         sets: how many.
         seed: of all choices.
+        block: steps of which the sounds of `TIMED` last a whole number; of sounds that repeat, their period.
 
     Raises:
         InputError: too few labels, or two that read alike.
     """
-    for turn in turns(_TASKS, labels, split, sets, seed, stream=_GROUPS):
-        yield group_of(turn, _TASKS[turn.task](turn.labels, turn.number, turn.rng))
-
-
-def turns(
-    tasks: Iterable[str], labels: Sequence[str], split: str, sets: int, seed: int, *, stream: int, first: int = 0
-) -> Iterator[Turn]:
-    """The groups of a split before anything of them is drawn: in each set one of each task.
-
-    Args:
-        tasks: in the order of their random streams.
-        labels: that are heard; five or more.
-        split: train or test.
-        sets: how many.
-        seed: of all choices.
-        stream: the random stream of this kind of groups.
-        first: number of the first task among those of all kinds.
-
-    Raises:
-        InputError: too few labels, or two that read alike.
-    """
-    _check_labels(labels)
-    for number in range(sets):
-        for place, task in enumerate(tasks, first):
-            at = (SPLITS.index(split), place)
-            rng = random_generator(seed, stream, *at, number)
-            yield Turn(task, split, number, seed, at, _labels_of(labels, number, seed, at), rng)
-
-
-def _check_labels(labels: Sequence[str]) -> None:
-    """Refuse labels that are too few, or of which two read alike.
-
-    Raises:
-        InputError: they are.
-    """
-    if len({spoken(label) for label in labels}) != len(labels) or len(labels) < FEWEST_LABELS:
-        raise InputError(
-            f"labels are {shown(list(labels))}; questions need {FEWEST_LABELS} or more, all of which read differently"
-        )
-
-
-def _labels_of(labels: Sequence[str], number: int, seed: int, at: tuple[int, int]) -> list[str]:
-    """The labels in the order of a group: in as many groups as there are labels, each stands at each place once."""
-    turn, first = divmod(number, len(labels))
-    order = random_generator(seed, _LABELS, *at, turn).permutation(len(labels))
-    return [labels[k] for k in np.roll(order, -first)]
-
-
-def group_of(turn: Turn, scene: Scene) -> TwinGroup:
-    """A group of a scene: wording and levels are dealt by its number, the order of options and who is softer drawn."""
-    variant = question_tasks()[turn.task].variants[0]
-    clips = clips_of(turn, scene.clips)
-    questions = []
-    for anchor, answers, polarity in scene.asked:
-        distinct = sorted(set(answers))
-        options = tuple(distinct[k] for k in turn.rng.permutation(len(distinct)))
-        wordings = [template for template in templates(turn.task, variant) if template.polarity == polarity]
-        side = (OVERLAP, ALONE).index(polarity) if polarity else 0
-        wording = dealt_wording(turn, wordings, _TEMPLATES, side)
-        questions.append(TwinQuestion(anchor, options, tuple(answers), wording.name))
-    return TwinGroup(turn.name, turn.split, turn.number, turn.task, variant, clips, tuple(questions))
-
-
-def clips_of(turn: Turn, clips: Sequence[Tracks]) -> tuple[TwinClip, ...]:
-    """The clips of a group, whose tracks get their levels."""
-    levels = _levels_of([track[1] for track in clips[0]], turn.number, turn.rng)
-    return tuple(
-        TwinClip(
-            f"{turn.name}-{place}", tuple(Track(label, which, levels[which], spans) for label, which, spans in tracks)
-        )
-        for place, tracks in enumerate(clips, 1)
-    )
-
-
-def dealt_wording(turn: Turn, wordings: Sequence[Template], stream: int, side: int) -> Template:
-    """The wording that is dealt to a group: in as many groups as there are wordings, each comes once.
-
-    Args:
-        turn: of the group.
-        wordings: of one polarity.
-        stream: the random stream of such wordings.
-        side: number of the polarity.
-    """
-    cycle, place = divmod(turn.number, len(wordings))
-    return wordings[int(random_generator(turn.seed, stream, *turn.at, side, cycle).permutation(len(wordings))[place])]
-
-
-def _levels_of(variants: Sequence[int], number: int, rng: np.random.Generator) -> dict[int, float]:
-    """The level of each variant: some, but not all, are softer, by what is dealt to the group."""
-    distinct = rng.permutation(sorted(set(variants))).tolist()
-    softer = distinct[: int(rng.integers(1, len(distinct)))]
-    difference = LEVELS[number % len(LEVELS)]
-    return {variant: -difference if variant in softer else 0.0 for variant in distinct}
+    for turn in turns(KINDS, labels, split, sets, seed, stream=GROUPS):
+        if turn.kind in TIMED:
+            scene = TIMED[turn.kind](turn.labels, turn.rng, block)
+        else:
+            scene = _TASKS[turn.kind](turn.labels, turn.number, turn.rng)
+        yield group_of(turn, scene)
 
 
 def _counting(labels: Sequence[str], number: int, rng: np.random.Generator) -> Scene:
@@ -429,7 +196,7 @@ _TASKS: Mapping[str, Callable[[Sequence[str], int, np.random.Generator], Scene]]
     "classification": _classification,
     "detection": _detection,
 }
-"""What draws a group of a task; their numbers are those of the random stream."""
+"""What draws a group of the first variant of a task."""
 
-TASKS = tuple(_TASKS)
-"""Of the groups of a set, in their order; the place of each is its number in random streams."""
+KINDS = {kind: PLACES.index(kind) for kind in (*_TASKS, *TIMED)}
+"""Of the groups of a set, in their order, with their places in random streams."""

@@ -7,14 +7,13 @@ nothing of what the control takes away.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
 
-from ..base import INT16_SCALE, FloatArray, GivenClip, ModelError, StagedEncoder, check_embeddings
+from ..base import FloatArray, GivenClip, ModelError, StagedEncoder, check_embeddings
 from ..language_models.event_text import TEXT_VERSION, EventTextModel, TextModel, TextScorer, prompt_with_events
 from ..protocols import (
     AudioEncoder,
@@ -27,18 +26,21 @@ from ..protocols import (
     OptionScorer,
 )
 from ..texts import check_texts, words_of
+from .clip_changes import (
+    PADDED_SECONDS,
+    STRETCH,
+    noise_clips,
+    padded_clips,
+    reversed_clips,
+    shuffled_clips,
+    silence_clips,
+)
 
 PLAIN_TEXT = "a sound"
 """What every text becomes for a model that is not to read any."""
 
 EVENTS_AS_TEXT = "events-as-text"
 """The control of models that are told what is heard."""
-
-NOISE_LEVEL = 0.1
-"""Root mean square of the noise that clips become: 20 dB below full scale."""
-
-PADDED_SECONDS = 10
-"""How long clips become that are padded: the window of CLAP, which repeats shorter ones until they fill it."""
 
 
 @dataclass(frozen=True)
@@ -68,32 +70,6 @@ class ControlKind:
         return f"{self.name}:"
 
 
-def _reversed(clips: FloatArray, sample_rate: int) -> FloatArray:
-    return clips[:, ::-1]
-
-
-def _padded(clips: FloatArray, sample_rate: int) -> FloatArray:
-    missing = max(0, PADDED_SECONDS * sample_rate - clips.shape[1])
-    return np.pad(clips, ((0, 0), (0, missing)))
-
-
-def _silence(clips: FloatArray, sample_rate: int) -> FloatArray:
-    return np.zeros_like(clips[:1])
-
-
-def _noise(clips: FloatArray, sample_rate: int) -> FloatArray:
-    return np.stack([_noise_of(clip) for clip in clips])
-
-
-def _noise_of(clip: FloatArray) -> FloatArray:
-    """White noise of the length of a clip, and of one level whatever its own: its 16-bit samples are but the seed."""
-    samples = np.clip(np.rint(clip * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
-    seed = int.from_bytes(hashlib.blake2b(samples.tobytes(), digest_size=16).digest(), "little")
-    noise: FloatArray = np.random.Generator(np.random.Philox(seed)).standard_normal(len(clip), np.float32)
-    limited: FloatArray = np.clip(np.float32(NOISE_LEVEL) * noise, -1, 1)
-    return limited
-
-
 def _sorted_words(texts: list[str]) -> list[str]:
     # A text without a word, of signs alone, stays.
     return [" ".join(sorted(words_of(text))) or text for text in texts]
@@ -111,15 +87,21 @@ CONTROLS = {
             "the words of every text sorted, without case and punctuation, so that texts of the same words are one",
             texts=_sorted_words,
         ),
-        ControlKind("reversed-audio", "every clip played backwards", clips=_reversed),
+        ControlKind("reversed-audio", "every clip played backwards", clips=reversed_clips),
+        ControlKind(
+            "shuffled-audio",
+            f"the stretches of {1000 * STRETCH:.0f} ms of every clip in disorder, so that what is in them stays and "
+            "when it is heard does not",
+            clips=shuffled_clips,
+        ),
         ControlKind(
             "padded-audio",
             f"every clip followed by silence up to {PADDED_SECONDS} s, so that a model that repeats short ones hears "
             "each once",
-            clips=_padded,
+            clips=padded_clips,
         ),
-        ControlKind("without-audio", "silence for every clip", clips=_silence),
-        ControlKind("noise-audio", "white noise of one level for every clip", clips=_noise),
+        ControlKind("without-audio", "silence for every clip", clips=silence_clips),
+        ControlKind("noise-audio", "white noise of one level for every clip", clips=noise_clips),
         ControlKind(
             "other-audio",
             "every question asked about the clip of another group, so that its words and the sound have nothing to do "

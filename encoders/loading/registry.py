@@ -140,7 +140,7 @@ def load_model(
     the entries of each weight matrix permuted.
 
     One of `CONTROLS` with a colon in front of any of these, twins, baselines and other people's code too, gives that
-    model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `padded-audio:NAME`,
+    model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `shuffled-audio:NAME`, `padded-audio:NAME`,
     `without-audio:NAME`, `noise-audio:NAME`, `without-text:NAME`, and of one that answers `other-audio:NAME` and
     `events-as-text:NAME`.
 

@@ -1,4 +1,4 @@
-"""PolyBench: how well multiple-choice questions about sounds that overlap are answered, in five tasks.
+"""PolyBench: how well multiple-choice questions about sounds that overlap are answered, in seven tasks.
 
 A model hears a clip and reads a question with 2 to 26 options; what it says is raw text. `match_answer` reads the text
 by fixed rules, of which the first that decides wins; a text that names no option is *unparsed*. An unparsed answer is
@@ -23,7 +23,7 @@ import itertools
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,15 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-TASKS = ("counting", "duration", "concurrency", "classification", "detection")
-"""The five tasks, in the order of the paper."""
+TASKS = (
+    *("counting", "duration", "concurrency", "classification", "detection"),
+    *("counting_together", "duration_longest"),
+)
+"""The five tasks, in the order of the paper; then two that need the sense of time that two of these do without."""
+
+REPLACED = {"counting": "counting_together", "duration": "duration_longest"}
+"""Tasks of the paper that statistics of a clip without time answer in part, and what takes the place of each in means
+over tasks where it is asked."""
 
 POLARITIES = ("overlap", "alone")
 """What "Yes" says of a question of concurrency: that something overlaps the sound asked about, or that nothing does."""
@@ -56,8 +63,9 @@ _CERTAINTY = 1.959963984540054  # the .975 quantile of the normal distribution
 
 _DESCRIPTION = """\
 PolyBench measures how well multiple-choice questions about overlapping sounds are answered: counting, duration,
-concurrency, classification and detection. It reads raw text by fixed rules, counts what cannot be read and what is
-refused, and gives every share beside chance, the best constant answer and an interval over recordings or twins.
+concurrency, classification and detection, how many sound at once and which has the longest event. It reads raw text by
+fixed rules, counts what cannot be read and what is refused, and gives every share beside chance, the best constant
+answer and an interval over recordings or twins.
 """
 
 _CITATION = """\
@@ -75,7 +83,7 @@ Args:
     predictions: m texts, the answers as the model gave them; with parsed=True positions of options, -1 for none.
     references: m texts, each one of its options: the right answers.
     options: m lists of 2 to 26 texts, in the order in which they were shown.
-    tasks: m texts: counting, duration, concurrency, classification or detection.
+    tasks: m texts: counting, duration, concurrency, classification, detection, counting_together or duration_longest.
     ids: optional, m texts; answers of one id are to one question under several orders of its options.
     groups: optional, m texts, equal for questions that are not independent, such as those of one recording or twins.
     polarity: optional, m texts, of concurrency what "Yes" says: overlap (by default) or alone.
@@ -127,14 +135,15 @@ def polybench(
 
     Numbers, of all questions:
 
-    - `accuracy`: the mean over the tasks that there are; `accuracy_micro`: the mean over questions; `chance`,
-      `majority`, `best_position`, `macro_f1`, `weighted_f1`: means over tasks, see below; `adjusted`:
+    - `accuracy`: the mean over the tasks that there are, without those whose place another takes (REPLACED);
+      `accuracy_micro`: the mean over all questions; `chance`, `majority`, `best_position`, `macro_f1`, `weighted_f1`:
+      means over the same tasks as the accuracy, see below; `adjusted`:
       (accuracy - chance) / (1 - chance); `n` questions, `answers` m;
     - `unparsed`: answers that name no option, refusals among them; `refused`: those that are refusals;
       `accuracy_parsed`: share of right ones among the others, None where there are none;
     - by name of a task its accuracy, and `chance_NAME`, `majority_NAME`, `macro_f1_NAME`, `groups_right_NAME` likewise;
     - `groups_right`: share of groups of which every answer is right, `groups_right_chance`: the mean of Π 1/k over
-      their answers, `groups`: how many; None without groups;
+      their answers, `groups`: how many; all of the tasks that the accuracy is of; None without groups;
     - with several orders, else None: `correctness`: share of right answers, `consistency`: share of pairs of orders
       that got the same option's text, `all_orders_right`: of questions that are right in every order; each a mean over
       the questions with two orders or more. Sources: arXiv 2510.04584 for the first two. `consistency_chance` and
@@ -166,7 +175,8 @@ def polybench(
       "4" of what is longer, with `least` and `most` in s. Empty where not given.
 
     With return_scores, lists of n, in the order in which questions are first met: `scores`, which weigh the questions
-    so that tasks weigh the same, and whose mean is the accuracy; `scores_correct`: share of its orders that are right.
+    so that tasks weigh the same, and whose mean is the accuracy (0 of a task whose place another takes);
+    `scores_correct`: share of its orders that are right.
     Lists of m: `choices`, positions, None where unparsed; `rules`, names of the rules that decided.
 
     Raises ValueError when lengths differ or are 0; a text is none; an answer is not exactly once among its options;
@@ -199,8 +209,9 @@ def polybench(
     result["interval"] = intervals.pop("accuracy")
     if return_scores:
         correct = a.per_question(a.right)
-        counts = np.bincount(a.task, minlength=len(TASKS))
-        result["scores"] = (correct * a.n / (counts > 0).sum() / counts[a.task]).tolist()
+        counts = np.bincount(a.task[a.ranked], minlength=len(TASKS))
+        weights = np.where(a.ranked, a.n / (counts > 0).sum() / np.maximum(counts, 1)[a.task], 0)
+        result["scores"] = (correct * weights).tolist()
         result["scores_correct"] = correct.tolist()
         result["choices"] = [None if choice < 0 else int(choice) for choice in a.choice]
         result["rules"] = list(a.rules)
@@ -279,6 +290,12 @@ class _Questions:
     @property
     def n(self) -> int:
         return len(self.task)
+
+    @functools.cached_property
+    def ranked(self) -> NDArray[np.bool_]:
+        """Questions of the tasks that means over tasks are of, [n]."""
+        asked = in_means(task for place, task in enumerate(TASKS) if (self.task == place).any())
+        return np.isin(self.task, [TASKS.index(task) for task in asked])
 
     @property
     def right(self) -> Floats:
@@ -482,16 +499,23 @@ def _overall(a: _Questions, table: Mapping[str, Mapping[str, Any]]) -> dict[str,
     everything = np.ones(a.n, bool)
     row = _row(a, everything)
     means = ("accuracy", "chance", "majority", "best_position", "macro_f1", "weighted_f1")
-    numbers: dict[str, Any] = {name: float(np.mean([part[name] for part in table.values()])) for name in means}
+    ranked = in_means(table)
+    numbers: dict[str, Any] = {name: float(np.mean([table[task][name] for task in ranked])) for name in means}
     numbers |= {name: row[name] for name in ("n", "answers", "unparsed", "refused", "accuracy_parsed")}
     numbers["adjusted"] = _adjusted(numbers["accuracy"], numbers["chance"])
     numbers |= {name: value for name, value in _orders(a, everything).items() if name.endswith("chance")}
     numbers["position_distance"] = _position(a, np.ones(a.m, bool))["position_distance"]
     if a.has_groups:
-        numbers |= _groups(a, everything)
+        numbers |= _groups(a, a.ranked)
     for task, part in table.items():
         numbers |= {f"{name}_{task}": part[name] for name in ("chance", "majority", "macro_f1")}
     return numbers
+
+
+def in_means(tasks: Iterable[str]) -> list[str]:
+    """Those of some tasks that means over tasks are of: without those whose place another of them takes."""
+    asked = list(tasks)
+    return [task for task in asked if REPLACED.get(task) not in asked]
 
 
 def _row(a: _Questions, mask: NDArray[np.bool_], draws: "_Intervals | None" = None) -> dict[str, Any]:
@@ -718,11 +742,11 @@ def _ratios(a: _Questions) -> dict[str, Pairs]:
     of_task = {
         task: (a.task == place).astype(np.float64) for place, task in enumerate(TASKS) if (a.task == place).any()
     }
-    ratios: dict[str, Pairs] = {"accuracy": [(correct * mask, mask) for mask in of_task.values()]}
+    ratios: dict[str, Pairs] = {"accuracy": [(correct * of_task[task], of_task[task]) for task in in_means(of_task)]}
     ratios["accuracy_micro"] = [(correct, ones)]
     ratios |= {task: [(correct * mask, mask)] for task, mask in of_task.items()}
     if a.has_groups:
-        ratios["groups_right"] = [_groups_right(a, np.ones(a.n, bool))]
+        ratios["groups_right"] = [_groups_right(a, a.ranked)]
         ratios |= {f"groups_right_{task}": [_groups_right(a, mask > 0)] for task, mask in of_task.items()}
     if (a.orders > 1).any():
         several = (a.orders > 1).astype(np.float64)
@@ -1446,14 +1470,15 @@ def _without_echo(text: str, form: _Form) -> str:
     return text.strip()
 
 
-VERSION = 1
+VERSION = 2
 """It rises with every change of code or constants that can change a number."""
 
 # Read without importing the module, so it is one literal; 1e15 stands for "no bound".
 MEASURES = {
     "accuracy": {
         "heading": "PolyBench",
-        "meaning": "share of questions that are answered rightly, the mean over the tasks",
+        "meaning": "share of questions that are answered rightly, the mean over the tasks; counting together and the "
+        "longest event stand in it for counting and duration where they are asked",
         "range": (0.0, 1.0),
         "null": "chance",
         "column": "score",
@@ -1685,10 +1710,70 @@ MEASURES = {
         "range": (0.0, 1.0),
         "shown": False,
     },
+    "counting_together": {
+        "heading": "counting together",
+        "meaning": "share of right answers to the question how many kinds of sound are heard at the same time, at most",
+        "range": (0.0, 1.0),
+        "null": "chance_counting_together",
+    },
+    "chance_counting_together": {
+        "heading": "chance of counting together",
+        "meaning": "accuracy of drawing an option, of counting together",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "majority_counting_together": {
+        "heading": "best constant answer of counting together",
+        "meaning": "accuracy of always giving the one text that is right most often, of counting together",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "macro_f1_counting_together": {
+        "heading": "macro F1 of counting together",
+        "meaning": "F1 of each right answer as a class, of counting together",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "groups_right_counting_together": {
+        "heading": "groups right, counting together",
+        "meaning": "share of groups of which every question of counting together is answered rightly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "duration_longest": {
+        "heading": "longest event",
+        "meaning": "share of right answers to the question which sound has the longest uninterrupted event",
+        "range": (0.0, 1.0),
+        "null": "chance_duration_longest",
+    },
+    "chance_duration_longest": {
+        "heading": "chance of the longest event",
+        "meaning": "accuracy of drawing an option, of the longest event",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "majority_duration_longest": {
+        "heading": "best constant answer of the longest event",
+        "meaning": "accuracy of always giving the one text that is right most often, of the longest event",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "macro_f1_duration_longest": {
+        "heading": "macro F1 of the longest event",
+        "meaning": "F1 of each right answer as a class, of the longest event",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "groups_right_duration_longest": {
+        "heading": "groups right, the longest event",
+        "meaning": "share of groups of which every question of the longest event is answered rightly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
     "groups_right": {
         "heading": "groups right",
         "meaning": "share of groups, such as the twins of a scene or a recording, of which every question is "
-        "answered rightly",
+        "answered rightly; of the tasks that the accuracy is a mean over",
         "range": (0.0, 1.0),
         "null": "groups_right_chance",
     },
@@ -1700,7 +1785,7 @@ MEASURES = {
     },
     "groups": {
         "heading": "groups",
-        "meaning": "number of groups",
+        "meaning": "number of groups that groups right is a share of",
         "range": (0.0, 1000000000000000.0),
         "digits": 0,
         "shown": False,
@@ -1831,7 +1916,8 @@ PAGE = {
 # PolyBench: questions about sounds that overlap
 
 How often are multiple-choice questions about a clip answered rightly: how many kinds of sound it has, which lasts
-longest, whether something overlaps a sound, what, and when? The score is the mean over the tasks, beside chance.
+longest, whether something overlaps a sound, what, and when; how many kinds sound at once, and which has the longest
+event? The score is the mean over the tasks, beside chance.
 
 Paste what a model answered, a line for each answer, as it gave it, "B. rain" or "It is the rain."; and on the same
 lines the right answer, the list of options in the order shown, and the task. An empty answer is written as "-".
@@ -1844,7 +1930,8 @@ lines the right answer, the list of options in the order shown, and the task. An
         "predictions": "Answers, as the model gave them",
         "references": "Right answers: the text of an option",
         "options": 'Options: a list a line, such as ["dog", "rain"]',
-        "tasks": "Task: counting, duration, concurrency, classification or detection",
+        "tasks": "Task: counting, duration, concurrency, classification, detection, counting_together or "
+        "duration_longest",
         "ids": "Question: a word, the same for a question with several orders of its options",
         "groups": "Group: a word, the same for questions about one recording or one scene",
         "polarity": 'What "Yes" says: overlap or alone; looked at where the task is concurrency',
@@ -1857,7 +1944,7 @@ lines the right answer, the list of options in the order shown, and the task. An
 
 
 def example() -> dict[str, Any]:
-    """Return arguments of `polybench`: 20 questions under every turn of their options, by who knows two in three."""
+    """Return arguments of `polybench`: 28 questions under every turn of their options, by who knows two in three."""
     rng = np.random.default_rng(0)
     texts = {
         "counting": ["1", "2", "3", "4"],
@@ -1865,6 +1952,8 @@ def example() -> dict[str, Any]:
         "concurrency": ["Yes", "No"],
         "classification": ["bell", "brass", "organ", "reed"],
         "detection": ["0.0–1.0 s", "2.0–3.0 s", "4.5–5.5 s", "7.0–8.0 s"],
+        "counting_together": ["2", "3", "4"],
+        "duration_longest": ["bell", "brass", "organ"],
     }
     styles = ("{0}", "{0}. {1}", "({0})", "{1}", "The answer is {1}.", "I cannot determine this.")
     rows: dict[str, list[Any]] = {name: [] for name in PAGE["inputs"]}

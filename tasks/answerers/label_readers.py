@@ -64,8 +64,8 @@ class Oracle(_LabelReader):
 class Present(_LabelReader):
     """Knows what is heard, and not when: draws from the options that this leaves.
 
-    A number of kinds is known, and whether one is heard. What is not heard neither overlaps nor lasts. The only kind
-    that is heard overlaps nothing.
+    A number of kinds is known, no more of which can be heard at once, and whether one is heard. What is not heard
+    neither overlaps nor lasts. The only kind that is heard overlaps nothing.
     """
 
     card = card_of("present", "told the labels without their times", kind="control")
@@ -83,6 +83,8 @@ class Present(_LabelReader):
         what = asked.wording.asked
         if asked.kind == "counting/kinds":
             return [option for option in asked.options if option == str(len(heard))]
+        if asked.kind == "counting/together":
+            return [option for option in asked.options if option.isdecimal() and int(option) <= len(heard)]
         if what.task in {"duration", "classification"}:
             return [option for option in asked.options if option in heard]
         if what.task == PRESENCE:

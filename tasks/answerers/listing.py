@@ -64,6 +64,18 @@ MODELS = (
         is_reference=True,
     ),
     _listing(
+        "time-blind",
+        "time_blind:TimeBlind",
+        "questions: learns from how much there is of each band, and not when, which option is right",
+        is_reference=True,
+    ),
+    _listing(
+        "order-blind",
+        "time_blind:OrderBlind",
+        "questions: learns from what there is at one moment, whenever that is, which option is right",
+        is_reference=True,
+    ),
+    _listing(
         "present", "label_readers:Present", "questions: is told which sounds are heard, and not when", kind="control"
     ),
     _listing(

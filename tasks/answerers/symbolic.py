@@ -31,7 +31,7 @@ from audio_compositionality.dataset_builder.questions.templates import spoken
 
 from .base import Prompted
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """It rises with any change that changes an answer."""
 
 _OVERLAP = "overlap"
@@ -71,6 +71,17 @@ def _least(rules: Rules) -> float:
 
 def _count(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
     return _nearest(options, len(_plainly(heard, rules)))
+
+
+def _count_at_once(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+    plainly = tuple(_plainly(heard, rules).values())
+    lasting = [n for n in range(1, len(plainly) + 1) if longest(together(plainly, n)) >= _least(rules)]
+    return _nearest(options, max(lasting, default=0))
+
+
+def _longest_event(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+    lengths = [longest(heard.get(option, ())) for option in options]
+    return lengths.index(max(lengths))
 
 
 def _longest(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
@@ -150,7 +161,9 @@ _ANSWERS = {
     "counting/kinds": _count,
     # Labels of rows do not tell sources of one kind apart.
     "counting/sources": _count,
+    "counting/together": _count_at_once,
     "duration/total": _longest,
+    "duration/longest": _longest_event,
     "concurrency/anchor": _state_of_anchor,
     "concurrency/clip": _state_of_clip,
     "classification/overlap": _partner,

@@ -23,7 +23,7 @@ from audio_compositionality.evaluator.results.result import load_result
 from ..encoders.language_models.endpoint_server import Clock, LoopbackEndpoint, Request, StillClock, completion, refusal
 
 KEY = "sk-loopback-0123456789"
-QUESTIONS = 19
+QUESTIONS = 25
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +119,8 @@ def test_faults_are_passed_over_and_the_key_is_nowhere(server, evaluate, tmp_pat
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--max-questions", "18"], "is to be asked 19 questions, and no more than 18 are allowed"),
-        (["--orders", "cyclic", "--max-questions", "19"], "is to be asked 65 questions, and no more than 19"),
+        (["--max-questions", "18"], "is to be asked 25 questions, and no more than 18 are allowed"),
+        (["--orders", "cyclic", "--max-questions", "19"], "is to be asked 83 questions, and no more than 19"),
         (["--scoring", "options"], "valid choices of --scoring are generate, letters"),
         (["--scoring", "letter"], "letters"),
     ],

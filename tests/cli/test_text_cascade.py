@@ -17,7 +17,7 @@ from audio_compositionality.evaluator.results.result import load_result
 
 from ..encoders.language_models.endpoint_server import Clock, LoopbackEndpoint, completion
 
-QUESTIONS = 19
+QUESTIONS = 25
 
 DETECTOR = """
 import numpy as np
@@ -74,9 +74,9 @@ def test_the_built_in_detector_learns_and_a_server_reads(server, data, tmp_path,
     monkeypatch.setattr("audio_compositionality.tasks.answerers.cascade.STEPS", 100)
     name = f"heard-as-text:cascade:{server.name}"
     assert evaluate(name, data, tmp_path, "--max-questions", "18") == 2
-    assert "is to be asked 19 questions, and no more than 18 are allowed" in " ".join(capsys.readouterr().err.split())
+    assert "is to be asked 25 questions, and no more than 18 are allowed" in " ".join(capsys.readouterr().err.split())
     assert questions(server) == []
-    assert evaluate(name, data, tmp_path, "--max-questions", "19") == 0
+    assert evaluate(name, data, tmp_path, "--max-questions", "25") == 0
     asked = questions(server)
     assert len(asked) == QUESTIONS
     assert all(text.startswith(("These sounds were detected", "No sounds were detected")) for text in asked)

@@ -21,7 +21,8 @@ COUNTS = {
 
 
 def test_every_model_has_every_task_and_concurrency_is_worked_out_of_counts():
-    assert PRINTED.measures == TASKS
+    # Of the two that ask with time nothing is printed.
+    assert PRINTED.measures == TASKS[:5]
     assert list(PRINTED.figures) == list(COUNTS)
     for model, (hits, positives, rejections, negatives) in COUNTS.items():
         balanced = (hits / positives + rejections / negatives) / 2

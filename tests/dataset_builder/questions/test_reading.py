@@ -16,6 +16,7 @@ LABELS = (
 
 KINDS = {
     *(("counting", "kinds"), ("counting", "sources"), ("duration", "total"), ("concurrency", "anchor")),
+    *(("counting", "together"), ("duration", "longest")),
     *(("concurrency", "clip"), ("classification", "overlap"), ("detection", "first"), ("detection", "regions")),
 }
 

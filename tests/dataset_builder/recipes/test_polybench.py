@@ -21,7 +21,7 @@ def test_presets():
     sizes = {name: (preset.train_sets, preset.test_sets) for name, preset in RECIPE.presets.items()}
     assert sizes == {"mini": (30, 12), "full": (30, 200)}
     rows = RECIPE.render(RECIPE.presets["mini"]).rows
-    for split, clips, questions in (("train", 510, 570), ("test", 204, 228)):
+    for split, clips, questions in (("train", 690, 750), ("test", 276, 300)):
         of_split = [row for row in rows if row["split"] == split]
         assert (len({row["recording"] for row in of_split}), len(of_split)) == (clips, questions)
 
@@ -34,7 +34,7 @@ def test_built_and_rendered_are_the_same_rows_and_samples_by_one_worker_and_by_t
     rendered, built = data.configuration(RECIPE.name), open_data(folders[0]).configuration(RECIPE.name)
     assert list(rendered.rows) == list(built.rows)
     assert rendered.fingerprint == built.fingerprint
-    assert len(rendered.clip_ids) == len(rendered.rows) == 38
+    assert len(rendered.clip_ids) == len(rendered.rows) == 50
     for clip, stored in zip(rendered.clips(), built.clips(), strict=True):
         assert (clip.id, clip.sample_rate, len(clip.waveform)) == (stored.id, 8_000, 80_000)
         assert (clip.waveform == stored.waveform).all()
@@ -57,8 +57,8 @@ def test_the_fingerprint_names_all_that_decides_the_samples(monkeypatch):
 
 def test_the_card_says_what_there_is():
     text = RECIPE.describe(RECIPE.presets["mini"])
-    assert "228 multiple-choice questions about 204 clips" in text
-    assert "570 about\n510 to learn from" in text
+    assert "300 multiple-choice questions about 276 clips" in text
+    assert "750 about\n690 to learn from" in text
     assert "electric piano, brass section" in text
     for column in set(RECIPE.features(SMALL)):
         assert f"`{column}`" in text

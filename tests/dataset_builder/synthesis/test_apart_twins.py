@@ -14,7 +14,7 @@ from audio_compositionality.dataset_builder.questions.rows import annotation_of,
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.synthesis.apart_scenes import ApartScenes, ApartSettings
 from audio_compositionality.dataset_builder.synthesis.apart_twins import ARRANGEMENTS, arrangement_of, draw_pairs
-from audio_compositionality.dataset_builder.synthesis.twins import FIRST, LAST
+from audio_compositionality.dataset_builder.synthesis.twin_groups import FIRST, LAST
 from audio_compositionality.support.errors import InputError
 
 LABELS = ("bell", "reed", "organ", "brass", "pad", "bass")

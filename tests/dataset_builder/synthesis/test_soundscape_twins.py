@@ -79,14 +79,14 @@ def layers_of(soundscapes, index):
 class TestQuestions:
     def test_are_as_many_of_each_task_as_are_asked_for(self, soundscapes):
         counts = Counter((row["split"], row["task"]) for row in soundscapes.rows)
-        per_set = {"counting": 4, "duration": 3, "concurrency": 4, "classification": 4, "detection": 4}
+        per_set = {"counting": 7, "duration": 6, "concurrency": 4, "classification": 4, "detection": 4}
         sets = {"train": 2, "test": 6}
         assert counts == {(split, task): n * sets[split] for split in sets for task, n in per_set.items()}
 
     def test_are_right_by_another_algorithm(self, soundscapes):
         rows = soundscapes.rows
         annotations = {row["recording"]: annotation_of(row) for row in rows}
-        assert check_questions(map(question_of, rows), annotations.values()) == len(rows) == 19 * 8
+        assert check_questions(map(question_of, rows), annotations.values()) == len(rows) == 25 * 8
 
     def test_are_rows_of_the_recipe(self, soundscapes):
         for row in soundscapes.rows:
@@ -110,7 +110,7 @@ class TestQuestions:
 
     def test_of_further_sets_change_none_of_those_before(self, folder, soundscapes):
         more = {row["id"]: row for row in rendered(folder, test_sets=8, train_sets=3).rows}
-        assert len(more) == 19 * 11
+        assert len(more) == 25 * 11
         assert all(more[row["id"]] == row for row in soundscapes.rows)
 
     def test_depend_on_the_seed_and_on_nothing_else(self, folder, soundscapes):
@@ -184,7 +184,7 @@ class TestSound:
             behind.add((one.group.name, layer))
             assert not np.any(with_it.clips(index)[0].reshape(-1, 100 * HOP).max(axis=1) == 0)
         # All twins have the same behind them.
-        assert len(behind) == len({name for name, _ in behind}) == 15
+        assert len(behind) == len({name for name, _ in behind}) == 21
         assert "rain" not in {event["label"] for row in with_it.rows for event in row["events"]}
 
 
@@ -203,7 +203,7 @@ class TestPauses:
         # From one pause to the next are the last .5 s and, repeated, the first .4 s.
         assert all(event["offset"] - event["onset"] < 0.93 for of_clip in events.values() for event in of_clip)
         # One that falls apart has not the longest event where it lasts longest.
-        duration = {option for row in soundscapes.rows if row["task"] == "duration" for option in row["options"]}
+        duration = {option for row in soundscapes.rows if row["variant"] == "total" for option in row["options"]}
         assert "owl" not in duration
         annotations = {row["recording"]: annotation_of(row) for row in soundscapes.rows}
         assert check_questions(map(question_of, soundscapes.rows), annotations.values())
@@ -215,13 +215,15 @@ class TestPauses:
         entries = soundscapes.settings.recordings.entries
         used = defaultdict(set)
         for one in soundscapes.soundscapes:
-            if one.group.task == "duration":
+            if one.group.variant == "total":
                 files = {entries[layer.number].id for layer in one.layers}
                 used[one.question.answer == "dog"] |= files & {"Dog/0.wav", "Dog/1.wav"}
         assert used == {True: {"Dog/0.wav"}, False: {"Dog/0.wav", "Dog/1.wav"}}
 
     def test_in_all_sounds_are_refused(self, tmp_path):
-        with pytest.raises(DatasetError, match=r"0 of 6 groups of duration can be made for test.*part all sounds of"):
+        with pytest.raises(
+            DatasetError, match=r"0 of 6 groups of duration/total can be made for test.*part all sounds"
+        ):
             _ = rendered(fill(tmp_path, files=1, made=parted), train_sets=0).rows
 
 
@@ -251,7 +253,7 @@ class TestLabels:
         pool = SoundPool(folder_recordings(tmp_path, progress=False), RATE, -35)
         assert [len(of_split) for of_split in pool.by_split.values()] == [5, 5]
         assert not set(pool.by_split["train"]) & set(pool.by_split["test"])
-        assert len(rendered(tmp_path).rows) == 19 * 8
+        assert len(rendered(tmp_path).rows) == 25 * 8
 
     def test_are_divided_by_whole_groups(self, tmp_path):
         for label in LABELS:

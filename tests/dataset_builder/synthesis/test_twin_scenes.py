@@ -16,6 +16,7 @@ from audio_compositionality.dataset_builder.questions.rows import annotation_of,
 from audio_compositionality.dataset_builder.synthesis import twin_scenes
 from audio_compositionality.dataset_builder.synthesis.twin_scenes import CLIP_LEVEL, TwinScenes, TwinSettings
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.tasks.question_kinds import task_of
 
 SMALL = TwinSettings(train_sets=1, test_sets=2)
 
@@ -34,9 +35,9 @@ def level_of(clip):
 def test_rows_are_questions_that_two_algorithms_agree_on():
     rows = scenes(TwinSettings(train_sets=30, test_sets=12)).rows
     splits = [row["split"] for row in rows]
-    assert splits == ["train"] * 570 + ["test"] * 228
+    assert splits == ["train"] * 750 + ["test"] * 300
     clips = {row["recording"]: annotation_of(row) for row in rows}
-    assert len(clips) == 510 + 204
+    assert len(clips) == 690 + 276
     questions = [question_of(row) for row in rows]
     assert check_questions(questions, clips.values()) == len(rows)
     assert len({row["id"] for row in rows}) == len(rows)
@@ -164,6 +165,7 @@ def test_another_process_makes_the_same_rows_and_samples_and_another_seed_others
     settings = dataclasses.replace(SMALL, train_sets=0, test_sets=1)
     code = f"""
 import hashlib, json
+from audio_compositionality.tasks.question_kinds import task_of
 from audio_compositionality.dataset_builder.synthesis.twin_scenes import TwinScenes, TwinSettings
 rendered = TwinScenes(TwinSettings(train_sets=0, test_sets=1))
 value = hashlib.sha256()
@@ -253,6 +255,8 @@ CHANCES = {
     "concurrency": 1 / 2,
     "classification": 1 / 4,
     "detection": 1 / 4,
+    "counting_together": 1 / 3,
+    "duration_longest": 1 / 3,
 }
 
 # The spectrum of a whole clip is broader the more kinds of sound it is of, which is the question itself: so the limit
@@ -266,7 +270,7 @@ def test_what_tells_no_labels_apart_is_at_chance():
     for task, chance in CHANCES.items():
         # Of concurrency, the two questions about a clip have opposite answers: one of them is asked here.
         indices = [
-            index for index, row in enumerate(rendered.rows) if row["task"] == task and not row["id"].endswith("-b")
+            index for index, row in enumerate(rendered.rows) if task_of(row) == task and not row["id"].endswith("-b")
         ][:240]
         rows = [rendered.rows[index] for index in indices]
         assert len(rows) == 240

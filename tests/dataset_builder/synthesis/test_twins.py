@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -12,13 +12,20 @@ from audio_compositionality.dataset_builder.annotations.intervals import polypho
 from audio_compositionality.dataset_builder.questions.base import QuestionError
 from audio_compositionality.dataset_builder.questions.check import check_questions, fault_of
 from audio_compositionality.dataset_builder.questions.controls import balance_of, require_balance
+from audio_compositionality.dataset_builder.questions.templates import spoken
+from audio_compositionality.dataset_builder.synthesis.twin_groups import EARLY_END, LEVELS, PLACES
 from audio_compositionality.dataset_builder.synthesis.twin_questions import gap_of, questions_of
-from audio_compositionality.dataset_builder.synthesis.twins import EARLY_END, LEVELS, TASKS, draw_groups
+from audio_compositionality.dataset_builder.synthesis.twins import KINDS, draw_groups
 from audio_compositionality.support.errors import InputError
 
 LABELS = ("Alarm", "bell", "cow", "dog", "engine", "flute", "goat", "horn")
 SETS = 80
-SIZES = {"counting": 4, "duration": 3, "concurrency": 2, "classification": 4, "detection": 4}
+SIZES = {
+    **{"counting/kinds": 4, "duration/total": 3, "concurrency/anchor": 2, "classification/overlap": 4},
+    **{"detection/first": 4, "duration/longest": 3, "counting/together": 3},
+}
+LEVEL = {"duration/longest", "counting/together"}
+"""Kinds whose tracks all have one level."""
 
 
 def annotated(group, early=lambda: 0):
@@ -53,16 +60,16 @@ def asked(groups):
     return [q for of_group in questions for q in of_group], [a for of_group in annotations for a in of_group]
 
 
-def test_a_set_has_17_clips_and_19_questions(groups):
-    assert [group.task for group in groups] == list(TASKS) * SETS
-    assert {group.task: len(group.clips) for group in groups} == SIZES
-    assert sum(SIZES.values()) == 17
-    assert sum(len(group.questions) * len(group.clips) for group in groups[:5]) == 19
-    assert len({clip.name for group in groups for clip in group.clips}) == 17 * SETS
+def test_a_set_has_23_clips_and_25_questions(groups):
+    assert [group.kind for group in groups] == list(SIZES) * SETS
+    assert {group.kind: len(group.clips) for group in groups} == SIZES
+    assert sum(SIZES.values()) == 23
+    assert sum(len(group.questions) * len(group.clips) for group in groups[:7]) == 25
+    assert len({clip.name for group in groups for clip in group.clips}) == 23 * SETS
 
 
 def test_further_sets_change_none_before_and_seeds_and_splits_do(groups):
-    assert tuple(draw_groups(LABELS, "test", 3, 0)) == groups[:15]
+    assert tuple(draw_groups(LABELS, "test", 3, 0)) == groups[:21]
     for split, seed in (("train", 0), ("test", 1)):
         other = tuple(draw_groups(LABELS, split, 3, seed))
         assert not {group.clips for group in other} & {group.clips for group in groups}
@@ -74,7 +81,7 @@ def test_two_algorithms_agree_on_every_answer_however_early_sounds_end(groups, e
     draw = (lambda: int(rng.integers(0, EARLY_END + 1))) if early is None else lambda: early
     annotations = [annotated(group, draw) for group in groups]
     questions = [q for pair in zip(groups, annotations, strict=True) for q in questions_of(*pair)]
-    assert check_questions(questions, [a for of_group in annotations for a in of_group]) == 19 * SETS
+    assert check_questions(questions, [a for of_group in annotations for a in of_group]) == 25 * SETS
 
 
 def test_a_hundred_wrong_answers_are_all_noticed(asked):
@@ -91,7 +98,7 @@ def test_a_hundred_wrong_answers_are_all_noticed(asked):
 
 
 def test_what_is_heard_has_to_bear_out_the_answers(groups):
-    for group in groups[:5]:
+    for group in groups[:7]:
         annotations = annotated(group)
         labels = {label: LABELS[(place + 1) % len(LABELS)] for place, label in enumerate(LABELS)}
         silent = replace(annotations[0], events=annotations[0].events[:1])
@@ -109,7 +116,7 @@ def test_clips_of_a_group_have_the_same_words_and_options_and_another_answer_eac
     for questions in units.values():
         assert len({(q.question, q.options, q.template, q.anchor, q.group) for q in questions}) == 1
         assert sorted(q.answer for q in questions) == sorted(questions[0].options)
-        assert len(set(questions[0].options)) == SIZES[questions[0].task] == len(questions)
+        assert len(set(questions[0].options)) == SIZES[questions[0].kind] == len(questions)
         assert len({q.recording for q in questions}) == len(questions)
 
 
@@ -151,7 +158,7 @@ def test_yes_is_right_half_of_the_time_in_each_state(asked):
 def test_text_alone_is_at_chance_and_answers_stand_at_each_place(asked):
     balances = balance_of(*asked)
     require_balance(balances)
-    assert len(balances) == 5
+    assert len(balances) == 7
     for balance in balances:
         assert balance.questions >= 240
         assert balance.blind == pytest.approx(balance.chance, abs=1e-9)
@@ -163,6 +170,7 @@ def test_text_alone_is_at_chance_and_answers_stand_at_each_place(asked):
     assert present["concurrency/anchor"] == 1 / 2
     # Who knows what is heard knows how much.
     assert present["counting/kinds"] == 1
+    assert present["duration/longest"] == present["counting/together"] == pytest.approx(1 / 3)
 
 
 def test_labels_wordings_and_dials_are_dealt_evenly(asked, groups):
@@ -170,13 +178,13 @@ def test_labels_wordings_and_dials_are_dealt_evenly(asked, groups):
     assert set(first.values()) == {SETS // len(LABELS)}
     anchors = Counter((q.task, q.anchor) for q in asked[0] if q.anchor)
     assert len({count for (task, _), count in anchors.items() if task == "classification"}) == 1
-    wordings = Counter((q.task, q.template) for q in asked[0])
-    for task in TASKS:
-        counts = [count for (of_task, _), count in wordings.items() if of_task == task]
+    wordings = Counter((q.kind, q.template) for q in asked[0])
+    for kind in SIZES:
+        counts = [count for (of_kind, _), count in wordings.items() if of_kind == kind]
         assert len(counts) == 20
         assert max(counts) == min(counts)
-    differences = Counter((group.task, group.level_difference) for group in groups)
-    assert set(differences) == {(task, level) for task in TASKS for level in LEVELS}
+    differences = {(group.kind, group.level_difference) for group in groups}
+    assert differences == {(kind, level) for kind in SIZES for level in (LEVELS if kind not in LEVEL else (0.0,))}
 
 
 def test_dials_are_those_of_the_clips(asked):
@@ -188,7 +196,7 @@ def test_dials_are_those_of_the_clips(asked):
         gaps[question.task].add(gap_of(question, annotation))
         if question.task == "counting":
             assert polyphony(annotation) == int(question.answer)
-        else:
+        elif question.variant != "longest":
             assert polyphony(annotation) in ((2, 3) if question.task == "duration" else (2,))
     assert gaps["counting"] == gaps["duration"] == {None}
     assert gaps["classification"] == {0.25, 0.5, 0.8}
@@ -200,3 +208,67 @@ def test_dials_are_those_of_the_clips(asked):
 def test_labels_that_do_not_serve_are_refused(labels):
     with pytest.raises(InputError, match="questions need 5 or more, all of which read differently"):
         next(draw_groups(labels, "test", 1, 0))
+
+
+def blocks_of(clip, block):
+    """For each block of a clip how many voices each label has in it."""
+    heard = [Counter() for _ in range(24)]
+    first = min(start for track in clip.tracks for start, _ in track.spans)
+    for track in clip.tracks:
+        for start, stop in track.spans:
+            for number in range(round((start - first) / block), round((stop - first) / block)):
+                heard[number][track.label] += 1
+    return heard
+
+
+@pytest.mark.parametrize("block", [40.0, 39.48, 26.1])
+def test_in_longest_every_label_is_heard_as_much_in_as_many_events_and_beside_others_as_often(block):
+    """But for which label is which, clips of a group have the same blocks in another order alone."""
+    shapes = set()
+    for group in (g for g in draw_groups(LABELS, "test", 40, 1, block=block) if g.variant == "longest"):
+        spans = [[(b - a) / block for a, b in track.spans] for track in group.clips[0].tracks]
+        lengths = [sorted(map(round, of_track), reverse=True) for of_track in spans]
+        assert np.abs(np.concatenate(spans) - np.concatenate([np.round(of) for of in spans])).max() < 2 / block
+        assert len({(sum(of_track), len(of_track)) for of_track in lengths}) == 1
+        assert min(map(min, lengths)) * block >= 50
+        # Stretches of 250 ms in disorder leave nothing of events that are so much longer.
+        assert min(of_track[0] for of_track in lengths) * block > 4 * 25
+        longest, *others = (of_track[0] for of_track in lengths)
+        assert longest >= max(others) + 3
+        shapes.add(tuple(lengths[0]))
+        heard = blocks_of(group.clips[0], block)
+        pairs = Counter(frozenset(pair) for one in heard for pair in combinations(one, 2))
+        labels = [track.label for track in group.clips[0].tracks]
+        assert len({pairs[frozenset(pair)] for pair in combinations(labels, 2)}) == 1
+        assert {level for clip in group.clips for level in {track.level for track in clip.tracks}} == {0}
+        # Where in a clip blocks lie differs; what they are does not, once labels have changed places.
+        for clip, answer in zip(group.clips, group.questions[0].answers, strict=True):
+            assert spoken(clip.tracks[0].label) == answer
+    assert len(shapes) >= 5
+
+
+def test_in_together_every_label_is_heard_as_often_in_one_voice_and_in_two_whatever_the_answer(groups):
+    for group in groups:
+        if group.kind == "counting/together":
+            voices = []
+            for clip, answer in zip(group.clips, group.questions[0].answers, strict=True):
+                times = defaultdict(Counter)
+                for track in clip.tracks:
+                    (span,) = track.spans
+                    times[span][track.label] += 1
+                assert max(map(len, times.values())) == int(answer)
+                of_labels = defaultdict(list)
+                for heard in times.values():
+                    for label, count in heard.items():
+                        of_labels[label].append(count)
+                assert sorted(map(sorted, of_labels.values())) == [[1, 1, 2]] * 4
+                voices.append({span: sum(heard.values()) for span, heard in times.items()})
+            assert all(of_clip == voices[0] for of_clip in voices)
+            assert sorted(voices[0].values()) == [2, 2, 2, 2, 4, 4]
+
+
+def test_kinds_of_groups_have_places_of_their_own_in_random_streams():
+    assert len(set(PLACES)) == len(PLACES)
+    # Those of the five kinds that there were first stay.
+    assert list(KINDS.values())[:5] == [0, 1, 2, 3, 4]
+    assert set(list(KINDS.values())[5:]) == {9, 10}

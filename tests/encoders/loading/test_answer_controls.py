@@ -9,7 +9,8 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.loading.controls import CONTROLS, NOISE_LEVEL, control
+from audio_compositionality.encoders.loading.clip_changes import NOISE_LEVEL, STRETCH, shuffled_clips
+from audio_compositionality.encoders.loading.controls import CONTROLS, control
 from audio_compositionality.encoders.protocols import (
     AudioEncoder,
     AudioLanguageModel,
@@ -76,6 +77,27 @@ def test_noise_has_one_level_is_white_and_depends_on_the_clip_alone() -> None:
     np.testing.assert_array_equal(first.waveform, third.waveform)
     assert abs(np.corrcoef(first.waveform, second.waveform[:8_000])[0, 1]) < 0.05
     assert abs(np.corrcoef(first.waveform, CLIPS[0].waveform)[0, 1]) < 0.05
+
+
+def test_shuffled_audio_has_the_same_stretches_in_an_order_that_the_clip_alone_decides() -> None:
+    for before, after in zip(CLIPS, given("shuffled-audio"), strict=True):
+        length = round(STRETCH * before.sample_rate)
+        whole = len(before.waveform) // length * length
+        stretches = [clip.waveform[:whole].reshape(-1, length) for clip in (before, after)]
+        places = [np.flatnonzero((stretches[0] == one).all(axis=1)).tolist() for one in stretches[1]]
+        # As many as there are places for, none twice, and not as they were.
+        assert all(places)
+        assert sorted(place for of_one in places for place in of_one[:1]) == list(range(whole // length))
+        assert [of_one[0] for of_one in places] != list(range(whole // length))
+        np.testing.assert_array_equal(after.waveform[whole:], before.waveform[whole:])
+    first, _, third = given("shuffled-audio")
+    np.testing.assert_array_equal(first.waveform, third.waveform)
+
+
+@pytest.mark.parametrize("samples", [0, 1, 100])
+def test_a_clip_shorter_than_a_stretch_is_heard_as_it_is(samples: int) -> None:
+    clip = np.linspace(-0.5, 0.5, samples, dtype=np.float32)
+    np.testing.assert_array_equal(shuffled_clips(clip[None], 8_000)[0], clip)
 
 
 def test_controls_of_clips_do_to_each_what_they_do_to_an_encoders() -> None:

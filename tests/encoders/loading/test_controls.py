@@ -110,6 +110,7 @@ def test_cards_say_what_they_are() -> None:
     assert [card.id for card in cards] == [
         "sorted-words:tiny-clap",
         "reversed-audio:tiny-clap",
+        "shuffled-audio:tiny-clap",
         "padded-audio:tiny-clap",
         "without-audio:tiny-clap",
         "noise-audio:tiny-clap",

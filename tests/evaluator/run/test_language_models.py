@@ -93,6 +93,6 @@ def test_reasons_are_written_in_as_many_tokens_as_they_need(folders, data, monke
     (result,) = evaluate_models([model], data, [TASK], replace(OPTIONS, settings={"prompt": "reason"}))
     assert result.model.id == f"{model.card.id}@tokens=1024"
     assert set(lengths) == {1024}
-    assert len(lengths[1024]) == result.measures["n"] == 19
+    assert len(lengths[1024]) == result.measures["n"] == 25
     assert all(prompt.endswith("\nExplain, then <answer>letter</answer>.") for prompt in lengths[1024])
     assert result.measures["unparsed"] == 0

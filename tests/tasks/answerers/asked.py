@@ -18,6 +18,7 @@ LABELS = ("Dog", "car horn", "rain", "TV", "bell", "people talking")
 KINDS = (
     *("counting/kinds", "duration/total", "concurrency/anchor", "concurrency/clip"),
     *("classification/overlap", "detection/first", "detection/regions"),
+    *("counting/together", "duration/longest"),
 )
 
 

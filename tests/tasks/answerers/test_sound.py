@@ -9,20 +9,25 @@ import numpy as np
 import pytest
 import torch
 
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.check import all_passed, check_model
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.protocols import AudioLanguageModel, Learner
+from audio_compositionality.metrics.polybench.polybench import in_means
 from audio_compositionality.tasks.answerers import cascade
 from audio_compositionality.tasks.answerers.base import UNPARSED
 from audio_compositionality.tasks.answerers.detector import DetectorAnswerer, runs, smoothed
 from audio_compositionality.tasks.answerers.sound_statistics import NAMES, clip_statistics
+from audio_compositionality.tasks.answerers.time_blind import FRAME, HOP, MELS, band_statistics, moment_statistics
+from audio_compositionality.tasks.question_kinds import task_of
 from audio_compositionality.tasks.question_prompts import direct_prompt
 
 from .asked import Clip, right
 
 RATE = 32_000
+AT_ONCE = "What is the largest number of different sounds that are audible at once?"
 LONGEST, WHEN = "Which of these is heard longest in total?", "When do two kinds of sound first overlap?"
 
 
@@ -92,6 +97,112 @@ class TestStatistics:
         assert set(answers) == {"A", "B"}
         assert 25 < answers.count("A") < 65
         assert answers == model.answer([Clip(noise(0.2))] * 90, prompts)
+
+
+class TestTimeBlind:
+    def test_statistics_are_those_of_librosas_bands(self):
+        clip = noise(1.0)
+        bands = librosa.feature.melspectrogram(
+            y=clip, sr=RATE, n_fft=FRAME, hop_length=HOP, n_mels=MELS, center=False, norm=None, window=np.hanning(FRAME)
+        )
+        levels = np.log(bands / (FRAME / 4) ** 2)
+        expected = np.concatenate([levels.mean(axis=1), levels.std(axis=1)])
+        np.testing.assert_allclose(band_statistics(clip), expected, rtol=1e-4, atol=1e-4)
+
+    def test_short_and_silent_clips_have_some(self):
+        for clip in (np.zeros(1), np.zeros(RATE), noise(0.001)):
+            assert band_statistics(clip.astype(np.float32)).shape == (2 * MELS,)
+            assert np.isfinite(band_statistics(clip.astype(np.float32))).all()
+            assert np.isfinite(moment_statistics(clip.astype(np.float32))).all()
+
+    def test_order_blind_tells_tones_that_are_heard_at_one_moment_from_tones_that_are_not(self):
+        """Two tones in four steps: together in two of them and silent in two, or one by one."""
+        time = np.arange(RATE // 10) / RATE
+        high, low = (0.3 * np.sin(2 * np.pi * hertz * time) for hertz in (4000, 400))
+        rows, clips, rng = [], [], np.random.default_rng(3)
+        for number in range(80):
+            steps = [high + low, 0 * low, high + low, 0 * low] if number % 2 else [high, low, high, low]
+            clips.append(Clip(np.concatenate([steps[k] for k in rng.permutation(4)])))
+            rows.append({"question": AT_ONCE, "options": ["1", "2"], "answer": "2" if number % 2 else "1"})
+        model = load_model("order-blind")
+        model.learn(rows[:40], clips[:40])
+        answers = model.answer(clips[40:], [direct_prompt(AT_ONCE, ["1", "2"])] * 40)
+        assert right(rows[40:], answers).all()
+
+    @pytest.mark.parametrize(
+        ("question", "events"),
+        [(LONGEST, ([3, 3], [2, 2])), ("Which of these has the longest uninterrupted event?", ([3, 1], [2, 2]))],
+        ids=["total", "longest"],
+    )
+    def test_it_hears_how_much_there_is_and_not_when(self, question, events):
+        """Two tones with two events each, a silence after each: of one there is more in all, or but a longer event."""
+        rng, rows, clips = np.random.default_rng(2), [], []
+        time = np.arange(RATE // 10) / RATE
+        tones = {"high": 0.3 * np.sin(2 * np.pi * 4000 * time), "low": 0.3 * np.sin(2 * np.pi * 400 * time)}
+        for _ in range(160):
+            names = rng.permutation(["high", "low"]).tolist()
+            parts = [
+                np.concatenate([*[tones[name]] * length, np.zeros(len(time))])
+                for name, lengths in zip(names, events, strict=True)
+                for length in lengths
+            ]
+            clips.append(Clip(np.concatenate([parts[k] for k in rng.permutation(4)]).astype(np.float32)))
+            rows.append({"question": question, "options": ["high", "low"], "answer": names[0]})
+        model = load_model("time-blind")
+        model.learn(rows[:80], clips[:80])
+        prompts = [direct_prompt(question, row["options"]) for row in rows[80:]]
+        share = right(rows[80:], model.answer(clips[80:], prompts)).mean()
+        assert share > 0.95 if question == LONGEST else share < 1 / 2 + 3 * np.sqrt(1 / 4 / 80)
+
+    def test_it_answers_alike_alone_and_in_a_batch_and_again(self):
+        rows = [{"question": LONGEST, "options": ["dog", "rain"], "answer": a} for a in ("dog", "rain") * 10]
+        clips = [Clip(noise(0.2, k, 0.05 + 0.05 * (k % 2))) for k in range(20)]
+        prompts = [direct_prompt(LONGEST, ["rain", "dog"])] * 19 + [
+            direct_prompt(WHEN, ["0.0 to 0.5 s", "2.0 to 2.5 s"])
+        ]
+        answers = []
+        for _ in range(2):
+            model = load_model("time-blind")
+            model.learn(rows, clips)
+            answers.append(model.answer(clips, prompts))
+            assert [model.answer([c], [p])[0] for c, p in zip(clips, prompts, strict=True)] == answers[-1]
+        assert answers[0] == answers[1]
+        assert set(answers[0]) == {"A", "B"}
+
+    def test_a_clip_that_cannot_be_used_is_not_learnt_from(self):
+        model = load_model("time-blind")
+        rows = [{"question": LONGEST, "options": ["dog", "rain"], "answer": "dog"}] * 2
+        model.learn(rows, [Clip(noise(0.1)), Clip(np.full(3200, np.nan))])
+        assert model.answer([Clip(noise(0.1))], [direct_prompt(LONGEST, ["rain", "dog"])]) == ["B"]
+
+    @pytest.mark.slow
+    def test_it_is_not_right_in_all_twins_of_what_the_score_is_a_mean_of(self):
+        """The paper's own duration it answers, and so that stands beside the score; of a draw of its own."""
+        data = rendered_preset("mini", recipes=["polybench"], seed=20, test_sets=24).configuration("polybench")
+        rows = list(data.rows)
+        assert [row["id"] for row in rows] == [id.partition("/")[0] for id in data.clip_ids]
+        count = sum(row["split"] == "train" for row in rows)
+        tested = rows[count:]
+        model = load_model("time-blind")
+        model.learn(rows[:count], data.clips(range(count)))
+        answers = []
+        for start in range(count, len(rows), 64):
+            part = range(start, min(start + 64, len(rows)))
+            prompts = [direct_prompt(rows[k]["question"], rows[k]["options"]) for k in part]
+            answers += model.answer(list(data.clips(part)), prompts)
+        is_right = right(tested, answers)
+        shares, all_right = {}, {}
+        for task in {task_of(row) for row in tested}:
+            of_task = [k for k, row in enumerate(tested) if task_of(row) == task]
+            groups = {tested[k]["group"] for k in of_task}
+            shares[task] = is_right[of_task].mean()
+            all_right[task] = np.mean([all(is_right[k] for k in of_task if tested[k]["group"] == g) for g in groups])
+        assert shares["duration"] > 0.5
+        assert all_right["duration"] > 0.1
+        assert shares["duration_longest"] <= 1 / 3 + 0.05
+        chances = {"counting_together": 1 / 27, "duration_longest": 1 / 27, "concurrency": 1 / 16}
+        for task in in_means(shares):
+            assert all_right[task] <= chances.get(task, 1 / 256) + 0.03, task
 
 
 class Loudness(DetectorAnswerer):

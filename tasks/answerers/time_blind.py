@@ -1,0 +1,175 @@
+"""Time-blind and order-blind: how much there is of each band, or of bands at one moment, and what follows from that.
+
+They show which questions need no sense of time, and which no more of it than what sounds at one moment. Unlike
+`statistics`, which is nine numbers of loudness and brightness that hardly tell one sound from another, they can learn
+what each label sounds like; and nothing of them depends on the order of the frames.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.dataset_builder.questions.base import YES
+from audio_compositionality.encoders.base import FloatArray, resample
+
+from .base import SAMPLE_RATE, Chooser, Prompted, asked_in, card_of, drawn, letters, prompted
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import RandomForestClassifier
+
+MELS = 64
+
+FRAME, HOP = 2048, 640
+"""Samples of a frame (64 ms), and from one frame to the next (20 ms)."""
+
+TREES, SEED = 300, 0
+
+_FLOOR = 1e-10
+_JOINED = 4
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def band_statistics(clip: FloatArray) -> NDArray[np.float64]:
+    """Mean and standard deviation over time of each log-mel band of a clip [samples] at `SAMPLE_RATE`, [2 x MELS].
+
+    See `band_levels`.
+    """
+    levels = band_levels(clip)
+    return np.concatenate([levels.mean(axis=0), levels.std(axis=0)])
+
+
+def moment_statistics(clip: FloatArray) -> NDArray[np.float64]:
+    """`band_statistics` of a clip [samples] at `SAMPLE_RATE`, and what its bands have in common at each moment.
+
+    That is the covariances over time of the means of each `_JOINED` neighbouring bands, and the deciles of the log
+    of each frame's power.
+    """
+    levels = band_levels(clip)
+    joined = levels.reshape(len(levels), -1, _JOINED).mean(axis=2)
+    covariances = np.cov(joined, rowvar=False, bias=True)[np.triu_indices(joined.shape[1])]
+    powers = np.log(np.exp(levels).sum(axis=1))
+    return np.concatenate([band_statistics(clip), covariances, np.quantile(powers, np.linspace(0, 1, 11))])
+
+
+def band_levels(clip: FloatArray) -> NDArray[np.float64]:
+    """The log-mel bands of a clip [samples] at `SAMPLE_RATE`, [frames, MELS].
+
+    Natural logarithms of the power of a Hann window, floored 100 dB below full scale, in Slaney's bands of equal peaks.
+    """
+    padded = np.pad(clip.astype(np.float64), (0, max(0, FRAME - len(clip))))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, FRAME)[::HOP]
+    power = np.abs(np.fft.rfft(frames * np.hanning(FRAME), axis=1)) ** 2
+    return np.log(np.maximum(power @ _mel_filters(), _FLOOR))
+
+
+@lru_cache(maxsize=1)
+def _mel_filters() -> NDArray[np.float64]:
+    """[bins, MELS], for power of full scale 1."""
+    import librosa
+
+    filters = librosa.filters.mel(sr=SAMPLE_RATE, n_fft=FRAME, n_mels=MELS, norm=None)
+    return np.asarray(filters.T / (FRAME / 4) ** 2, np.float64)
+
+
+class TimeBlind(Chooser):
+    """Mean and deviation of log-mel bands, and a random forest a kind of question.
+
+    A forest learns the answer from the statistics, the anchor and the polarity: the text that is right, of intervals
+    its place by time. Asked, it takes the option that most of its trees vote for, and draws one of those that are
+    equal, or of a kind that it has not learnt. It learns what stands in the split ``train`` alone; its seed is fixed.
+    """
+
+    card = card_of("time-blind", "mean and deviation over time of log-mel bands and a random forest")
+    device = "cpu"
+
+    _statistics: Callable[[FloatArray], NDArray[np.float64]] = staticmethod(band_statistics)
+
+    def __init__(self) -> None:
+        """It has yet to learn."""
+        self._forests: dict[str, tuple[RandomForestClassifier, dict[str, int]]] = {}
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """See `Learner.learn`; a clip that cannot be used is not learnt from."""
+        from sklearn.ensemble import RandomForestClassifier
+
+        given: dict[str, list[tuple[Prompted, NDArray[np.float64], str]]] = defaultdict(list)
+        for row, clip in zip(rows, clips, strict=True):
+            asked, values = asked_in(row["question"], row["options"]), self._heard(clip)
+            if asked.wording is not None and np.isfinite(values).all():
+                given[asked.kind].append((asked, values, _names(asked)[asked.options.index(row["answer"])]))
+        self._forests = {}
+        for kind, examples in given.items():
+            anchors = {_anchor(asked): 0 for asked, _, _ in examples}
+            places = {anchor: place for place, anchor in enumerate(sorted(anchors))}
+            table = np.array([_features(asked, values, places) for asked, values, _ in examples])
+            forest = RandomForestClassifier(TREES, random_state=SEED, n_jobs=1)
+            self._forests[kind] = forest.fit(table, [answer for *_, answer in examples]), places
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        """See `AudioLanguageModel.answer`."""
+        given = [(prompted(prompt), self._heard(clip)) for clip, prompt in zip(clips, prompts, strict=True)]
+        votes: dict[int, dict[str, float]] = {}
+        # A forest is slow to start: each is asked once.
+        for kind, (forest, places) in self._forests.items():
+            asked = [k for k, (one, values) in enumerate(given) if one.kind == kind and np.isfinite(values).all()]
+            if asked:
+                table = np.array([_features(*given[k], places) for k in asked])
+                for k, shares in zip(asked, forest.predict_proba(table), strict=True):
+                    votes[k] = dict(zip(forest.classes_, shares, strict=True))
+        places_of = iter(
+            _most_voted(one, votes.get(k, {}), prompt)
+            for k, ((one, _), prompt) in enumerate(zip(given, prompts, strict=True))
+        )
+        return letters(prompts, lambda one, prompt: next(places_of))
+
+    def _heard(self, clip: Any) -> NDArray[np.float64]:
+        waveform = np.asarray(clip.waveform, np.float32)
+        if not np.isfinite(waveform).all():
+            return np.full(1, np.nan)
+        return self._statistics(resample(waveform[None], clip.sample_rate, SAMPLE_RATE)[0])
+
+
+class OrderBlind(TimeBlind):
+    """As `TimeBlind`, with statistics of all bands of a frame together: what sounds at one moment, whenever that is."""
+
+    card = card_of("order-blind", "statistics of all log-mel bands of a frame together and a random forest")
+    _statistics = staticmethod(moment_statistics)
+
+
+def _most_voted(asked: Prompted, votes: Mapping[str, float], prompt: str) -> int:
+    """The place of the option with most votes; one drawn for the prompt of those that have as many."""
+    scores = np.round([votes.get(name, 0.0) for name in _names(asked)], 9)
+    best = np.flatnonzero(scores == scores.max())
+    return int(best[drawn(len(best), prompt)])
+
+
+def _names(asked: Prompted) -> list[str]:
+    """What each option is called when it is learnt: its text; of an interval, whose text seldom comes again, its place
+    by time."""
+    if asked.kind != "detection/first":
+        return list(asked.options)
+    times = [float(match[0]) if (match := _NUMBER.search(option)) else 0.0 for option in asked.options]
+    return [str(sorted(times).index(time)) for time in times]
+
+
+def _anchor(asked: Prompted) -> str:
+    return "" if asked.wording is None else asked.wording.asked.anchor
+
+
+def _features(asked: Prompted, values: NDArray[np.float64], places: Mapping[str, int]) -> NDArray[np.float64]:
+    """Statistics, which anchor it is, and what Yes says."""
+    which = np.zeros(len(places) + 1)
+    which[places.get(_anchor(asked), len(places))] = 1
+    says = asked.wording is not None and YES in asked.options and asked.wording.asked.polarity in _FIRST_STATES
+    return np.concatenate([values, which, [says]])
+
+
+_FIRST_STATES = ("overlap", "present", "before")
+"""Polarities, one of each two."""
