@@ -19,7 +19,8 @@ from audio_compositionality.support.files import write_whole
 from audio_compositionality.tasks.base import GENERATE, Scoring
 
 from .opened import OpenedTask, digest_of_texts
-from .store import KEY_NAME, NO_SEAL, ShardStore, StoreError, StoreKey
+from .store import KEY_NAME, NO_SEAL, ShardStore, StoreError
+from .store_key import StoreKey
 
 ANSWERS_PER_SHARD = 16
 
@@ -111,9 +112,9 @@ class AnswerStore(ShardStore[AnswerShard]):
         finally:
             os.close(descriptor)
 
-    def write(self, shard: int, content: AnswerShard) -> None:
+    def write(self, shard: int, content: AnswerShard, *, checked: bool = True) -> None:
         """See `ShardStore.write`."""
-        super().write(shard, content)
+        super().write(shard, content, checked=checked)
         self._forget_begun(shard)
 
     def discard(self, shard: int) -> None:

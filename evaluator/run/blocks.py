@@ -10,8 +10,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import (
     Clip,
@@ -55,7 +57,8 @@ class KeptClip:
     @property
     def waveform(self) -> Waveform:
         """Float32 in [-1, 1]."""
-        return to_waveform(self.samples) if self.samples.dtype == np.int16 else self.samples.astype(np.float32)
+        samples: NDArray[Any] = self.samples
+        return to_waveform(samples) if samples.dtype == np.int16 else samples
 
 
 def batches_in_order(

@@ -19,7 +19,8 @@ from .embed import fill_stores, open_store, refuse_skipped
 from .opened import OpenedTask
 from .options import RunOptions
 from .processes import Processes
-from .store import EmbeddingShard, EmbeddingStore, StoreKey, stage_of
+from .store import EmbeddingShard, EmbeddingStore, stage_of
+from .store_key import StoreKey
 from .texts import fill_texts, text_store
 
 

@@ -15,7 +15,8 @@ from .company import accept_or_refuse, chosen_again, size_again
 from .embed import within_memory
 from .opened import OpenedTask, digest_of_texts
 from .options import RunOptions
-from .store import ITEMS_PER_SHARD, EmbeddingShard, EmbeddingStore, StoreKey
+from .store import ITEMS_PER_SHARD, EmbeddingShard, EmbeddingStore
+from .store_key import StoreKey
 
 
 def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> EmbeddingStore:

@@ -30,7 +30,8 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
         StoreError: they are damaged, or of other clips.
     """
     from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreKey, store_root
+    from audio_compositionality.evaluator.run.store import EmbeddingStore, store_root
+    from audio_compositionality.evaluator.run.store_key import StoreKey
     from audio_compositionality.evaluator.run.texts import text_store
 
     configuration, card = opened.configuration, result.model.card()

@@ -81,7 +81,8 @@ def calls(data: InstancesMaterial) -> list[Check]:
     asked = [place_of[f"{row['id']}/{name}"] for row in rows for name in task.inputs(row, {}).clips]
     checks = []
     for shuffled, subject in ((False, "calls counted row by row"), (True, "calls counted in the order of hashes")):
-        measures = data.measures(BLOCKS, lambda _, shuffled=shuffled: make.calls(given, shuffled, data.seed)[asked])
+        embeddings = make.calls(given, shuffled, data.seed)[asked]
+        measures = numbers(score(BLOCKS, rows, embeddings))
         for names, chance, spread in (
             (TOP1, 1 / CLASSES, SPREAD["top1"]),
             (PAIRWISE, 0.5, SPREAD["pairwise"]),

@@ -23,8 +23,8 @@ from audio_compositionality.evaluator.run.store import (
     EmbeddingShard,
     EmbeddingStore,
     StoreError,
-    StoreKey,
 )
+from audio_compositionality.evaluator.run.store_key import StoreKey
 
 KEY = StoreKey(
     recipe="a_tre",
