@@ -93,7 +93,7 @@ def _presence(labels: Sequence[str], rng: np.random.Generator) -> list[Tracks]:
     lengths = [int(length) for length in rng.integers((300, 150, 150), (501, 351, 351))]
     spans = overlapping(lengths, int(rng.integers(FIRST, LAST - lengths[0] + 1)), rng)
     place = int(rng.integers(3))
-    clips = []
+    clips: list[Tracks] = []
     for label in labels[:2]:
         kinds = [*labels[2:4]]
         kinds.insert(place, label)

@@ -186,7 +186,9 @@ class RootMeanSquare(WaveformEncoder):
     card = card_of("rms", 1)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
-        return np.sqrt(np.mean(np.square(features, dtype=np.float64), axis=1, keepdims=True)).astype(np.float32)
+        power = np.mean(np.square(features, dtype=np.float64), axis=1, keepdims=True)
+        level: FloatArray = np.sqrt(power).astype(np.float32)
+        return level
 
 
 def _rounded(samples: FloatArray) -> NDArray[np.int16]:
