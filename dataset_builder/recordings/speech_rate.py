@@ -82,8 +82,8 @@ def _counted(source: str, column: str, row: int, said: Any) -> tuple[int, float 
         return len((said or "").split()), None
     if isinstance(said, Mapping) and {"start", "end"} <= set(said):
         said = [dict(zip(said, values, strict=True)) for values in zip(*said.values(), strict=True)]
-    words = [word for word in said if isinstance(word, Mapping)] if isinstance(said, list) else []
-    if not isinstance(said, list) or len(words) < len(said) or not all({"start", "end"} <= set(word) for word in words):
+    words: list[Any] = said if isinstance(said, list) else [None]
+    if not all(isinstance(word, Mapping) and {"start", "end"} <= set(word) for word in words):
         raise RecordingError(
             f"{source}: {column} of row {row} is neither a text nor words with times (start and end of each in seconds)"
         )
