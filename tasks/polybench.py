@@ -24,7 +24,7 @@ from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Sc
 from .printed import printed_figures
 from .profiles import Asked, Profile, Tally
 from .question_bars import QuestionBar, draw_question_bars
-from .question_kinds import KINDS, METRIC, TASKS, kind_with_needs, needs_of, task_of
+from .question_kinds import KINDS, METRIC, TASKS, kind_of_row, kind_with_needs, needs_of, task_of
 from .question_prompts import CYCLIC, direct_prompt, prompt_style, question_prompt, shown_orders
 from .question_scores import all_right, constant_answers, mean_of_parts, of_all, overlap_quartiles, usual_choices
 from .question_settings import DEFAULTS, asking_settings
@@ -311,7 +311,7 @@ class Polybench:
         """The questions of the split test; those of a group, be it twins or one recording, belong together."""
         tested = _tested(rows)
         groups = {
-            "task": tuple(KINDS[task_of(row)] for row in tested),
+            "task": tuple(kind_of_row(row) for row in tested),
             "polyphony": tuple(str(row["polyphony"]) for row in tested),
             "overlap": overlap_quartiles([row["overlap"] for row in tested]),
             "variant": tuple(f"{row['task']}, {row['variant']}" for row in tested),

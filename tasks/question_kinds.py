@@ -26,6 +26,12 @@ def task_of(row: Row) -> str:
     return name if name in TASKS else str(row["task"])
 
 
+def kind_of_row(row: Row) -> str:
+    """The kind of question of a row, in words; of another recipe's its task."""
+    name = task_of(row)
+    return KINDS.get(name, name)
+
+
 def needs_of(task: str) -> str:
     """What of time a task needs, in words."""
     return _NEEDS[time_of(KINDS[task], question_tasks())]

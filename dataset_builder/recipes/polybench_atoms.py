@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..data import DatasetError, Row
-from ..questions.atoms import ATOMS, STATES
+from ..questions.atoms import ATOMS, PRESENCE, SEQUENCE, STATES, TIME
 from ..questions.rows import CLIP, check_question_row, question_features
 from ..synthesis.atom_scenes import AtomScenes, AtomSettings
 from ..synthesis.twin_cards import CITATION, COLUMNS
@@ -64,7 +64,8 @@ learn from, each answered by Yes or No: is a sound heard (`presence`), and does 
 What is asked of overlapping sounds elsewhere is made of these. They are twins: of two clips one has a sound of one kind
 where the other has one of another kind, or two sounds change places, so that every question has the other answer in the
 other clip; and it is asked either way, so that Yes is right as often as No whatever is heard. Sounds that begin one
-before the other do so by half a second or more. Two algorithms that have nothing in common agree on every answer."""
+before the other do so by half a second or more. Of simultaneity and order in time, `presence` needs {TIME[PRESENCE]} and
+`sequence` {TIME[SEQUENCE]}. Two algorithms that have nothing in common agree on every answer."""
         polarity = "what Yes says: `overlap` or `alone`; else empty"
         told = "what Yes says: `present` or `absent`, `before` or `after`"
         kinds = "`counting`, `duration`, `concurrency`, `classification`, `detection`, and how"
