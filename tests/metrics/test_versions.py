@@ -21,7 +21,7 @@ DIGESTS = {
     ("disentanglement", 1): "7735c13deab0e808aad78a876cc49f3f3a9f6ce3c661a5383a2f399068a6c8bb",
     ("equivariance", 1): "18b4eb155861d442fc45f530b35adf0305ca447fa727af659cff95bd0a1595c8",
     ("informativeness", 1): "0a3c0fde792302ef698d06016c4017ae94c5661db4b9f8aa092ca434e5fd2854",
-    ("invariance", 1): "04a80e582b699a56a2ab9432120673ae47dacff573b68317487a79bedd259ea0",
+    ("invariance", 2): "9a6a30df38e8642d021150ac0a1f5fc09cfcacf832b8757bbed372b5f82b3976",
     ("polybench", 1): "2dcc9dab144388542f2f6f04fe75446bd93de099f241e930140725edadc0e33c",
     ("zero_shot_audio", 1): "3b18af468ef6ba3c1c64845793afd43d7135a4d81cc60bd142a87a2fb3600d19",
 }
