@@ -120,13 +120,11 @@ def render_candidates(clips: Sequence[Samples], sample_rate: int, base: Pcm16, *
         raise DatasetError("is to be compared with a clip that is silent: leave it out")
     clips = [_without_highest(clip, sample_rate) for clip in clips]
     loud = level(base.astype(np.float64))
-    loud = min([loud, *(FULL_SCALE * level(clip) / float(np.abs(clip).max()) for clip in clips)])
-    energy = round(loud**2 * len(clips[0]))
-    sign = -1 if inverted else 1
-    return [
-        with_energy(np.rint(sign * clip * (loud / level(clip))).astype(np.int64), energy).astype(np.int16)
-        for clip in clips
-    ]
+    share = min([1.0, *(FULL_SCALE * level(clip) / float(np.abs(clip).max()) / loud for clip in clips)])
+    energy = round(share**2 * int(np.square(base.astype(np.int64)).sum()) * (len(clips[0]) / len(base)))
+    loud *= share
+    exact = [with_energy(np.rint(clip * (loud / level(clip))).astype(np.int64), energy) for clip in clips]
+    return [(-clip if inverted else clip).astype(np.int16) for clip in exact]
 
 
 def _without_highest(clip: Samples, sample_rate: int) -> Samples:
@@ -142,7 +140,7 @@ def with_energy(samples: NDArray[np.int64], energy: int) -> NDArray[np.int64]:
 
     Rounding to 16 bits leaves soft clips levels that differ by some 1e-5: enough for a level meter to tell clips apart.
     The loudest samples are changed first: towards 0 until there is not too much, then away from it until there is not
-    too little. Where too few are near 0, a few units of 1 may be lacking.
+    too little. What is less than the step of any sample that is left is lacking: where none is near 0, a few units.
 
     >>> adjusted = with_energy(np.array([3, -5, 0, 1]), 47)
     >>> adjusted.tolist(), int((adjusted**2).sum())

@@ -18,7 +18,7 @@ DIGESTS = {
     ("audio_text_retrieval", 1): "7f6679bf3195c287ecc7899eb6606bcf398c33fb22852b39206153eca20060a0",
     ("binding", 1): "8133b471c96bfeae76f6c980a564f3ef975a4ff18a565c53d22c5304a339b629",
     ("comp_a", 1): "91307c55333453a29bdaf7312438985714cff58a6dd3e15239194e6fe12a70ec",
-    ("disentanglement", 1): "7735c13deab0e808aad78a876cc49f3f3a9f6ce3c661a5383a2f399068a6c8bb",
+    ("disentanglement", 2): "7e65e4cf8211e92fa297d04bb15940a3cb29a925cac0cb3dd3b190e4ab6f123d",
     ("equivariance", 1): "18b4eb155861d442fc45f530b35adf0305ca447fa727af659cff95bd0a1595c8",
     ("informativeness", 1): "0a3c0fde792302ef698d06016c4017ae94c5661db4b9f8aa092ca434e5fd2854",
     ("invariance", 2): "9a6a30df38e8642d021150ac0a1f5fc09cfcacf832b8757bbed372b5f82b3976",
