@@ -53,7 +53,7 @@ class Measure:
         linear: value that an encoder which is linear in the waveform has by construction, where clips are sums of
             sources; None where that is not fixed.
         floor: name of the measure that is what is left of the null for a model without knowledge, of its own numbers.
-        outside: why single samples, and so ends of intervals, may lie outside `range`; a sentence.
+        outside: why single samples may lie outside `range`; a sentence. Ends of intervals never do.
         within: a column of the samples and a value: it is the mean over those samples alone that have it there. It has
             intervals; paired tests and whatever is told of all samples are of other measures.
     """

@@ -1517,7 +1517,7 @@ MEASURES = {
         "range": (-1e15, 1.0),
         "column": "score",
         "outside": (
-            "Scores of single clips, and so the ends of intervals, can lie outside: they are contributions to a "
+            "Scores of single clips can lie outside: they are contributions to a "
             "correlation, and a clip far from the mean on both sides contributes more than 1."
         ),
     },

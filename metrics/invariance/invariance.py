@@ -527,7 +527,7 @@ MEASURES = {
         "range": (-1e15, 1.0),
         "column": "score",
         "outside": (
-            "Scores of single originals, and so the ends of intervals, can lie above 1: they are contributions to a "
+            "Scores of single originals can lie above 1: they are contributions to a "
             "ratio, and an original that is far from all others raises its denominator."
         ),
     },
