@@ -305,7 +305,8 @@ def _change(measure: Measure, before: Scores, after: Scores, clusters: NDArray[n
     if column is None or column not in before.columns or column not in after.columns:
         return Change(first, second)
     differences = after.columns[column] - before.columns[column]
-    (interval,) = mean_intervals(differences[:, None], clusters)
+    low, high = measure.range
+    (interval,) = mean_intervals(differences[:, None], clusters, bounds=(low - high, high - low))
     return Change(first, second, interval)
 
 

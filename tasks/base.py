@@ -52,7 +52,7 @@ class Measure:
         shown: whether it stands in tables; the others are in result files only.
         linear: value that an encoder which is linear in the waveform has by construction; None where none is fixed.
         floor: name of the measure that is the null by the model's own numbers; the larger counts, see `nulls`.
-        outside: why single samples, and so ends of intervals, may lie outside `range`; a sentence.
+        outside: why single samples may lie outside `range`; a sentence. Ends of intervals never do.
         within: a column of the samples and a value: it is the mean over those samples alone that have it there. It has
             intervals; paired tests are of other measures.
         less_is_better: whether a model has to be below the null, as with a rank.

@@ -1,8 +1,12 @@
-"""Invariance to onsets: do other onsets of the same sources leave an embedding where it is (arXiv 2505.06224)?"""
+"""Invariance to onsets: do other onsets move an embedding less than other sources do?
+
+Of each scene of the recipe `transforms` there is a clip whose sources begin at other times, and beside it one at the
+same level that differs in one factor of the first source. The scene itself is the copy that is compared with both: see
+the metric `invariance` (`abx`).
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,29 +14,35 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.recipes.factors import ONSET
+from audio_compositionality.dataset_builder.synthesis.candidates import DIFFERING
 from audio_compositionality.encoders.protocols import AudioEncoder
 
 from . import scenes
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
-from .factor_rows import FACTORS, WARNING, is_crossed, star_clip
 from .metric_files import describe_metric
 from .parts import FOLDS, LEVELS
+from .transform_rows import WARNING, candidate_places, compared, is_candidate, is_original
 
 _METRIC = describe_metric("invariance")
 
-_LEFT_OUT = ("quarter_1", "quarter_2", "quarter_3", "quarter_4", "selectivity")
-
 _MEASURES = {measure.name: measure for measure in _METRIC.measures}
 
-_SELECTIVITIES = tuple(
+_NAMES = (
+    *("abx", "selectivity", "invariance", "cosine", "cosine_null", "centred_cosine", "centred_cosine_null"),
+    *("top1", "top1_chance", "n"),
+)
+
+_OF_FACTORS = tuple(
     replace(
-        _MEASURES["selectivity"],
-        name=f"{factor}_selectivity",
-        heading=f"{factor} selectivity",
-        meaning=f"mean squared step when the {factor} of one source changes / that when only onsets do",
+        _MEASURES[name],
+        name=f"{factor}_{name}",
+        heading=f"{factor} {_MEASURES[name].heading}",
+        meaning=f"{_MEASURES[name].meaning}; where the other clip differs in the {factor}",
+        column=None,
+        shown=name == "abx",
     )
-    for factor in FACTORS
+    for name in ("abx", "selectivity")
+    for factor in DIFFERING
 )
 
 
@@ -43,19 +53,16 @@ class OnsetInvariance:
         name="onset_invariance",
         version=_METRIC.version,
         title="Invariance to onsets",
-        question="Does an embedding stay where it is when the same sources only begin at other times?",
+        question="Do other onsets of the same sources move an embedding less than another source does?",
         benchmark="axes",
-        recipe="factors",
+        recipe="transforms",
         model=AudioEncoder,
-        samples="stars",
-        measures=(
-            *(measure for measure in _METRIC.measures if measure.name not in _LEFT_OUT),
-            *_SELECTIVITIES,
-        ),
-        ranks_by="invariance",
-        trusted={"invariance": None},
-        captions={"audio": "a star's base"},
-        warning=f"{WARNING} What hears nothing is invariant to all: selectivity tells how much more what matters does.",
+        samples="scenes",
+        measures=(*(_MEASURES[name] for name in _NAMES), *_OF_FACTORS),
+        ranks_by="abx",
+        trusted={"abx": None},
+        captions={"audio": "a scene"},
+        warning=f"{WARNING} What hears nothing is invariant to all: nothing is ranked by the invariance itself.",
         citation=_METRIC.citation,
         on_request=True,
         controls=LEVELS,
@@ -63,74 +70,75 @@ class OnsetInvariance:
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip of a star; nothing of the other rows."""
-        return Inputs() if is_crossed(row) else Inputs(clips=("audio",))
+        """The clip of a base or a candidate."""
+        return Inputs(clips=("audio",)) if _is_heard(row) else Inputs()
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """None: the score depends on the embeddings and their rows alone."""
-        stars = _stars(rows)
-        if len(stars) < FOLDS:
+        if any(row["recording"] for row in rows):
+            raise TaskError(f"{self.info.name} has recordings, whose sounds cannot be moved in time; it needs scenes")
+        bases = _bases(rows)
+        if len(bases) < FOLDS:
             raise TaskError(
-                f"{self.info.name} has {len(stars)} stars with a base and other onsets; it needs at least {FOLDS}"
+                f"{self.info.name} has {len(bases)} scenes with a clip of other onsets and one of another source; it "
+                f"needs at least {FOLDS}"
             )
         return {}
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the embeddings [n, dim] of the clips of stars; nothing is fitted."""
+        """Score the embeddings [n, dim] of scenes and candidates; nothing is fitted."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
         from audio_compositionality.metrics.invariance.invariance import invariance, selectivity
 
-        stars = list(_stars(rows).values())
-        embeddings = np.asarray(outputs.clips, np.float64)
-        originals = embeddings[[clips[""][0] for clips in stars]]
-        copies = embeddings[[clips[ONSET][0] for clips in stars]]
-        base = [-1] * len(stars) + list(range(len(stars)))
-        result = invariance(np.concatenate([originals, copies]), base, return_scores=True)
-        selectivities: dict[str, float | None] = {}
-        for measure, factor in zip(_SELECTIVITIES, FACTORS, strict=True):
-            steps = _steps(embeddings, stars, factor)
-            selectivities[measure.name] = None if steps is None else selectivity(steps, copies - originals)
-        values = {measure.name: (result | selectivities)[measure.name] for measure in self.info.measures}
-        return Scores(values, tuple(_bases(rows)), {"score": np.array(result["scores"])})
+        heard = [row for row in rows if _is_heard(row)]
+        scored = {row["id"] for row in compared(heard)}
+        places = [place for place, row in enumerate(heard) if row["id"] in scored]
+        clips, kept = np.asarray(outputs.clips, np.float64)[places], [heard[place] for place in places]
+        bases = clips[[place for place, row in enumerate(kept) if is_original(row)]]
+        same, other = (clips[side] for side in candidate_places(kept))
+        base = [-1] * len(bases) + list(range(len(bases)))
+        # Which of two clips is called the original makes no difference but to this: A is compared, and not X.
+        result = invariance(
+            np.concatenate([same, bases]), base, steps=other - same, same=same, different=other, return_scores=True
+        )
+        values = {name: result[name] for name in _NAMES}
+        factors = np.array([kept[place]["candidate"] for place in candidate_places(kept)[1]])
+        shares = np.array(result["scores_abx"])
+        for factor in DIFFERING:
+            of_factor = factors == factor
+            some = bool(of_factor.any())
+            values[f"{factor}_abx"] = float(shares[of_factor].mean()) if some else None
+            values[f"{factor}_selectivity"] = (
+                selectivity((other - same)[of_factor], (same - bases)[of_factor]) if some else None
+            )
+        columns: dict[str, Floats] = {"score_abx": shares, "score": np.array(result["scores"])}
+        return Scores(values, tuple(row["id"] for row in _bases(rows)), columns)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The stars, each by its base."""
-        ids = _bases(rows)
-        by_id = {row["id"]: row for row in rows}
-        bases = [by_id[id] for id in ids]
+        """The scenes that have candidates."""
+        bases = _bases(rows)
+        differs = {row["base"]: row["candidate"] for row in rows if row["candidate"] in DIFFERING}
         counts = scenes.counts([row["metadata"] for row in bases])
         return Samples(
             rows=tuple(bases),
             clusters=np.arange(len(bases)),
-            groups={"the number of sources": tuple(map(str, counts))},
+            groups={
+                "the number of sources": tuple(map(str, counts)),
+                "what the other clip differs in": tuple(differs[row["base"]] for row in bases),
+            },
             contents=tuple({"audio": scenes.labels_for_people(row["metadata"])} for row in bases),
         )
 
 
-def _stars(rows: Sequence[Row]) -> dict[str, dict[str, list[int]]]:
-    """Of each star that has a base and other onsets, places of its clips among those of stars, by what was changed."""
-    stars: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for place, row in enumerate(row for row in rows if not is_crossed(row)):
-        stars[row["block"]][star_clip(row)].append(place)
-    return {name: clips for name, clips in stars.items() if clips[""] and clips[ONSET]}
+def _is_heard(row: Row) -> bool:
+    return is_original(row) or is_candidate(row)
 
 
-def _bases(rows: Sequence[Row]) -> list[str]:
-    """Row id of the base of each star that is scored, in the order of `_stars`."""
-    given = [row for row in rows if not is_crossed(row)]
-    return [str(given[clips[""][0]]["id"]) for clips in _stars(given).values()]
-
-
-def _steps(embeddings: Floats, stars: Sequence[Mapping[str, Sequence[int]]], factor: str) -> Floats | None:
-    """The steps [m, dim] from the base of each star to its clips with another level of a factor; None without any."""
-    pairs = [(clips[""][0], place) for clips in stars for place in clips[factor]]
-    if not pairs:
-        return None
-    start, end = np.array(pairs).T
-    steps: Floats = embeddings[end] - embeddings[start]
-    return steps
+def _bases(rows: Sequence[Row]) -> list[Row]:
+    """The scenes that have candidates, in the order of the rows."""
+    return [row for row in compared([row for row in rows if _is_heard(row)]) if is_original(row)]
 
 
 TASK = OnsetInvariance()

@@ -25,6 +25,7 @@ from .transform_rows import (
     check_orbits,
     copied_originals,
     folds_of,
+    is_candidate,
     is_original,
     original_samples,
     parameters_of,
@@ -142,7 +143,7 @@ class TransformDisentanglement:
 
 
 def _labelled(row: Row) -> bool:
-    return bool(row.get("label")) or row.get("levels") is not None
+    return not is_candidate(row) and (bool(row.get("label")) or row.get("levels") is not None)
 
 
 def _factors(rows: Sequence[Row]) -> tuple[str, ...]:

@@ -23,11 +23,13 @@ from .transform_rows import (
     check_orbits,
     copied_originals,
     folds_of,
+    is_candidate,
     is_original,
     orbit_places,
     original_samples,
     parameters_of,
     transforms_of,
+    without_candidates,
 )
 
 _METRIC = describe_metric("equivariance")
@@ -73,8 +75,8 @@ class TransformEquivariance:
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip."""
-        return Inputs(clips=("audio",))
+        """The clip of a base or a copy."""
+        return Inputs() if is_candidate(row) else Inputs(clips=("audio",))
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """The probes, and whether features are scaled."""
@@ -88,7 +90,7 @@ class TransformEquivariance:
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
         from audio_compositionality.metrics.equivariance.equivariance import equivariance
 
-        embeddings = np.asarray(outputs.clips, np.float64)
+        rows, embeddings = without_candidates(rows), np.asarray(outputs.clips, np.float64)
         originals = copied_originals(rows)
         place_of = {row["base"]: place for place, row in enumerate(originals)}
         results: dict[str, dict[str, Any]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.synthesis.candidates import SAME
 from audio_compositionality.dataset_builder.synthesis.transforms import list_transforms
 
 from . import scenes
@@ -22,13 +23,39 @@ WARNING = (
 
 
 def is_original(row: Row) -> bool:
-    """Whether nothing was done to the clip of a row."""
-    return not row["transform"]
+    """Whether a row's clip is a base: nothing was done to it, and it is no candidate."""
+    return not row["transform"] and not is_candidate(row)
+
+
+def is_candidate(row: Row) -> bool:
+    """Whether a row's clip is there to be compared with copies alone."""
+    return bool(row["candidate"])
+
+
+def without_candidates(rows: Sequence[Row]) -> list[Row]:
+    """The bases and their copies."""
+    return [row for row in rows if not is_candidate(row)]
+
+
+def compared(rows: Sequence[Row]) -> list[Row]:
+    """The rows of bases that are there with both candidates: one of the same content and one of another."""
+    kinds = ("base", "same", "other")
+    bases: dict[str, set[str]] = {kind: set() for kind in kinds}
+    for row in rows:
+        if not row["transform"]:
+            bases["base" if is_original(row) else "same" if row["candidate"] == SAME else "other"].add(row["base"])
+    return [row for row in rows if all(row["base"] in bases[kind] for kind in kinds)]
+
+
+def candidate_places(rows: Sequence[Row]) -> tuple[list[int], list[int]]:
+    """Places of the candidates of the same and of another content, each in the order of bases; of `compared` rows."""
+    candidates = [(place, row["candidate"] == SAME) for place, row in enumerate(rows) if is_candidate(row)]
+    return [place for place, is_same in candidates if is_same], [place for place, is_same in candidates if not is_same]
 
 
 def copied_originals(rows: Sequence[Row]) -> list[Row]:
     """The originals that have copies, in the order of the rows."""
-    copied = {row["base"] for row in rows if not is_original(row)}
+    copied = {row["base"] for row in rows if row["transform"]}
     return [row for row in rows if is_original(row) and row["base"] in copied]
 
 
@@ -41,11 +68,15 @@ def transforms_of(rows: Sequence[Row]) -> list[str]:
 def orbit_places(rows: Sequence[Row], transform: str) -> list[int]:
     """Places of the originals that have a copy by a transform, and of these copies, in the order of the rows."""
     copied = {row["base"] for row in rows if row["transform"] == transform}
-    return [place for place, row in enumerate(rows) if row["base"] in copied and row["transform"] in ("", transform)]
+    return [
+        place
+        for place, row in enumerate(rows)
+        if row["base"] in copied and (is_original(row) or row["transform"] == transform)
+    ]
 
 
 def bases_of(rows: Sequence[Row]) -> list[int]:
-    """For each row the place of its original among the rows, −1 for an original."""
+    """For each row of originals and copies the place of its original among the rows, −1 for an original."""
     places = {row["base"]: place for place, row in enumerate(rows) if is_original(row)}
     return [-1 if is_original(row) else places[row["base"]] for row in rows]
 

@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.support.text import listed
-
 from ..data import DatasetError, Pcm16, Row
-from ..recordings.selection import folds_of, select_recordings
+from ..recordings.selection import folds_of, other_recording, select_recordings
 from ..synthesis.bases import FOLDS, draw_bases
-from ..synthesis.description import CITATION, describe_sources
+from ..synthesis.candidates import CANDIDATES, RECORDING, SAME, draw_other_scene, is_inverted
 from ..synthesis.instances import resampled
 from ..synthesis.recorded_rows import check_texts
 from ..synthesis.rendering import SceneRendering
 from ..synthesis.rows import check_sources, labels_of, random_generator, source_features
 from ..synthesis.scenes import ATTRIBUTES, Source
 from ..synthesis.settings import SceneSettings
+from ..synthesis.transform_cards import describe_transforms
 from ..synthesis.transform_settings import PAPER_RANGES, QUARTERS, TransformSettings
-from ..synthesis.transforms.base import ParameterRange, Transform
+from ..synthesis.transforms.base import Transform
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -77,8 +76,21 @@ class Draw:
     parameter: float
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A clip that copies of a base are compared with.
+
+    Attributes:
+        kind: `SAME`, or what it differs from the base in.
+        like: what it is made of, as a base is.
+    """
+
+    kind: str
+    like: Base
+
+
 class RenderedTransforms(SceneRendering[TransformSettings]):
-    """The bases of some settings, their copies and the sound of both; see `Rendering`."""
+    """The bases of some settings, their copies, their candidates and the sound of all; see `Rendering`."""
 
     def __init__(self, settings: TransformSettings) -> None:
         """Nothing is drawn before it is asked for.
@@ -115,6 +127,22 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
         count = self.settings.bases
         return tuple(tuple(self._draws_of(base)) if n < count else () for n, base in enumerate(self.bases))
 
+    @cached_property
+    def candidates(self) -> tuple[tuple[Candidate, ...], ...]:
+        """The clips that copies of each base are compared with: the same sources, then others; none without copies."""
+        count = self.settings.bases
+        return tuple(self._candidates_of(n, base) if n < count else () for n, base in enumerate(self.bases))
+
+    def _candidates_of(self, number: int, base: Base) -> tuple[Candidate, ...]:
+        settings = self.settings
+        if base.recording is None or settings.recordings is None:
+            scene = draw_other_scene(base.sources, settings, number)
+            other = replace(base, sources=scene.sources, onsets=scene.onsets)
+            return Candidate(SAME, replace(base, onsets=scene.own_onsets)), Candidate(scene.factor, other)
+        among = [other.recording for other in self.bases[: settings.bases] if other.recording is not None]
+        entry = other_recording(settings.recordings.entries, base.recording, among, settings.seed)
+        return Candidate(SAME, base), Candidate(RECORDING, replace(base, recording=entry))
+
     def _draws_of(self, base: Base) -> Iterator[Draw]:
         count = self.settings.per_quarter
         for transform, span in self._spans:
@@ -129,24 +157,29 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """Rows without their audio: each base with its copies after it, then the clips without copies."""
+        """Rows without their audio: each base, its copies and its candidates, then the clips without copies."""
         return tuple(
             row
-            for base, draws in zip(self.bases, self.draws, strict=True)
-            for row in (self._row(base), *(self._row(base, draw) for draw in draws))
+            for base, draws, candidates in zip(self.bases, self.draws, self.candidates, strict=True)
+            for row in (
+                self._row(base),
+                *(self._row(base, draw) for draw in draws),
+                *(self._row(candidate.like, candidate=candidate.kind) for candidate in candidates),
+            )
         )
 
-    def _row(self, base: Base, draw: Draw | None = None) -> Row:
+    def _row(self, base: Base, draw: Draw | None = None, candidate: str = "") -> Row:
         settings = self.settings
         entry = None
         if base.recording is not None and settings.recordings is not None:
             entry = settings.recordings.entries[base.recording]
         single = base.sources[0] if len(base.sources) == 1 else None
         return {
-            "id": f"{base.name}-base" if draw is None else f"{base.name}-{draw.transform.name}-{draw.number}",
+            "id": f"{base.name}-{_what(draw, candidate)}",
             "split": "test",
             "base": base.name,
             "transform": "" if draw is None else draw.transform.name,
+            "candidate": candidate,
             "parameter": None if draw is None else draw.parameter,
             "unit": "" if draw is None else draw.transform.unit,
             "scaled": None if draw is None else draw.scaled,
@@ -169,14 +202,14 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clip, int16 [samples]."""
-        in_orbit, bases = 1 + len(self._spans) * QUARTERS * self.settings.per_quarter, self.settings.bases
+        in_orbit, bases = 3 + len(self._spans) * QUARTERS * self.settings.per_quarter, self.settings.bases
         number, place = divmod(index, in_orbit)
         if number >= bases:
             number, place = bases + index - bases * in_orbit, 0
         return (self._orbits[number][place],)
 
     def _render_orbit(self, number: int) -> list[Pcm16]:
-        from ..synthesis.orbits import Copy, base_length, reach_of, render_orbit
+        from ..synthesis.orbits import Copy, middle_of, render_candidates, render_orbit
 
         base = self.bases[number]
         copies = [
@@ -184,10 +217,22 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
         ]
         try:
             source = self._source(base)
-            length = base_length(source, self.sample_rate, self.settings.duration, reach_of(self._spans))
-            return render_orbit(source, length, self.sample_rate, copies, self.settings.headroom)
+            orbit = render_orbit(source, self._length(source), self.sample_rate, copies, self.settings.headroom)
+            if not self.candidates[number]:
+                return orbit
+            sounds = [self._source(candidate.like) for candidate in self.candidates[number]]
+            # Of recordings of two lengths the shorter one is that of both, or it would tell them apart.
+            length = min(map(self._length, sounds))
+            clips = [middle_of(sound, length) for sound in sounds]
+            return orbit + render_candidates(clips, self.sample_rate, orbit[0], inverted=is_inverted(number))
         except DatasetError as error:
             raise DatasetError(f"{self._title(base)} {error}") from error
+
+    def _length(self, source: NDArray[np.float64]) -> int:
+        """Samples of the clip that is taken from some sound."""
+        from ..synthesis.orbits import base_length, reach_of
+
+        return base_length(source, self.sample_rate, self.settings.duration, reach_of(self._spans))
 
     def _rng_of(self, base: Base, draw: Draw) -> np.random.Generator:
         """The random numbers of a copy that come after its parameter."""
@@ -207,6 +252,11 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
         if base.recording is None or recordings is None:
             return self.tone_bank.mix(base.sources, base.onsets).astype(np.float64)
         return resampled(*recordings.waveform(base.recording), self.sample_rate)
+
+
+def _what(draw: Draw | None, candidate: str) -> str:
+    """What a row is of its base, for its id."""
+    return candidate or ("base" if draw is None else f"{draw.transform.name}-{draw.number}")
 
 
 def _name(number: int) -> str:
@@ -233,7 +283,7 @@ class _Transforms:
     """The recipe; see `Recipe`."""
 
     name = "transforms"
-    version = 1
+    version = 2
     splits = ("test",)
     one_length = False
 
@@ -241,7 +291,7 @@ class _Transforms:
     def presets(self) -> Mapping[str, TransformSettings]:
         """Settings by the name of a preset; those of ``paper-`` have the paper's ranges and transforms."""
         paper: dict[str, Any] = {"transforms": ("noise", "reverb"), "ranges": PAPER_RANGES}
-        mini: dict[str, Any] = {"bases": 48, "untransformed": 208}
+        mini: dict[str, Any] = {"bases": 48, "untransformed": 112}
         return {
             "mini": TransformSettings(**mini),
             "full": TransformSettings(),
@@ -270,6 +320,7 @@ class _Transforms:
                 "audio": Audio(sampling_rate=settings.clip_rate),
                 "base": text,
                 "transform": text,
+                "candidate": text,
                 "parameter": number,
                 "unit": text,
                 "scaled": number,
@@ -293,8 +344,13 @@ class _Transforms:
     def check_row(self, row: Row) -> None:
         """Refuse a row that does not say what was done to which clip."""
         name = row["id"]
-        check_texts(row, ("base", "transform", "unit", "recording", "label", "group"))
+        check_texts(row, ("base", "transform", "candidate", "unit", "recording", "label", "group"))
         copy = bool(row["transform"])
+        if row["candidate"] not in (("",) if copy else ("", *CANDIDATES)):
+            raise DatasetError(
+                f"row {name}: candidate is {row['candidate']!r}; it is empty, or of a clip without a transform one of "
+                f"{', '.join(CANDIDATES)}"
+            )
         for column in ("parameter", "scaled"):
             if isinstance(row.get(column), float) != copy:
                 raise DatasetError(f"row {name}: {column} is {row.get(column)!r}; a copy has a number, a base none")
@@ -309,69 +365,7 @@ class _Transforms:
 
     def describe(self, settings: TransformSettings) -> str:
         """Markdown of the card."""
-        draws = QUARTERS * settings.per_quarter
-        transforms = "\n".join(
-            f"| `{transform.name}` | {_range_text(transform, span)} | {transform.meaning} |"
-            for transform, span in settings.spans
-        )
-        levelled = [f"`{transform.name}`" for transform, _ in settings.spans if transform.keeps_level]
-        level = f" Copies by {listed(levelled)} have the root mean square of their base." if levelled else ""
-        return f"""\
-{_describe_bases(settings)} Each is there as it is and, {draws} times, after each of {len(settings.spans)} transforms,
-after *Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks*
-([arXiv 2505.06224](https://arxiv.org/abs/2505.06224), IJCNN 2025): what does a representation do when one property of a
-sound changes by a known amount?
-
-| transform | parameter | what it does |
-|---|---|---|
-{transforms}
-
-Parameters are drawn uniformly in each quarter of a range, on its scale ({settings.per_quarter} a quarter, seed
-{settings.seed}), by random numbers of their own for each base, transform and quarter.{level} All clips are lowered by
-{settings.headroom:g} dB; a base and its copies by more, and then alike, where one of them would pass full scale.
-{_describe_untransformed(settings)}
-
-| column | content |
-|---|---|
-| `id` | name of the row |
-| `audio` | the clip: at most {settings.duration:g} s, mono, {settings.clip_rate} Hz, 16-bit |
-| `base` | name of the clip that was transformed; its copies have its length; its own where there are none |
-| `transform` | what was done; empty for a base |
-| `parameter`, `unit` | by how much; null for the base |
-| `scaled` | place of the parameter in its range, from 0 to 1; null for the base |
-| `quarter` | of the range, 0 to 3; -1 for the base |
-| `fold` | 0 to {FOLDS - 1}: a base and its copies are in one, and so are the recordings of a group |
-| `recording`, `label`, `group` | of a recording; empty for scenes |
-| `number` | the label of a recording where labels are numbers, else null |
-| `metadata` | the sources: `timbre_label`, `pitch_label`, `rate_label`, `amplitude_label`; empty for recordings |
-| `levels` | class of each factor, from 0, where the base is a single source; else null |
-| `values` | `pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB, where the base is a single source; else null |
-{_describe_scenes(settings)}"""
-
-
-def _range_text(transform: Transform, span: ParameterRange) -> str:
-    ends = " to ".join(f"{end:,.10g}".replace("-", "−") for end in (span.low, span.high))
-    return f"{ends} {transform.unit}".strip() + (", logarithmic" if span.scale == "log" else "")
-
-
-def _describe_bases(settings: TransformSettings) -> str:
-    if settings.recordings is not None:
-        return f"At most {settings.bases:,} recordings, as evenly over their labels as these allow."
-    return (
-        f"{settings.bases:,} sound scenes: by turns a single source, and 2 to {settings.max_sources} sources together."
-    )
-
-
-def _describe_untransformed(settings: TransformSettings) -> str:
-    if settings.recordings is not None:
-        what = f"Other recordings, as many as there are and at most {settings.untransformed:,}, come after them"
-    else:
-        what = f"{settings.untransformed:,} further single sources come after them"
-    return f"{what} without copies: probes learn from originals alone." if settings.untransformed else ""
-
-
-def _describe_scenes(settings: TransformSettings) -> str:
-    return "" if settings.recordings is not None else f"\n{describe_sources(settings)}\n\n{CITATION}"
+        return describe_transforms(settings)
 
 
 RECIPE = _Transforms()

@@ -73,6 +73,31 @@ def folds_of(entries: Sequence[Recording], seed: int, transformed: Collection[in
     return folds
 
 
+def other_recording(entries: Sequence[Recording], index: int, among: Sequence[int], seed: int) -> int:
+    """Number of another recording, drawn by the two and the seed alone: of another label where there is one, else of
+    another group, else any that is not the same.
+
+    Args:
+        entries: the recordings.
+        index: number of the one that another is drawn for.
+        among: numbers of those that it is drawn from.
+        seed: of the draw.
+
+    Raises:
+        DatasetError: there is no other one.
+    """
+    entry = entries[index]
+    pool = [number for number in among if entries[number].sha256 != entry.sha256]
+    if not pool:
+        raise DatasetError(f"there is no other recording than {entry.id}, which it could be told apart from")
+    of_label = [number for number in pool if entries[number].label != entry.label]
+    of_group = [number for number in pool if not entry.group or entries[number].group != entry.group]
+    return min(
+        of_label or of_group or pool,
+        key=lambda number: (_order(seed, f"{entry.sha256} {entries[number].sha256}"), number),
+    )
+
+
 def _check_duplicates(entries: Sequence[Recording], folds: Sequence[int]) -> None:
     first: dict[str, int] = {}
     for index, entry in enumerate(entries):

@@ -50,7 +50,7 @@ class TransformSettings(SceneSettings):
 
     max_sources: int = 3
     bases: int = 400
-    untransformed: int = 1_600
+    untransformed: int = 800
     per_quarter: int = 1
     transforms: tuple[str, ...] = ("gain", "noise", "lowpass", "reverb")
     ranges: tuple[tuple[str, ParameterRange], ...] = ()

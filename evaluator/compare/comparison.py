@@ -78,12 +78,12 @@ class View:
     @cached_property
     def intervals(self) -> list[Interval | None]:
         """95 % BCa interval of each mean; None where there are too few samples."""
-        return mean_intervals(self.values, self.clusters)
+        return mean_intervals(self.values, self.clusters, bounds=self.measure.range)
 
     @cached_property
     def tests(self) -> list[PairedTest]:
         """Paired tests of every two results."""
-        return compare_pairs(self.values, self.clusters)
+        return compare_pairs(self.values, self.clusters, bounds=self.measure.range)
 
     @cached_property
     def letters(self) -> list[str]:
@@ -166,7 +166,9 @@ class Comparison:
         if measure.within is None or column is None:
             return None
         places = measure.places(result.samples.columns)
-        return mean_intervals(column[places, None], self.clusters[places])[0] if len(places) else None
+        if not len(places):
+            return None
+        return mean_intervals(column[places, None], self.clusters[places], bounds=measure.range)[0]
 
     @property
     def told_apart(self) -> tuple[View, ...]:

@@ -83,7 +83,9 @@ def diversity(comparison: Comparison, measure: str) -> Diversity | None:
     groups = {
         name: {
             label: tuple(sorted(means, key=lambda group: group_order(group.label)))
-            for label, means in zip(comparison.labels, group_means(view.values, labels, clusters), strict=True)
+            for label, means in zip(
+                comparison.labels, group_means(view.values, labels, clusters, bounds=view.measure.range), strict=True
+            )
         }
         for name, labels in samples.groups.items()
     }

@@ -38,6 +38,12 @@ _BLOCK = 500  # resamples weighted at once
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
+UNBOUNDED = 1e15
+"""What stands for "no bound" in the ranges of measures."""
+
+EVERYTHING = (-UNBOUNDED, UNBOUNDED)
+"""The range of what has no bounds."""
+
 
 @dataclass(frozen=True)
 class BootstrapMeans:
@@ -170,10 +176,45 @@ def expanded_level(number: int, level: float = 1 - SIGNIFICANT) -> float:
     return float(1 - 2 * stats.norm.sf(expanded))
 
 
-def mean_intervals(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> list[Interval | None]:
-    """95 % BCa interval, at `expanded_level`, of the mean of each column of scores [n, m].
+def bounded_interval(interval: Interval, estimate: float, bounds: Interval) -> Interval:
+    """An interval whose ends lie within bounds: itself where they do, else both ends on a scale that cannot pass these.
 
-    None where there are too few clusters.
+    Scores of samples that are contributions to a ratio, or to a correlation, can lie outside of what their mean can
+    reach, and so can the ends of its interval. The scale g is log(estimate − low) or −log(high − estimate) where there
+    is one bound, and the logit of the share of the range where there are two; an end e becomes
+    g⁻¹(g(estimate) + g′(estimate)·(e − estimate)): the delta method, as for odds and correlations (Efron and Tibshirani
+    1993, section 12.6). Near the estimate both scales are the same.
+
+    Args:
+        interval: the ends.
+        estimate: the mean.
+        bounds: the range of the measure; 1e15 and beyond is no bound.
+    """
+    low, high = bounds
+    if low <= interval[0] and interval[1] <= high:
+        return interval
+    if not low < estimate < high:
+        return min(max(interval[0], low), high), min(max(interval[1], low), high)
+    moved = np.asarray(interval) - estimate
+    under, over = estimate - low, high - estimate
+    with np.errstate(over="ignore"):
+        if low <= -UNBOUNDED:
+            ends = high - over * np.exp(-moved / over)
+        elif high >= UNBOUNDED:
+            ends = low + under * np.exp(moved / under)
+        else:
+            slope = (high - low) / (under * over)
+            ends = low + (high - low) * special.expit(math.log(under / over) + slope * moved)
+    first, last = np.clip(ends, low, high)
+    return float(first), float(last)
+
+
+def mean_intervals(
+    values: ArrayLike, clusters: ArrayLike, *, bounds: Interval = EVERYTHING, seed: int = 0
+) -> list[Interval | None]:
+    """95 % BCa interval, at `expanded_level`, of the mean of each column of scores [n, m], within the bounds of means.
+
+    None where there are too few clusters. See `bounded_interval`.
     """
     scores, index = _checked(values, clusters)
     if index.max() + 1 < MIN_SAMPLES:
@@ -181,10 +222,10 @@ def mean_intervals(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> 
     bootstrapped = bootstrap_means(scores, index, seed=seed)
     level = expanded_level(len(bootstrapped.jackknifed))
     return [
-        bca_interval(
-            float(bootstrapped.estimate[k]), bootstrapped.resampled[:, k], bootstrapped.jackknifed[:, k], level
+        bounded_interval(bca_interval(estimate, resampled, jackknifed, level), estimate, bounds)
+        for estimate, resampled, jackknifed in zip(
+            bootstrapped.estimate.tolist(), bootstrapped.resampled.T, bootstrapped.jackknifed.T, strict=True
         )
-        for k in range(scores.shape[1])
     ]
 
 
@@ -215,7 +256,9 @@ def paired_t_test(difference: ArrayLike, clusters: ArrayLike) -> tuple[float, fl
     return t, float(2 * stats.t.sf(abs(t), number - 1))
 
 
-def compare_pairs(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> list[PairedTest]:
+def compare_pairs(
+    values: ArrayLike, clusters: ArrayLike, *, bounds: Interval = EVERYTHING, seed: int = 0
+) -> list[PairedTest]:
     """Compare every two columns of scores of the same samples.
 
     The p values are corrected together, by Benjamini and Hochberg 1995, as the paper's are (arXiv 2603.13685, section
@@ -224,6 +267,7 @@ def compare_pairs(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> l
     Args:
         values: scores, [n, m], a column a model.
         clusters: [n].
+        bounds: the range of a mean; differences have the range that follows.
         seed: of the bootstrap.
 
     Returns:
@@ -239,6 +283,7 @@ def compare_pairs(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> l
         return [PairedTest(i, j, n, float(means[i] - means[j]), None, None, None, None, None) for i, j in pairs]
     bootstrapped = bootstrap_means(scores, index, seed=seed)
     level = expanded_level(len(bootstrapped.jackknifed))
+    widest = (bounds[0] - bounds[1], bounds[1] - bounds[0])
     tested = [paired_t_test(scores[:, i] - scores[:, j], index) for i, j in pairs]
     adjusted = stats.false_discovery_control([p for _, p in tested])
     return [
@@ -247,11 +292,15 @@ def compare_pairs(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> l
             second=j,
             n=n,
             difference=float(means[i] - means[j]),
-            interval=bca_interval(
+            interval=bounded_interval(
+                bca_interval(
+                    float(means[i] - means[j]),
+                    bootstrapped.resampled[:, i] - bootstrapped.resampled[:, j],
+                    bootstrapped.jackknifed[:, i] - bootstrapped.jackknifed[:, j],
+                    level,
+                ),
                 float(means[i] - means[j]),
-                bootstrapped.resampled[:, i] - bootstrapped.resampled[:, j],
-                bootstrapped.jackknifed[:, i] - bootstrapped.jackknifed[:, j],
-                level,
+                widest,
             ),
             t=t,
             p=p,
@@ -290,13 +339,16 @@ def compact_letters(means: ArrayLike, tests: Sequence[PairedTest]) -> list[str]:
     return letters
 
 
-def group_means(values: ArrayLike, labels: Sequence[str], clusters: ArrayLike) -> list[list[GroupMean]]:
+def group_means(
+    values: ArrayLike, labels: Sequence[str], clusters: ArrayLike, *, bounds: Interval = EVERYTHING
+) -> list[list[GroupMean]]:
     """Mean and 95 % BCa interval of the scores of each label's samples.
 
     Args:
         values: scores, [n, m], a column a model.
         labels: [n].
         clusters: [n].
+        bounds: the range of a mean.
 
     Returns:
         for each column the groups in the order of their labels.
@@ -306,7 +358,8 @@ def group_means(values: ArrayLike, labels: Sequence[str], clusters: ArrayLike) -
     columns: list[list[GroupMean]] = [[] for _ in range(scores.shape[1])]
     for label in np.unique(names).tolist():
         members = names == label
-        means, intervals = scores[members].mean(axis=0), mean_intervals(scores[members], index[members])
+        means = scores[members].mean(axis=0)
+        intervals = mean_intervals(scores[members], index[members], bounds=bounds)
         for groups, mean, interval in zip(columns, means.tolist(), intervals, strict=True):
             groups.append(GroupMean(label, int(members.sum()), mean, interval))
     return columns

@@ -18,7 +18,6 @@ from .tables import (
     measure_column,
     null_note,
     nulls_legend,
-    outside_legend,
     training_note,
     versioned_title,
 )
@@ -52,7 +51,6 @@ def short_table(comparison: Comparison) -> Table:
         rows.append(Row(tuple(cells)))
     caption = f"{versioned_title(info, comparison.version)} on {comparison.data_name}, n = {len(comparison.ids):,}"
     legend = ("Below a score: its 95 % interval.", *nulls_legend(measures, info, shown_too=True))
-    legend += tuple(outside_legend(comparison, measures))
     return Table(caption, tuple(columns), tuple(rows), legend, f"{info.name}-short")
 
 

@@ -150,19 +150,6 @@ def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool
     return sentences
 
 
-def outside_legend(comparison: Comparison, measures: Sequence[Measure]) -> list[str]:
-    """Why ends of intervals lie outside of the range of some measures, a sentence each where they do."""
-    views = [comparison.views[measure.name] for measure in measures if measure.name in comparison.views]
-    return [
-        view.measure.outside
-        for view in views
-        if view.measure.outside
-        and any(
-            i is not None and (i[0] < view.measure.range[0] or i[1] > view.measure.range[1]) for i in view.intervals
-        )
-    ]
-
-
 def outside_sentence(view: View) -> str:
     """Why samples lie outside of the range of a measure, after a space; empty where none does."""
     low, high = view.measure.range
@@ -267,7 +254,6 @@ def _score_legend(comparison: Comparison, measures: Sequence[Measure]) -> Iterat
     info = comparison.info
     yield measure_legend(measures)
     yield from nulls_legend(measures, info)
-    yield from outside_legend(comparison, measures)
     drawn = comparison.samples.clustered_by if comparison.samples is not None else ""
     if comparison.views:
         yield (

@@ -359,7 +359,9 @@ def _above(view: View, place: int, least: float) -> tuple[Interval | None, float
     values = view.values[:, place] - least
     if len(np.unique(view.clusters)) < MIN_SAMPLES:
         return None, None
-    return mean_intervals(values[:, None], view.clusters)[0], paired_t_test(values, view.clusters)[1]
+    low, high = view.measure.range
+    (interval,) = mean_intervals(values[:, None], view.clusters, bounds=(low - least, high - least))
+    return interval, paired_t_test(values, view.clusters)[1]
 
 
 def _check(

@@ -217,7 +217,7 @@ def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDA
 def _interval(values: NDArray[np.float64], clusters: NDArray[np.int64], measure: Measure) -> Interval | None:
     """The 95 % interval of a mean, that of tables; where all scores are the lowest, or the highest, that there are, the
     end that is free is Wilson's over clusters: drawing equal scores again tells nothing."""
-    interval = mean_intervals(values[:, None], clusters)[0]
+    interval = mean_intervals(values[:, None], clusters, bounds=measure.range)[0]
     if interval is None or np.ptp(values) > 0 or values[0] not in measure.range:
         return interval
     low, high = measure.range

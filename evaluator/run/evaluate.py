@@ -381,7 +381,8 @@ def intervals_of(task: Task, scores: Scores, described: Samples) -> dict[str, tu
         if column is not None and scores.measures.get(measure.name) is not None:
             places = measure.places(scores.columns)
             if len(places):
-                intervals[measure.name] = mean_intervals(column[places, None], described.clusters[places])[0]
+                clusters = described.clusters[places]
+                intervals[measure.name] = mean_intervals(column[places, None], clusters, bounds=measure.range)[0]
     return intervals
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from audio_compositionality.encoders.protocols import AudioLanguageModel
+from audio_compositionality.evaluator.compare.statistics import UNBOUNDED
 from audio_compositionality.evaluator.results.result import Result, SampleTable
 from audio_compositionality.tasks.base import Measure, TaskInfo
 
@@ -23,9 +24,6 @@ them leave an end uncertain by about 1 % of the width."""
 
 LEAST_FIT_TOLERANCE = 1e-3
 """Of the score of fits, however little theirs spread: so far fits on other devices and versions may differ."""
-
-UNBOUNDED = 1e15
-"""The end of a measure's range that stands for none."""
 
 FIT_CONFIDENCE = 0.99
 """Two means of k fits each differ by more than the tolerance in 1 % of the cases; see `_fit_tolerance`."""

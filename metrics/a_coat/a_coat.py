@@ -406,7 +406,7 @@ MEASURES = {
         "column": "score_adjusted",
         "linear": 1.0,
         "outside": (
-            "Adjusted scores of single quadruples, and so the ends of intervals, can lie above 1, where a quadruple's "
+            "Adjusted scores of single quadruples can lie above 1, where a quadruple's "
             "own null is below the mean: all are divided by 1 − the mean null. The mean over all cannot."
         ),
     },

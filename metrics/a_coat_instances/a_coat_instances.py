@@ -652,7 +652,7 @@ MEASURES = {
         "column": "score_step_adjusted",
         "shown": False,
         "outside": (
-            "Adjusted steps of single blocks, and so the ends of intervals, can lie above 1, where a block's own null "
+            "Adjusted steps of single blocks can lie above 1, where a block's own null "
             "is below the mean: all are divided by 1 − the mean null. The mean over all cannot."
         ),
     },
@@ -667,7 +667,7 @@ MEASURES = {
     "conflict": {
         "heading": "conflict",
         "meaning": "how often the step of the same class in another context and condition is nearer than that of "
-        "another class in the same ones; below 1/2 these weigh more than the class",
+        "another class in the same ones, ties half; below 1/2 these weigh more than the class",
         "range": (0.0, 1.0),
         "column": "score_conflict",
     },

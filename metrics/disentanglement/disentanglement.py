@@ -58,6 +58,14 @@ LEFT_OUT = 8
 FEWEST_ROWS = 3
 """Of a fold whose correlation counts."""
 
+READ = 3.0
+"""A factor is read where its probe has a score above this many times 1/√n on n clips: shuffled labels give a
+correlation (classes: an accuracy above chance) whose standard deviation is about that, so that one in 700 passes."""
+
+FAINTEST = 1e-12
+"""Of what all clips are apart in a probe's answers, the least that a factor's own moves can be: below, they are
+rounding, squared, of answers that follow other factors alone."""
+
 DIRECTIONS = 3
 """Of the main effects of a factor, the strongest first, whose angles `overlap` takes."""
 
@@ -164,7 +172,9 @@ def disentanglement(
       below 0 where nothing is known;
     - `spread`: standard deviation of `unseen` over random states; None with closed forms alone, which have none;
     - `leak` = E(f(z′) − f(z))² over clips that differ in F2 alone, in units of that over clips that differ in F1 alone,
-      f being the probe of F1 trained on other folds than theirs. 0 is best; at 1 F2 moves the answer as much as F1;
+      f being the probe of F1 trained on other folds than theirs. 0 is best; at 1 F2 moves the answer as much as F1.
+      None where F1 is not read, which has no moves to compare with: where `seen` of its probes over all folds is not
+      above 3/√n (READ), or what F1 moves is rounding (FAINTEST); such pairs are left out of the mean;
     - `overlap`: mean squared cosine of the principal angles between the 3 strongest directions of the main effects of
       F1 and of F2, by least squares; `overlap_chance`: that of random directions, 3/dim;
     - `main`, `pairs_share`, `rest`: shares of variance of the main effects of all factors, of the interactions of two,
@@ -1156,9 +1166,20 @@ def _leaks(
     for one, part in zip(factors, answers or (), strict=bool(answers)):
         moves = {factor.name: _moved(part.deviations, factor, factors, folds) for factor in factors}
         unit = moves.pop(one.name)
+        if unit is None or not _is_read(part, unit, folds):
+            continue
         for name, move in moves.items():
-            leaks[one.name, name] = None if unit is None or move is None else _relative(move, unit)
+            leaks[one.name, name] = None if move is None else min(move / unit, _UNBOUNDED)
     return leaks
+
+
+def _is_read(answers: _Answers, moved: float, folds: Ints) -> bool:
+    """Whether answers tell a factor, and what it moves in them is more than rounding."""
+    score, count = _seen_score(answers, folds)
+    spread = float(
+        np.square(answers.deviations - answers.deviations.mean(axis=1, keepdims=True)).sum(axis=(0, 2)).mean()
+    )
+    return bool(count) and score > READ / np.sqrt(count) and moved > FAINTEST * spread
 
 
 def _ordered(factors: Sequence[_Factor]) -> list[tuple[str, str]]:
@@ -1181,12 +1202,6 @@ def _pair_squares(x: Floats, groups: Ints) -> tuple[float, int]:
     counts = np.bincount(groups)
     squares = counts @ np.bincount(groups, np.square(x).sum(axis=1)) - float(np.square(sums).sum())
     return float(squares), int((counts * (counts - 1) // 2).sum())
-
-
-def _relative(moved: float, unit: float) -> float:
-    if moved == 0:
-        return 0.0
-    return min(moved / unit, _UNBOUNDED) if unit else _UNBOUNDED
 
 
 def _shares(x: Floats, factors: Sequence[_Factor]) -> dict[tuple[str, ...], float]:
@@ -1508,7 +1523,7 @@ def _explicitness(x: Floats, factor: _Factor, train: Ints, test: Ints) -> float:
     return float(np.mean(areas)) if areas else 0.5
 
 
-VERSION = 1
+VERSION = 2
 """It rises with every change of code or constants that can change a number."""
 
 # Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
@@ -1519,7 +1534,7 @@ MEASURES = {
         "range": (-1e15, 1.0),
         "column": "score",
         "outside": (
-            "Scores of single clips, and so the ends of intervals, can lie outside: they are contributions to a "
+            "Scores of single clips can lie outside: they are contributions to a "
             "correlation, and a clip far from the mean on both sides contributes more than 1."
         ),
     },
@@ -1547,7 +1562,7 @@ MEASURES = {
     },
     "leak": {
         "heading": "leak",
-        "meaning": "how much another factor moves the answer of a factor's probe, relative to the factor; best 0",
+        "meaning": "how much another factor moves a factor's probe, relative to the factor; best 0; none if not read",
         "range": (0.0, 1e15),
     },
     "overlap": {

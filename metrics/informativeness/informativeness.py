@@ -752,7 +752,7 @@ MEASURES = {
         "null": "shuffled",
         "column": "score",
         "outside": (
-            "Scores of single samples, and so the ends of intervals, can lie above 1: they are contributions to a "
+            "Scores of single samples can lie above 1: they are contributions to a "
             "ratio, and a sample that is far from the mean raises its denominator."
         ),
     },

@@ -1,10 +1,20 @@
-"""Invariance of embeddings to a change that should not matter, with what different clips are apart as its control.
+"""Invariance of embeddings to a change that should not matter, with what does matter beside it.
 
 An original clip z and its copies z′, each changed by a transform such as added noise: how far do the copies lie from
 their original? The cosine of z and z′ (arXiv 2505.06224, section III) misleads: where all clips have a cosine of .9,
 one of .95 is little. So the score is 1 − E|z′ − z|²/E|z_i − z_j|²: 1 where nothing moves, 0 where a copy is as far from
 its original as another clip is. It depends on neither the unit nor the basis nor the origin of the embeddings, and
 nothing is trained. All in float64.
+
+That alone ranks nothing: the level of a clip is invariant to all that leaves the level, and tells nothing. What is
+invariant *and* selective is `abx`, from two further clips of each original: A, which has what matters in common with
+it, and B, which has not. It is the machine ABX task (Schatz et al. 2013, "Evaluating speech features with the
+minimal-pair ABX task"), X being a copy: how often is it nearer to A than to B? Ties count half, and
+
+    abx = 2 · mean over originals of the mean over copies of ([|z′ − a| < |z′ − b|] + ½ [|z′ − a| = |z′ − b|]) − 1
+
+is 1 where it always is and 0 by chance. What clips A and B have to be, so that no cheat is above chance, is said at
+`invariance`.
 
 >>> rng = np.random.default_rng(0)
 >>> originals = rng.normal(size=(50, 16))
@@ -38,6 +48,11 @@ resolution of float32 (2^-24 = 6e-8 of the value) and well above float64 roundin
 TIE = 1e-12
 """Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
 
+COINCIDES = 1e-5
+"""Two clips whose embeddings differ by at most this times the largest value are one to an encoder, as two clips of one
+level are to a level meter: what resampling does to their ends changes the level by 1e-6 at most (of the 48 pairs of the
+recipe `transforms`, brought from 32 kHz to 16, 22.05 and 48)."""
+
 _BLOCK = 1024  # rows compared at once
 _LARGEST = 1e150  # beyond this a float64 norm overflows
 _UNBOUNDED = 1e15  # what stands for "no bound" in ranges
@@ -45,7 +60,8 @@ _UNBOUNDED = 1e15  # what stands for "no bound" in ranges
 _DESCRIPTION = """\
 Invariance measures how little a change of a clip moves its embedding: 1 minus the mean squared distance of changed
 copies from their originals, over that of different clips. It is reported with controls: the cosine beside that of
-different clips, retrieval of the own original, and the score by quarters of the change's parameter.
+different clips, retrieval of the own original, the score by quarters of the change's parameter, and ABX: whether copies
+are nearer to a clip of the same content than to one of another.
 """
 
 _CITATION = """\
@@ -68,9 +84,11 @@ Args:
     blocks: optional, n strings or integers: originals of one block are no "different clips".
     steps: optional [m, dim], steps of the embedding when something else changes, such as the pitch; `selectivity`
         compares them with the steps from originals to copies.
-    return_scores: also return `scores`, one for each original, in the order of the rows.
+    same, different: optional, [originals, dim] each: for each original, in the order of the rows, a clip that has what
+        matters in common with it, and one that has not; `abx` compares the copies with both.
+    return_scores: also return `scores` and `scores_abx`, one for each original, in the order of the rows.
 Returns:
-    a dictionary, described at `invariance` in the module: invariance, cosine, cosine_null, centred_cosine,
+    a dictionary, described at `invariance` in the module: invariance, abx, cosine, cosine_null, centred_cosine,
     centred_cosine_null, top1, top1_chance, quarter_1 to quarter_4, selectivity, n.
 Examples:
     >>> import evaluate
@@ -89,6 +107,8 @@ def invariance(
     blocks: Sequence[Any] | None = None,
     *,
     steps: ArrayLike | None = None,
+    same: ArrayLike | None = None,
+    different: ArrayLike | None = None,
     return_scores: bool = False,
 ) -> dict[str, Any]:
     """Return how little copies differ from their originals, and the controls of that.
@@ -100,11 +120,20 @@ def invariance(
     - `blocks` [n], strings or integers: what belongs together, such as recordings of one speaker; a copy is of the
       block of its original. Without it each original is a block of its own.
     - `steps` [m, dim]: differences z″ − z of embeddings of clips that differ in something that does matter.
+    - `same`, `different` [originals, dim], both or none, in the order of the originals' rows: a and b, embeddings of
+      two further clips of each. A has what matters in common with the original, and B has not. So that nothing but
+      what matters tells which is which, A and B have exactly the same level and length; both differ from the original
+      in all that does not matter, such as when sounds begin; and of half of the originals both have inverted polarity.
+      Then a constant and the root mean square have a = b, which is a tie, exactly 0; a hash of the samples is as likely
+      nearer to either; and so are the samples themselves, since inverted ones turn |z′ − a| < |z′ − b| round, a and b
+      being of one length (|z′ − a|² − |z′ − b|² = 2 z′·(b − a)).
 
     Results; means are over originals, of each the mean over its copies:
 
     - `invariance` = 1 − E|z′ − z|²/E|z_i − z_j|², z_i and z_j being originals of different blocks: 1 where nothing
       moves, 0 where a copy is as far away as another clip, without a lower bound; 0 where all originals are alike;
+    - `abx` = 2 · mean([|z′ − a| < |z′ − b|] + ½ [tied]) − 1: 1 where copies are always nearer to what has the same
+      content, 0 by chance, −1 where never; a and b within `COINCIDES` of each other are tied. None without `same`;
     - `cosine`: of z′ and z (arXiv 2505.06224, section III); `cosine_null`: of originals of different blocks;
       `centred_cosine` and `centred_cosine_null`: the same after the mean of the originals is taken away;
     - `top1`: how often the own original is the nearest of all to a copy, t tied ones sharing it equally;
@@ -121,8 +150,8 @@ def invariance(
       estimated too.
 
     Raises ValueError when embeddings or steps are not finite [n, dim], lengths differ, base names no original or an
-    original has no copy, a copy is in another block than its original, there are fewer than 5 blocks, or parameters
-    are not finite or all the same.
+    original has no copy, a copy is in another block than its original, there are fewer than 5 blocks, parameters are
+    not finite or all the same, or `same` and `different` are not one row for each original.
 
     >>> z = np.random.default_rng(1).normal(size=(10, 4))
     >>> steps = [[3.0, 0.0, 0.0, 0.0]]
@@ -139,6 +168,7 @@ def invariance(
     if moves is not None and moves.shape[1] != z.shape[1]:
         raise ValueError(f"steps must have the {z.shape[1]} columns of embeddings; got shape {moves.shape}.")
 
+    scores_abx = _abx(z, originals, copies, owners, same, different)
     unit = float(np.abs(z).max()) or 1.0
     z = z / unit
     mean = z[originals].mean(axis=0)
@@ -152,6 +182,7 @@ def invariance(
     scores = _contributions(moved, apart)
     result: dict[str, Any] = {
         "invariance": float(scores.mean()),
+        "abx": None if scores_abx is None else float(scores_abx.mean()),
         **_mean_cosines("cosine", z[originals], z[copies], owners, groups),
         **_mean_cosines("centred_cosine", start, end, owners, groups),
         "top1": float(nearest.mean()),
@@ -163,7 +194,9 @@ def invariance(
         "selectivity": None if moves is None else _ratio(float(np.square(moves / unit).sum(axis=1).mean()), moved),
         "n": len(originals),
     }
-    return {**result, "scores": scores.tolist()} if return_scores else result
+    if return_scores:
+        result |= {"scores": scores.tolist(), "scores_abx": None if scores_abx is None else scores_abx.tolist()}
+    return result
 
 
 def selectivity(steps: ArrayLike, moves: ArrayLike) -> float:
@@ -442,6 +475,31 @@ def _nearest_originals(end: Floats, start: Floats, owners: Ints) -> Floats:
     return nearest
 
 
+def _abx(z: Floats, originals: Ints, copies: Ints, owners: Ints, same: Any, different: Any) -> Floats | None:
+    """Of each original 2 · share of its copies that are nearer to its row of `same` than of `different` − 1."""
+    if same is None and different is None:
+        return None
+    sides = []
+    for name, given in (("same", same), ("different", different)):
+        if given is None:
+            raise ValueError(f"{name} is missing; same and different go together.")
+        side = _matrix(name, given)
+        if side.shape != (len(originals), z.shape[1]):
+            raise ValueError(
+                f"{name} must have a row of {z.shape[1]} for each of the {len(originals)} originals; got {side.shape}."
+            )
+        sides.append(side)
+    unit = float(max(np.abs(x).max() for x in (z, *sides))) or 1.0
+    a, b, x = sides[0] / unit, sides[1] / unit, z[copies] / unit
+    # The same as comparing |x − a|² with |x − b|², but rounding is that of the distances and not of the origin.
+    nearer = np.einsum("ij,ij->i", x - (a[owners] + b[owners]) / 2, a[owners] - b[owners])
+    sizes = _norms(x - a[owners]) * _norms(a - b)[owners]
+    wins = (1 + np.where(np.abs(nearer) <= TIE * sizes, 0.0, np.sign(nearer))) / 2
+    wins[(np.abs(a - b).max(axis=1) <= COINCIDES)[owners]] = 0.5
+    shares: Floats = 2 * _owner_means(wins, owners) - 1
+    return shares
+
+
 def _norms(x: Floats) -> Floats:
     norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
     return norms
@@ -458,7 +516,7 @@ def _row_cosines(u: Floats, v: Floats) -> Floats:
     return cosines
 
 
-VERSION = 1
+VERSION = 2
 """It rises with every change of code or constants that can change a number."""
 
 # Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
@@ -469,9 +527,14 @@ MEASURES = {
         "range": (-1e15, 1.0),
         "column": "score",
         "outside": (
-            "Scores of single originals, and so the ends of intervals, can lie above 1: they are contributions to a "
+            "Scores of single originals can lie above 1: they are contributions to a "
             "ratio, and an original that is far from all others raises its denominator."
         ),
+    },
+    "abx": {
+        "heading": "ABX",
+        "meaning": "how often a copy is nearer to another clip of its content than to one of another, above chance",
+        "column": "score_abx",
     },
     "cosine": {
         "heading": "cosine",
@@ -551,8 +614,9 @@ where a copy is as far from its original as another clip is. Nothing is trained.
 Paste the embeddings of originals and copies: a line for each clip, numbers separated by commas or spaces.
 """,
     "warning": """\
-**Invariance is good only to what should not matter.** An encoder that hears little is invariant to much: so read the
-score beside what else the encoder tells apart. The cosine alone misleads: read it beside that of different clips.
+**Invariance alone ranks nothing.** An encoder that hears little is invariant to much: the level of a clip scores near 1
+for whatever leaves the level. Rank by *abx*, with clips of one level, or read the score beside what else the encoder
+tells apart. The cosine alone misleads: read it beside that of different clips.
 """,
     "inputs": {
         "embeddings": "Embeddings of originals and copies",

@@ -8,6 +8,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from . import axes_theory as theory
+from .axes_cheats import cheats
 from .axes_coverage import FEWEST_CONTEXTS, simulate_informativeness, simulate_invariance
 from .axes_data import FULL, SMALL, AxesMaterial
 from .axes_dials import turn_entanglement, turn_noise
@@ -46,6 +47,7 @@ class Axes:
         for key, check in tqdm(_ENCODERS, desc="axes: encoders", disable=not progress):
             parts.append(_part(key, check(data)))
         parts.append(_part("levels", read_from_levels(plan, seed)))
+        parts.append(_part("cheats", cheats(seed)))
         parts.append(_part("space", theory.moved_in_space(plan, seed)))
         for key, turn in _DIALS:
             dial, checks = turn(data, progress)

@@ -77,7 +77,7 @@ def _noisy(level: float, seed: int, *, deaf: bool) -> Encoder:
 def expected_invariance(data: AxesMaterial, share: float) -> float:
     """The invariance of a deaf and noisy encoder: 1 - 2σ²/(S + 2σ²), S the mean squared distance of two signals."""
     clips = data.clips["transforms"]
-    copied = np.isin(clips.groups, clips.groups[clips.changed]) & ~clips.changed
+    copied = np.isin(clips.groups, clips.groups[clips.changed]) & ~clips.changed & ~clips.candidates
     signal = clips.deaf[copied]
     apart = 2 * float(signal.var(axis=0, ddof=1).sum()) * (1 - share)
     noise = 2 * share * float(clips.deaf[~clips.changed].var(axis=0).sum())

@@ -49,6 +49,7 @@ class Clips:
         sources: sum over the sources of each clip, [n, SOURCE].
         strengths: of each of `TRANSFORMS`, 0 where it was not applied, [n, 4].
         changed: whether a transform was applied, [n].
+        candidates: whether it is a clip that copies are compared with, [n].
         levels_in_db: 10 log10 of the summed squared gains, gain and noise of transforms included, [n].
         groups: number of the original of each clip, of which it is a copy or which it is, [n].
         firsts: classes of the first source, [n, 4].
@@ -58,6 +59,7 @@ class Clips:
     sources: Floats
     strengths: Floats
     changed: NDArray[np.bool_]
+    candidates: NDArray[np.bool_]
     levels_in_db: Floats
     groups: NDArray[np.int64]
     firsts: NDArray[np.int64]
@@ -105,8 +107,12 @@ def read_clips(rows: Sequence[Row], classes: Mapping[tuple[str, str], int]) -> C
             strengths[place, TRANSFORMS.index(transform)] = row["scaled"]
             levels[place] += _louder(transform, row["parameter"])
     groups = np.array([names[row.get("base", row["id"])] for row in rows])
+    candidates = np.array([bool(row.get("candidate")) for row in rows])
+    # They have the level of their base, whatever their sources are: the first clip of its group.
+    first = np.unique(groups, return_index=True)[1]
+    levels[candidates] = levels[first[groups[candidates]]]
     changed = np.array([bool(row.get("transform")) for row in rows])
-    return Clips(rows, sources, strengths, changed, levels, groups, firsts)
+    return Clips(rows, sources, strengths, changed, candidates, levels, groups, firsts)
 
 
 def _louder(transform: str, parameter: float) -> float:

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import stats
 
+from audio_compositionality.tasks.base import Scores
 from audio_compositionality.tasks.factor_rows import FACTORS
-from audio_compositionality.tasks.registry import load_benchmark
+from audio_compositionality.tasks.registry import load_benchmark, load_task
 
 from . import axes_encoders as make
-from .axes_data import BOTH, CONSTRUCTED, MANY, SMALL, AxesMaterial, AxesPlan, Encoder, heading
+from .axes_data import BOTH, CONSTRUCTED, MANY, SMALL, UNPROBED, AxesMaterial, AxesPlan, Encoder, heading
 from .axes_encoders import DIM, TRANSFORMS
 from .families import Check, at_least, at_most, near
 
@@ -103,6 +104,8 @@ def energy_only(data: AxesMaterial) -> list[Check]:
         ),
         *(near(subject, f"Invariance: {name}", 1, still[f"{name}_invariance"]) for name in ("lowpass", "reverb")),
         at_most(subject, "Invariance: gain", 0.9, still["gain_invariance"]),
+        # What tasks rank by is at chance all the same: candidates have one level.
+        near(subject, heading("invariance", "abx"), 0, still["abx"]),
     ]
 
 
@@ -132,6 +135,10 @@ def deaf(data: AxesMaterial) -> list[Check]:
         ),
         near(subject, heading("onset_invariance", "invariance"), 1, onset["invariance"]),
         near(subject, heading("onset_invariance", "top1"), 1, onset["top1"]),
+        *(
+            near(subject, heading(task, "abx"), 1, of["abx"])
+            for task, of in (("invariance", still), ("onset_invariance", onset))
+        ),
     ]
 
 
@@ -194,7 +201,7 @@ def random(data: AxesMaterial) -> list[Check]:
             for task in ("equivariance", "transform_equivariance")
             for check in _at_most_nothing(subject, task, measures[task]["r_equivariance"], allowed)
         ),
-        *(_still(subject, task, results[task].columns["score"]) for task in ("invariance", "onset_invariance")),
+        *(_still(subject, task, results[task], name) for task in UNPROBED for name in ("invariance", "abx")),
         *(
             near(
                 subject,
@@ -205,7 +212,7 @@ def random(data: AxesMaterial) -> list[Check]:
             )
             for name in ("level", "context")
         ),
-        *(_top1(subject, task, measures[task], data) for task in ("invariance", "onset_invariance")),
+        *(_top1(subject, task, measures[task], data) for task in UNPROBED),
         # Main effects of noise have three directions each, which are random: 3/dim, ± 3 standard deviations.
         near(
             subject,
@@ -226,8 +233,9 @@ def _at_most_nothing(subject: str, task: str, score: float, allowed: float) -> l
     ]
 
 
-def _still(subject: str, task: str, scores: make.Floats) -> Check:
-    return near(subject, heading(task, "invariance"), 0, float(np.mean(scores)), half_width(scores))
+def _still(subject: str, task: str, result: Scores, name: str) -> Check:
+    scores = result.columns[load_task(task).info.measure(name).column or ""]
+    return near(subject, heading(task, name), 0, float(np.mean(scores)), half_width(scores))
 
 
 def half_width(scores: make.Floats) -> float:
@@ -237,8 +245,8 @@ def half_width(scores: make.Floats) -> float:
 
 def _top1(subject: str, task: str, measures: Mapping[str, float], data: AxesMaterial) -> Check:
     """A top-1 within the central 99.9 % of the binomial about its chance."""
-    rows = data.clips["transforms" if task == "invariance" else "factors"].rows
-    trials = sum(bool(row.get("transform")) for row in rows) or sum(row.get("factor") == "onset" for row in rows)
+    clips = data.clips["transforms"]
+    trials = int(clips.changed.sum() if task == "invariance" else clips.candidates.sum() / 2)
     chance = measures["top1_chance"]
     low, high = stats.binom.ppf([0.0005, 0.9995], trials, chance) / trials
     expected = f"{chance:.4f}, binomial {low:.3f} to {high:.3f}"

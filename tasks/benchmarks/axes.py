@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Measures = tuple[tuple[str, str], ...]
 """Task and name of measures, whose mean is shown."""
 
-COLUMNS = ("Informativeness", "R-equivariance", "P gain", "Disentanglement", "Invariance")
+COLUMNS = ("Informativeness", "R-equivariance", "P gain", "Disentanglement", "Invariance (ABX)")
 
 _HEADINGS = {
     # A transform may have the name of a factor, such as the pitch.
@@ -41,14 +41,14 @@ ROWS: dict[str, tuple[Measures, ...]] = {
         for factor in FACTORS
     },
     "rate of one of two": ((), (), (), (("rate_binding", "unseen_informativeness"),), ()),
-    "onsets": ((), (), (), (), (("onset_invariance", "invariance"),)),
+    "onsets": ((), (), (), (), (("onset_invariance", "abx"),)),
     **{
         heading: (
             (),
             (("transform_equivariance", f"{transform}_r_equivariance"),),
             (("transform_equivariance", f"{transform}_p_gain"),),
             (("transform_disentanglement", f"{transform}_shift_after"),),
-            (("invariance", f"{transform}_invariance"),),
+            (("invariance", f"{transform}_abx"),),
         )
         for transform, heading in _HEADINGS.items()
     },
@@ -191,9 +191,9 @@ BENCHMARK = BenchmarkInfo(
                 "another factor has levels that it was not trained on, mean over the others; of a transform: R² "
                 "(timbre: accuracy above chance) of the factors' probes, trained on originals, after it; of one of two "
                 "sources: whether it is told which has which rate, accuracy above chance from timbres never heard. "
-                "Invariance: 1 "
-                "where nothing moves, 0 where as far as to another clip. Which of equivariance and invariance to a "
-                "transform is wanted depends on the use."
+                "Invariance: how often a changed clip is nearer to another clip of its sources than to one, as loud, "
+                "in which the timbre, pitch or rate of one source differs; 1 always, 0 by chance. Which of "
+                "equivariance and invariance to a transform is wanted depends on the use."
             ),
             alternative="Heat maps of scores by factor or transform and by measure, a panel a model.",
             draw=_heat_map,

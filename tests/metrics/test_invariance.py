@@ -168,6 +168,40 @@ def test_selectivity_alone_is_that_of_one_copy_each():
         selectivity(steps, z[:, :9])
 
 
+def test_abx_equals_a_double_loop():
+    given = noisy(noise=1.5)
+    originals, copies, owners, _, _ = split(given)
+    rng = np.random.default_rng(8)
+    same, different = originals + rng.normal(size=originals.shape), rng.normal(size=originals.shape) + 2
+    different[3] = same[3]
+    wins = [
+        0.5 if owner == 3 else float(np.linalg.norm(z - same[owner]) < np.linalg.norm(z - different[owner]))
+        for z, owner in zip(copies, owners, strict=True)
+    ]
+    result = invariance(**given, same=same, different=different, return_scores=True)
+    shares = 2 * by_original(np.array(wins), owners) - 1
+    np.testing.assert_allclose(result["scores_abx"], shares, atol=1e-12)
+    assert result["abx"] == pytest.approx(shares.mean())
+    assert 0.2 < result["abx"] < 0.9  # the case is neither chance nor trivial
+    assert result["scores_abx"][3] == 0
+    assert invariance(**given, same=different, different=same)["abx"] == pytest.approx(-result["abx"])
+    rotation = ortho_group.rvs(10, random_state=5)
+    for moved in (lambda z: 1e3 * z, lambda z: z + 100, lambda z: z @ rotation):
+        changed = given | {"embeddings": moved(given["embeddings"])}
+        assert invariance(**changed, same=moved(same), different=moved(different))["abx"] == result["abx"]
+    assert invariance(**given, return_scores=True)["scores_abx"] is None
+
+
+def test_candidates_that_nothing_tells_apart_are_tied():
+    given = noisy()
+    z = np.asarray(given["embeddings"])[:30]
+    assert invariance(**given, same=z, different=z * (1 + 1e-7))["abx"] == 0
+    # As far away, on the other side.
+    ends = [np.eye(10)[[0] * 30], -np.eye(10)[[0] * 30]]
+    flat = given | {"embeddings": np.asarray(given["embeddings"]) * np.array([0.0, *[1.0] * 9])}
+    assert invariance(**flat, same=ends[0], different=ends[1])["abx"] == 0
+
+
 def test_nothing_moved_is_1():
     given = noisy(noise=0.0)
     result = invariance(**given, return_scores=True)
@@ -256,6 +290,10 @@ def test_every_original_counts_the_same():
         ({"parameters": [None] * 5 + [3.0] * 5}, "All parameters are 3; they must differ. Leave them out"),
         ({"steps": [[1.0, 2.0]]}, r"steps must have the 1 columns of embeddings; got shape \(1, 2\)"),
         ({"steps": [[np.nan]]}, "steps must be finite"),
+        ({"same": [[1.0]] * 5}, "different is missing; same and different go together"),
+        ({"different": [[1.0]] * 5}, "same is missing"),
+        ({"same": [[1.0]] * 4, "different": [[1.0]] * 4}, r"same must have a row of 1 for each of the 5 originals"),
+        ({"same": [[1.0]] * 5, "different": [[np.inf]] * 5}, "different must be finite"),
     ],
 )
 def test_refuses_what_does_not_fit(changes, message):

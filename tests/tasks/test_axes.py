@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.synthesis.candidates import SAME
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.factor_rows import FACTORS, contexts_of, is_crossed, labels_of
 from audio_compositionality.tasks.parts import dealt_folds
@@ -45,8 +46,8 @@ def additive(rows, noise=0.0, seed=0):
     lines = {factor: rng.normal(size=(8, DIM)) for factor in FACTORS}
     for factor in FACTORS[1:]:
         lines[factor] = np.arange(8)[:, None] * rng.normal(size=DIM)
-    moves = {"gain": rng.normal(size=DIM), "noise": rng.normal(size=DIM), "onset": rng.normal(size=DIM)}
-    backgrounds = {}
+    moves = {"gain": rng.normal(size=DIM), "noise": rng.normal(size=DIM)}
+    backgrounds, others = {}, {}
     embeddings = []
     for row in rows:
         levels = row["levels"] or dict.fromkeys(FACTORS, 0)
@@ -57,6 +58,9 @@ def additive(rows, noise=0.0, seed=0):
             z = z + backgrounds.setdefault(name, 3 * rng.normal(size=DIM))
         if row.get("transform"):
             z = z + row["scaled"] * moves[row["transform"]]
+        if row.get("candidate") and not row["levels"]:
+            # One of several sources differs in the other candidate.
+            z = z + others.setdefault(row["candidate"], 0 if row["candidate"] == SAME else rng.normal(size=DIM))
         embeddings.append(z)
     return np.array(embeddings) + noise * rng.normal(size=(len(rows), DIM))
 
@@ -151,12 +155,14 @@ class TestAnAdditiveEncoder:
     def test_that_ignores_onsets_is_invariant_to_them(self, rows):
         _, scores = scored("onset_invariance", rows, additive)
         assert scores.measures["invariance"] == pytest.approx(1, abs=1e-9)
-        assert scores.measures["top1"] == 1
+        assert scores.measures["top1"] == scores.measures["abx"] == 1
+        assert scores.measures["selectivity"] == 1e15
 
     def test_that_ignores_a_transform_is_invariant_to_it(self, rows):
         _, scores = scored("invariance", rows, lambda rows: additive([{**row, "transform": ""} for row in rows]))
         assert scores.measures["gain_invariance"] == scores.measures["noise_invariance"] == pytest.approx(1, abs=1e-9)
-        assert scores.measures["reverb_invariance"] is None
+        assert scores.measures["gain_abx"] == scores.measures["noise_abx"] == 1
+        assert scores.measures["reverb_invariance"] is scores.measures["reverb_abx"] is None
 
     def test_keeps_labels_under_what_it_ignores(self, rows):
         def deaf(rows):

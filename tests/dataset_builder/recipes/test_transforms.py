@@ -12,12 +12,18 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
 from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.synthesis.candidates import DIFFERING
 from audio_compositionality.dataset_builder.synthesis.transform_settings import TransformSettings
 from audio_compositionality.dataset_builder.synthesis.transforms import load_transform
 from audio_compositionality.dataset_builder.synthesis.transforms.base import ParameterRange
 from audio_compositionality.support.errors import InputError
 
 from .transformed import SMALL, by_id, level
+
+
+def is_base(row):
+    return not row["transform"] and not row["candidate"]
+
 
 FOUR = ("gain", "noise", "lowpass", "reverb")
 
@@ -31,26 +37,31 @@ def small():
 class TestRows:
     def test_the_presets_have_the_sizes_that_are_documented(self):
         sizes = {name: len(RECIPE.render(settings).rows) for name, settings in RECIPE.presets.items()}
-        paper = {"paper-mini": 48 * 9 + 208, "paper-full": 400 * 9 + 1_600}
+        paper = {"paper-mini": 48 * 11 + 112, "paper-full": 400 * 11 + 800}
         assert sizes == {"mini": 1_024, "full": 8_400, **paper}
 
     def test_a_base_comes_before_its_copies(self):
         rows = RECIPE.render(RECIPE.presets["mini"]).rows
         assert len({row["id"] for row in rows}) == 1_024
-        assert [row["id"] for row in rows[17:23]] == [
+        assert [row["id"] for row in rows[19:25]] == [
             f"transforms-00001-{copy}" for copy in ("base", "gain-0", "gain-1", "gain-2", "gain-3", "noise-0")
         ]
         assert {row["split"] for row in rows} == {"test"}
-        for place in range(0, 816, 17):
+        for place in range(0, 912, 19):
             base, *copies = rows[place : place + 17]
             assert (base["transform"], base["parameter"], base["scaled"], base["quarter"]) == ("", None, None, -1)
             assert [row["transform"] for row in copies] == [name for name in FOUR for _ in range(4)]
             for column in ("base", "fold", "metadata", "levels", "values"):
                 assert all(row[column] == base[column] for row in copies)
+            same, other = rows[place + 17 : place + 19]
+            assert {row["candidate"] for row in (base, *copies)} == {""}
+            assert (same["candidate"], other["candidate"]) == ("same", DIFFERING[place // 38 % 3])
+            assert same["id"] == f"{base['base']}-same"
+            assert all(row["base"] == base["base"] and row["fold"] == base["fold"] for row in (same, other))
 
     def test_half_of_the_bases_are_single_sources_whose_factors_are_known(self):
         settings = RECIPE.presets["mini"]
-        bases = [row for row in RECIPE.render(settings).rows[:816] if not row["transform"]]
+        bases = [row for row in RECIPE.render(settings).rows[:912] if is_base(row)]
         assert [len(row["metadata"]) == 1 for row in bases] == [True, False] * 24
         for row in bases[::2]:
             (labels,) = row["metadata"]
@@ -69,7 +80,7 @@ class TestRows:
         assert further[0]["base"] == f"transforms-{settings.bases:05d}"
         assert all(row["id"] == f"{row['base']}-base" for row in further)
         assert {(row["transform"], row["quarter"]) for row in further} == {("", -1)}
-        singles = [row for row in rows if row["levels"] and not row["transform"]]
+        singles = [row for row in rows if row["levels"] and is_base(row)]
         assert len(singles) == settings.bases // 2 + settings.untransformed
         sources = [tuple(row["levels"].values()) for row in singles]
         assert len(set(sources)) == len(sources)
@@ -121,7 +132,7 @@ class TestSound:
     def test_a_transform_changes_no_other(self, small):
         for transforms in (("reverb",), ("reverb", "noise", "gain")):
             rows = by_id(dataclasses.replace(SMALL, transforms=transforms))
-            assert len(rows) == 10 * (1 + 4 * len(transforms))
+            assert len(rows) == 10 * (3 + 4 * len(transforms))
             for name, (row, clip) in rows.items():
                 assert row == small[name][0]
                 assert (clip == small[name][1]).all()
@@ -129,7 +140,7 @@ class TestSound:
     def test_more_bases_change_no_other(self, small):
         rows = by_id(dataclasses.replace(SMALL, bases=12, transforms=("noise",)))
         shared = set(rows) & set(small)
-        assert len(shared) == 50
+        assert len(shared) == 70
         assert all((rows[name][1] == small[name][1]).all() for name in shared)
 
     def test_further_clips_change_no_other_and_sound_like_bases(self, small):
@@ -145,6 +156,9 @@ class TestSound:
 
     def test_levels_are_those_of_the_base_but_after_gain_and_noise(self, small):
         for row, clip in small.values():
+            if row["candidate"]:
+                # Those of a loud base can be softer, where one of them would pass full scale.
+                continue
             share = level(clip) / level(small[f"{row['base']}-base"][1])
             expected = {
                 "gain": lambda parameter: 10 ** (parameter / 20),
@@ -171,7 +185,7 @@ class TestSound:
     def test_no_single_source_of_a_preset_is_lowered_further(self):
         # Those of full begin with those of mini; of the transforms, noise alone raises a peak by so much.
         rendering = RECIPE.render(dataclasses.replace(RECIPE.presets["full"], transforms=("noise",)))
-        places = {row["base"]: place for place, row in enumerate(rendering.rows) if not row["transform"]}
+        places = {row["base"]: place for place, row in enumerate(rendering.rows) if is_base(row)}
         for base in rendering.bases[: rendering.settings.bases]:
             if len(base.sources) == 1 and base.sources[0].amplitude >= 5:
                 (clip,) = rendering.clips(places[base.name])
@@ -212,7 +226,7 @@ def test_settings_out_of_range_are_refused(changes, message):
 def test_the_card_says_what_the_presets_are():
     card = RECIPE.describe(RECIPE.presets["mini"])
     assert "48 sound scenes: by turns a single source, and 2 to 3 sources together." in card
-    assert "208 further single sources come after them without copies" in card
+    assert "112 further single sources come after them without copies" in card
     assert "| `lowpass` | 500 to 8,000 Hz, logarithmic |" in card
     assert "Copies by `lowpass` and `reverb` have the root mean square of their base." in card
     assert "| 7 | Breath Pad |" in card
@@ -224,6 +238,10 @@ def test_the_card_says_what_the_presets_are():
         ({"base": None}, "base is None; it is a text"),
         ({"parameter": None}, "parameter is None; a copy has a number, a base none"),
         ({"transform": "", "quarter": -1}, "parameter is 1.5; a copy has a number, a base none"),
+        (
+            {"candidate": "same"},
+            "candidate is 'same'; it is empty, or of a clip",
+        ),
         ({"quarter": 4}, "quarter is 4; it is 0 to 3, and -1 for a base"),
         ({"fold": 5}, "fold is 5; it is 0 to 4"),
         ({"number": "3"}, "number is '3'; it is a number or null"),

@@ -19,17 +19,18 @@ from .transformed import SMALL, by_id, level, of_recordings
 def test_rows_say_what_they_are_of():
     recordings = made_recordings(12, groups=("x", "y", "z", "u", "v", "w"))
     rows = RECIPE.render(of_recordings(recordings, transforms=("noise",))).rows
-    assert len(rows) == 12 * 5
-    assert rows[5] == {
+    assert len(rows) == 12 * 7
+    assert rows[7] == {
         "id": "transforms-00001-base",
         "split": "test",
         "base": "transforms-00001",
         "transform": "",
+        "candidate": "",
         "parameter": None,
         "unit": "",
         "scaled": None,
         "quarter": -1,
-        "fold": rows[5]["fold"],
+        "fold": rows[7]["fold"],
         "recording": "1.wav",
         "label": "b",
         "number": None,
@@ -38,7 +39,10 @@ def test_rows_say_what_they_are_of():
         "levels": None,
         "values": None,
     }
-    folds = {(row["group"], row["fold"]) for row in rows}
+    assert (rows[12]["candidate"], rows[12]["recording"], rows[12]["label"]) == ("same", "1.wav", "b")
+    assert rows[13]["candidate"] == "recording"
+    assert rows[13]["label"] != "b"
+    folds = {(row["group"], row["fold"]) for row in rows if not row["candidate"]}
     assert len(folds) == 6
     assert {fold for _, fold in folds} == set(range(5))
 
@@ -48,7 +52,7 @@ def test_a_clip_is_the_recording_at_its_own_rate():
     rendering = RECIPE.render(of_recordings(recordings, transforms=("gain",)))
     assert rendering.sample_rate == 22_050
     waveform, _ = recordings.waveform(3)
-    (clip,) = rendering.clips(3 * 5)
+    (clip,) = rendering.clips(3 * 7)
     assert np.abs(clip - waveform * 32_766 * 10 ** (-12 / 20)).max() <= 0.51
 
 
@@ -80,7 +84,7 @@ def test_rates_that_differ_are_brought_to_one():
     rendering = RECIPE.render(of_recordings(recordings, transforms=("gain",), sample_rate=24_000))
     assert rendering.sample_rate == 24_000
     for place in range(3):
-        (clip,) = rendering.clips(place * 5)
+        (clip,) = rendering.clips(place * 7)
         spectrum = np.abs(np.fft.rfft(clip))
         assert len(clip) == 24_000
         assert spectrum.argmax() == 300 + 40 * (place + 1)
@@ -90,7 +94,11 @@ def test_another_recording_changes_none():
     recordings = made_recordings(12, groups=tuple("uvwxyz"))
     fewer = recordings.without(4)
     before, after = (
-        {(row["recording"], row["transform"], row["quarter"]): (row["parameter"], clip) for row, clip in rows}
+        {
+            (row["recording"], row["transform"], row["quarter"]): (row["parameter"], clip)
+            for row, clip in rows
+            if not row["candidate"]
+        }
         for rows in (by_id(of_recordings(which, transforms=("noise",))).values() for which in (recordings, fewer))
     )
     assert len(after) == 55
@@ -101,7 +109,7 @@ def test_another_recording_changes_none():
 
 def test_so_many_are_drawn_evenly_over_labels():
     recordings = made_recordings(40, labels="aaab")
-    bases = RECIPE.render(of_recordings(recordings, bases=16, transforms=("gain",))).rows[:80:5]
+    bases = RECIPE.render(of_recordings(recordings, bases=16, transforms=("gain",))).rows[:112:7]
     assert Counter(row["label"] for row in bases) == {"a": 8, "b": 8}
 
 
@@ -109,13 +117,13 @@ def test_further_ones_are_as_many_as_there_are_in_folds_by_group():
     recordings = made_recordings(40, labels="aaab", groups=tuple("pqrstuvwxyz"))
     settings = of_recordings(recordings, bases=16, transforms=("gain",))
     rendering = RECIPE.render(settings)
-    assert len(rendering.rows) == 16 * 5 + 24
-    originals = [row for row in rendering.rows if not row["transform"]]
+    assert len(rendering.rows) == 16 * 7 + 24
+    originals = [row for row in rendering.rows if not row["transform"] and not row["candidate"]]
     assert sorted(row["recording"] for row in originals) == sorted(entry.id for entry in recordings.entries)
     assert len({(row["group"], row["fold"]) for row in originals}) == 11
     fewer = RECIPE.render(dataclasses.replace(settings, untransformed=8)).rows
-    assert [row["recording"] for row in fewer[:80]] == [row["recording"] for row in rendering.rows[:80]]
-    assert Counter(row["label"] for row in fewer[80:]) == {"a": 6, "b": 2}
+    assert [row["recording"] for row in fewer[:112]] == [row["recording"] for row in rendering.rows[:112]]
+    assert Counter(row["label"] for row in fewer[112:]) == {"a": 6, "b": 2}
     number = next(n for n, row in enumerate(rendering.rows) if row["base"] == "transforms-00020")
     waveform, _ = recordings.waveform(rendering.bases[20].recording)
     assert np.abs(rendering.clips(number)[0] - waveform * 32_766 * 10 ** (-12 / 20)).max() <= 0.51
@@ -174,7 +182,7 @@ def test_a_folder_of_recordings_claims_no_licence(tiny_data, tmp_path):
 def test_the_card_says_what_was_done_and_nothing_of_scenes():
     card = RECIPE.describe(of_recordings(made_recordings(), transforms=("noise", "stretch")))
     assert "recordings, as evenly over their labels" in card
-    assert "Other recordings, as many as there are and at most 1,600, come after them without copies" in card
+    assert "Other recordings, as many as there are and at most 800, come after them without copies" in card
     assert "| `noise` | −10 to 40 dB | white Gaussian noise" in card
     assert "| `stretch` | 0.5 to 2, logarithmic |" in card
     assert "FM voice" not in card

@@ -7,7 +7,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recordings.protocol import Recording
-from audio_compositionality.dataset_builder.recordings.selection import folds_of, select_recordings
+from audio_compositionality.dataset_builder.recordings.selection import folds_of, other_recording, select_recordings
 
 
 def entries_of(labels, groups=None):
@@ -27,6 +27,23 @@ def test_what_is_drawn_of_a_label_does_not_depend_on_another():
     entries = entries_of("a" * 30 + "b" * 30)
     both = {index for index in select_recordings(entries, 20, seed=0) if index < 30}
     assert both == set(select_recordings(entries[:30], 10, seed=0))
+
+
+def test_another_recording_is_of_another_label_else_of_another_group():
+    entries = entries_of("aabb", "xyxy")
+    for index in range(4):
+        assert entries[other_recording(entries, index, range(4), 0)].label != entries[index].label
+    alike = entries_of("aaaa", "xxyy")
+    for index in range(4):
+        assert alike[other_recording(alike, index, range(4), 0)].group != alike[index].group
+    ungrouped = entries_of("aaaaaa")
+    drawn = [other_recording(ungrouped, index, range(6), 0) for index in range(6)]
+    assert all(index != number for index, number in enumerate(drawn))
+    # Whether another one that is not drawn is there makes no difference.
+    left = next(number for number in range(1, 6) if number != drawn[0])
+    assert other_recording(ungrouped, 0, [number for number in range(6) if number != left], 0) == drawn[0]
+    with pytest.raises(DatasetError, match=r"no other recording than 0\.wav"):
+        other_recording(ungrouped, 0, [0], 0)
 
 
 def test_folds_hold_as_many_of_each_label():

@@ -14,7 +14,9 @@ from audio_compositionality.dataset_builder.synthesis.orbits import (
     RecentOrbits,
     base_length,
     reach_of,
+    render_candidates,
     render_orbit,
+    with_energy,
 )
 from audio_compositionality.dataset_builder.synthesis.transforms import load_transform
 from audio_compositionality.dataset_builder.synthesis.transforms.base import ParameterRange, Transform
@@ -134,3 +136,48 @@ def test_an_error_is_raised_again_for_each_clip():
     for _ in range(2):
         with pytest.raises(DatasetError, match="is silent"):
             orbits[0]
+
+
+class TestCandidates:
+    def test_have_exactly_the_energy_of_the_base(self):
+        base = (0.01 * FULL * tone(1, 1)).astype(np.int16)
+        rng = np.random.default_rng(0)
+        decaying = tone() * np.exp(-np.arange(RATE) / RATE)
+        clips = render_candidates([decaying, 0.01 * rng.standard_normal(RATE)], RATE, base, inverted=False)
+        energies = {int(np.square(clip.astype(np.int64)).sum()) for clip in (base, *clips)}
+        assert len(energies) == 1
+        assert {clip.dtype for clip in clips} == {np.dtype(np.int16)}
+
+    def test_are_softer_together_where_one_would_pass_full_scale(self):
+        click = np.random.default_rng(0).standard_normal(RATE) * np.exp(-np.arange(RATE) / 20)
+        base = (0.5 * FULL * tone(1, 1)).astype(np.int16)
+        clips = render_candidates([tone() * np.exp(-np.arange(RATE) / RATE), click], RATE, base, inverted=False)
+        energies = {int(np.square(clip.astype(np.int64)).sum()) for clip in clips}
+        assert len(energies) == 1
+        assert energies.pop() < np.square(base.astype(np.int64)).sum() / 10
+        assert FULL - 1 <= max(int(np.abs(clip.astype(int)).max()) for clip in clips) <= FULL + 1
+
+    def test_have_inverted_polarity_on_request_and_nothing_above_the_highest(self):
+        rng = np.random.default_rng(0)
+        base = (0.1 * FULL * tone(1, 1)).astype(np.int16)
+        sounds = [tone(), rng.standard_normal(RATE)]
+        plain, turned = (render_candidates(sounds, RATE, base, inverted=inverted) for inverted in (False, True))
+        assert np.corrcoef(plain[0], tone())[0, 1] > 0.999
+        for one, other in zip(plain, turned, strict=True):
+            assert (one == -other).all()
+        power = np.square(np.abs(np.fft.rfft(plain[1])))
+        assert power[7_300:].mean() < 1e-5 * power[:6_400].mean()
+
+    def test_silence_is_refused(self):
+        with pytest.raises(DatasetError, match="compared with a clip that is silent"):
+            render_candidates([tone(), np.zeros(RATE)], RATE, np.ones(RATE, np.int16), inverted=False)
+
+    @pytest.mark.parametrize("missing", [-5_000, -1, 0, 1, 2, 999, 123_457])
+    def test_energy_is_met_by_steps_of_one(self, missing):
+        samples = np.rint(300 * np.random.default_rng(1).standard_normal(4_000)).astype(np.int64)
+        adjusted = with_energy(samples, int(np.square(samples).sum()) + missing)
+        assert np.square(adjusted).sum() - np.square(samples).sum() == missing
+        assert np.abs(adjusted - samples).max() <= 1
+
+    def test_energy_that_cannot_be_met_is_left_near(self):
+        assert with_energy(np.array([5, -5]), 52).tolist() == [5, -5]

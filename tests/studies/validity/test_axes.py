@@ -8,6 +8,7 @@ import pytest
 from audio_compositionality.studies.validity import axes_coverage
 from audio_compositionality.studies.validity import axes_encoders as make
 from audio_compositionality.studies.validity import axes_theory as theory
+from audio_compositionality.studies.validity.axes_cheats import cheats
 from audio_compositionality.studies.validity.axes_coverage import (
     COPIES,
     DIM,
@@ -157,3 +158,12 @@ class TestCoverage:
     def test_repeats_itself(self, simulate, monkeypatch):
         monkeypatch.setattr(axes_coverage, "CONTEXTS", (32,))
         assert simulate(20, 1, False) == simulate(20, 1, False)
+
+
+class TestCheats:
+    @pytest.mark.slow
+    def test_are_at_chance_and_the_plain_invariance_of_the_level_is_a_finding(self):
+        checks = cheats(0)
+        assert len(checks) == 12
+        assert all(check.holds for check in checks if check.claimed)
+        assert [check.subject for check in checks if not check.claimed and not check.holds] == ["level"] * 2
