@@ -141,7 +141,8 @@ def test_rows_and_columns_that_no_model_has_are_left_out():
         [replace(model, measures={**model.measures, "invariance": {}}) for model in without], Paper()
     )
     panel = figure.axes[0]
-    assert [label.get_text() for label in panel.get_yticklabels()] == ["timbre", "pitch", "rate", "amplitude", "onsets"]
+    rows = ["timbre", "pitch", "rate", "amplitude", "rate of one of two", "onsets"]
+    assert [label.get_text() for label in panel.get_yticklabels()] == rows
     assert [label.get_text() for label in panel.get_xticklabels()] == list(axes.COLUMNS)
 
 
