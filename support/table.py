@@ -316,19 +316,22 @@ def _parts(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int
 
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Columns of text of each column: at least what it needs, and of what is left as much as it can use. Where even two
-    have no room, the first, if it is text, is narrower."""
+    """Columns of text of each column: at least what it needs, and of what is left first as much as its longest word
+    has, then as much as it can use. Where even two have no room, the first, if it is text, is narrower."""
     by_column = [[row[place] for row in cells] for place in range(len(columns))]
     widths = [_least_width(column, texts) for column, texts in zip(columns, by_column, strict=True)]
-    useful = [
-        max(_widest(texts), _width(plain(column.heading))) for column, texts in zip(columns, by_column, strict=True)
-    ]
     left = width - _EDGES - (len(columns) - 1) - sum(widths)
     if left < 0 and not columns[0].numeric:
         widths[0] = max(widths[0] + left, min(widths[0], LEAST_TEXT // 2))
-    for _ in range(left):
-        place = max(range(len(widths)), key=lambda k: useful[k] - widths[k])
-        widths[place] += useful[place] > widths[place]
+    words = [max((_width(word) for text in texts for word in text.split()), default=0) for texts in by_column]
+    lines = [max(_widest(texts), _width(plain(k.heading))) for k, texts in zip(columns, by_column, strict=True)]
+    for useful in (words, lines):
+        for _ in range(left):
+            place = max(range(len(widths)), key=lambda k: useful[k] - widths[k])
+            if useful[place] <= widths[place]:
+                break
+            widths[place] += 1
+            left -= 1
     return widths
 
 

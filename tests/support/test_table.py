@@ -182,6 +182,12 @@ def test_nor_does_a_terminal(width, monkeypatch):
         assert re.search(rf"(?<!\S){re.escape(line)}(?!\S)", printed), line
 
 
+def test_a_name_is_not_broken_where_there_is_room_for_it():
+    columns = tuple(Column(name, numeric=False) for name in ("name", "licence", "what it is"))
+    rows = (Row((Cell("whisper-large-v3-turbo"), Cell("MIT"), Cell("a long description of it, " * 9))),)
+    assert "whisper-large-v3-turbo" in to_text(Table("Models", columns, rows), 60)
+
+
 def test_a_number_without_room_is_printed_as_it_is():
     note = "[" + "9" * 70 + "]"
     table = Table(
