@@ -64,8 +64,8 @@ learn from, each answered by Yes or No: is a sound heard (`presence`), and does 
 What is asked of overlapping sounds elsewhere is made of these. They are twins: of two clips one has a sound of one kind
 where the other has one of another kind, or two sounds change places, so that every question has the other answer in the
 other clip; and it is asked either way, so that Yes is right as often as No whatever is heard. Sounds that begin one
-before the other do so by half a second or more. Of simultaneity and order in time, `presence` needs {TIME[PRESENCE]}
-and `sequence` {TIME[SEQUENCE]}. Two algorithms that have nothing in common agree on every answer."""
+before the other do so by half a second or more. Of simultaneity and order in time `presence` needs {TIME[PRESENCE]},
+`sequence` {TIME[SEQUENCE]}. Two algorithms that have nothing in common agree on every answer."""
         polarity = "what Yes says: `overlap` or `alone`; else empty"
         told = "what Yes says: `present` or `absent`, `before` or `after`"
         kinds = "`counting`, `duration`, `concurrency`, `classification`, `detection`, and how"
