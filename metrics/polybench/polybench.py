@@ -1081,7 +1081,7 @@ def _folded(text: str) -> tuple[str, ...]:
     """The words of a text for comparison: case, an article in front and how numbers are written do not matter."""
     words = [token.fold for token in _tokens(_plain(text)) if token.kind in _CONTENT]
     # "A." is a letter.
-    has_article = len(words) > 1 and words[0] in _ARTICLES and re.match(r"[\W_]*(?:an?|the)\s", text, re.I)
+    has_article = len(words) > 1 and words[0] in _ARTICLES and re.match(r"[\W_]*(?:an?|the)\s+\w", text, re.I)
     return tuple(words[1:] if has_article else words)
 
 
@@ -1115,12 +1115,12 @@ _ENDS = frozenset(".!?;。…।")
 _DELIMITERS = frozenset(".):]-,、}>\"'(/&|;!?=~…。」』】*")
 _OPENING, _CLOSING = frozenset("([{<\"'「『【"), frozenset(")]}>\"'」』】")
 _ALTERNATIVES = _set("and or nor und oder et ou y o e или и und/or 和 或 と か")
-_JOINING = frozenset(",/&、|+") | _ALTERNATIVES | _ARTICLES
+_JOINING = frozenset(",/&、|+") | _ALTERNATIVES | _ARTICLES | _set("possibly maybe perhaps both either also")
 _FUNCTION = _set(
     "is was are were because since as and or nor but not isn't wasn't doesn't does in with would seems appears can can't",
     "cannot could should must may might has have had if which that would than rather over also so due given based for",
     "while whereas overlaps lasts sounds then however comes starts ends ist est es è é und et ou y o oder plays occurs too",
-    "goes correct right wrong incorrect false true only instead to at from by alone actually likely probably yes no",
+    "it goes correct right wrong incorrect false true only instead to at from by alone actually likely probably yes no",
 )
 """What follows a letter that is no word: not "the C major chord"."""
 _CHOICE = _set(
@@ -1138,7 +1138,7 @@ _CHOOSE = _set(
     "choose chose select selected selecting pick picked choosing going go say guess believe think vote opt wähle elijo",
     "choisis scelgo escolho выбираю said meant",
 )
-_ACTIVE = _set("choose chose select selected pick picked wähle elijo choisis scelgo escolho выбираю meant")
+_ACTIVE = _set("choose chose select selected pick picked wähle elijo choisis scelgo escolho выбираю meant lean leaning prefer")
 _UNSPACED_CUES = ("答案", "回答", "正解", "答え", "答えは", "正确答案", "정답", "답은", "选", "選", "应选", "故选")
 _SO = _set("so therefore thus hence consequently accordingly overall total altogether leaves leaving donc also_ daher")
 _NOT_SO = _set("far that loud on much many as long quiet short called soft")
@@ -1150,7 +1150,7 @@ _NEGATORS = _set(
 )
 _DENIALS = _set(
     "not isn't wasn't aren't weren't doesn't don't didn't cannot can't incorrect wrong false ruled excluded eliminated",
-    "unlikely invalid absent out never inaudible no couldn't neither impossible",
+    "unlikely invalid absent out never silent inaudible no couldn't neither impossible",
 ) | frozenset("✗✘❌×❎")
 _PRAISES = _set("correct right yes true best") | frozenset("✓✔✅☑")
 _LINKS = _set(
@@ -1174,7 +1174,7 @@ _FILLERS = _set(
 _QUESTION = _set("which what how is are does do did in while can whenever for when at from over")
 _CORRECTING = (
     *(("wait",), ("actually",), ("hmm",), ("correction",), ("sorry",), ("apologies",), ("i", "meant"), ("no", "wait")),
-    *(("on", "second", "thought"), ("let", "me", "reconsider"), ("let", "me", "check"), ("let", "me", "correct")),
+    *(("or", "rather"), ("on", "second", "thought"), ("let", "me", "reconsider"), ("let", "me", "check"), ("let", "me", "correct")),
     *(("on", "reflection"), ("scratch", "that"), ("i", "was", "wrong"), ("oops",), ("moment",), ("my", "mistake")),
 )
 _ORDINALS = {
@@ -1189,7 +1189,7 @@ _ORDINALS = {
         )
     )
     for word in words.split()
-} | dict.fromkeys(("last", "final", "letzte", "letzten", "dernière", "dernier", "última", "último", "ultima"), -1)
+} | dict.fromkeys(("last", "letzte", "letzten", "dernière", "dernier", "última", "último", "ultima"), -1)
 _ORDERED = _CHOICE | _set(
     "answer alternative candidate interval item window opciones respuesta réponse antwort risposta"
 )
@@ -1207,7 +1207,7 @@ _BETWEEN = _set(
 _TOTAL = _set(
     "is are be equals hear heard exactly only just total count number about least most have has contains there makes so",
     "counted say think be were count identify sind gibt hay sono há есть a approximately around probably maybe possibly",
-    "perhaps thus therefore",
+    "perhaps thus therefore wait actually meant rather not but",
 )
 _UNITS = _set(
     "s sec secs second seconds ms hz khz db minute minutes min times bars beats octaves semitones percent"
@@ -1251,7 +1251,7 @@ _BEFORE_YES_NO = (
     | _ANSWER
     | _COPULAS
     | _set(
-        "think say guess probably maybe actually wait hmm then be well definitely certainly likely perhaps clearly or and"
+        "course think say guess believe suppose afraid probably maybe actually wait hmm then be well definitely certainly likely perhaps clearly or and"
     )
 )
 _NO_WHAT = _set("other overlap overlapping else additional another different simultaneous concurrent")
@@ -1282,7 +1282,7 @@ _REFUSALS = re.compile(
     r"|\bkann\s+(?:\w+\s+)?(?:nicht|keine?n?)\s+(?:\w+\s+)?(?:beantworten|sagen|hören|bestimmen)\b",
     re.I,
 )
-_BUT = re.compile(r"\b(?:but|however|though|aber|mais|pero)\b|但", re.I)
+_BUT = re.compile(r"\b(?:but|however|though|maybe|probably|perhaps(?!\s+you)|aber|mais|pero)\b|但", re.I)
 
 
 # ----- matching: where options are mentioned
@@ -1458,6 +1458,7 @@ class _Words:
             )
         follows = place + 1 in starts or (self.kind(place + 1) == "number" and self.form.counts)
         follows |= bool(self.form.yes_no) and after in ("yes", "no")
+        follows |= len(after) == 1 and self.tokens[place + 1].raw.isupper() and self.form.letter(after) is not None
         return follows and not first and (token.raw != "A" or before not in ("", "is", "hear", "heard", "was"))
 
     def _ordinals(self) -> list[_Mention]:
@@ -1506,7 +1507,8 @@ class _Words:
                 continue
             pair = tuple(_value(self.tokens[place].raw) for place in (first, last))
             if pair in self.form.intervals:
-                mentions.append(_Mention(first, last + 1, frozenset([self.form.intervals.index(pair)]), "interval"))
+                end = last + 1 + (self.fold(last + 1) in _UNITS)
+                mentions.append(_Mention(first, end, frozenset([self.form.intervals.index(pair)]), "interval"))
         return mentions
 
     def _yes_no(self) -> list[_Mention]:
@@ -1523,7 +1525,7 @@ class _Words:
                         break
                 continue
             before, after = self.fold(place - 1), self.fold(place + 1)
-            opens = self.is_start(place) or before in _BEFORE_YES_NO or before in (",", "(", '"', "-", "'", "{")
+            opens = self.is_start(place) or before in _BEFORE_YES_NO or before in (",", "(", '"', "-", "'", "{", "/", ";")
             if not opens:
                 continue
             if token.fold in _SAYS_YES and token.fold not in ("da", "si", "tak", "ja", "sim", "hai", "oui", "evet"):
@@ -1587,14 +1589,18 @@ class _Words:
         for word in follows:
             if word in _COUNTED or word in _COUNTERS:
                 return True
-            if word not in _BETWEEN:
+            if word not in _BETWEEN or word == "total":
+                if word == "total":
+                    return True
                 break
         opens = not word_before or self.fold(place - 1) in (":", "=", "(", '"') or self.is_start(place)
         ends = self.kind(after) in ("", "line") or (self.kind(after) == "mark" and self.fold(after) not in "(%/-'")
         if self.fold(after) == "." and self.is_start(place) and self.kind(after + 1) not in ("", "line"):
             # "1. Bell" is an item of a list.
             return False
-        return ends and (word_before in _TOTAL or (opens and self.fold(place - 1) != ","))
+        if self.fold(place - 1) == ",":
+            return ends and word_before in ("no", "wait", "actually", "rather", "sorry")
+        return ends and (word_before in _TOTAL or opens)
 
 
 # ----- matching: mentions side by side, and what is said of them
@@ -1605,7 +1611,7 @@ class _Reading(_Words):
 
     def __init__(self, text: str, form: _Form, is_alone: bool) -> None:
         super().__init__(text, form)
-        self.is_alone = is_alone
+        self.is_alone, self.withdrawn = is_alone, 0
         self.mentions = self._merged(self.found)
         self.sentences = self._sentences()
         self.mentions = self._judged(self._grouped(self.mentions))
@@ -1684,7 +1690,7 @@ class _Reading(_Words):
                 loose = _DELIMITERS | _OPENING if {before.kind, mention.kind} == {"letter"} else frozenset(")(\"'[]{}")
                 lines = {before.kind, mention.kind} == {"letter"} or self._bulleted(between)
                 if len(between) <= 8 and all(
-                    token.fold in _JOINING or token.fold in loose or (lines and token.fold in "\n-*|•")
+                    token.fold in _JOINING or token.fold in loose or (lines and (token.fold in "\n-*|•." or token.kind == "number"))
                     for token in between
                 ):
                     group = before.group
@@ -1692,7 +1698,7 @@ class _Reading(_Words):
         return grouped
 
     def _bulleted(self, between: Sequence[_Token]) -> bool:
-        return bool(between) and all(token.fold in "\n-*•," for token in between)
+        return bool(between) and all(token.fold in "\n-*•,." or token.kind == "number" for token in between)
 
     def _judged(self, mentions: Sequence[_Mention]) -> list[_Mention]:
         """Mentions with what denies or praises each."""
@@ -1709,6 +1715,14 @@ class _Reading(_Words):
             if said is False:
                 denier = denier or "wrong"
             judged.append(dataclasses.replace(mention, denier=denier, praised=said is True and not denier))
+            if said is not None:
+                # "A, C and D are wrong": what is said of the last is said of all that stand beside it.
+                for place in range(len(judged) - 2, -1, -1):
+                    if judged[place].group != mention.group or judged[place].denier:
+                        break
+                    if any(token.kind == "line" for token in self.tokens[judged[place].end : judged[place + 1].start]):
+                        break
+                    judged[place] = dataclasses.replace(judged[place], denier="" if said else "wrong", praised=said)
         return judged
 
     def _denier(self, mention: _Mention) -> str:
@@ -1716,13 +1730,17 @@ class _Reading(_Words):
         place, seen = mention.start - 1, 0
         while place >= 0 and seen < 5:
             token = self.tokens[place]
+            if token.fold == "but" and self.fold(place - 1) == "anything":
+                return "anything" if _NEGATORS.isdisjoint(self.words_before(place - 1, 4)) else ""
             if token.kind == "line" or token.fold in _CLAUSE_MARKS or token.fold in _CLAUSE_WORDS:
                 return ""
             if token.kind in _CONTENT:
                 word, follows = token.fold, self.fold(place + 1)
-                if word in _NEGATORS and follows not in ("only", "just", "merely", "sure", "certain", "entirely"):
+                if word in _NEGATORS and follows not in _NO_DENIAL:
                     adjacent = seen == 0 or (seen == 1 and follows in _ARTICLES)
                     if word not in ("no", "over", "kein", "keine", "against", "ni", "ne", "non") or adjacent:
+                        if word == "than" and self.fold(place - 1) == "other" and self.fold(place - 2) == "none":
+                            return ""
                         if word != "instead" or follows == "of":
                             return word
                 # 不是 and 没有.
@@ -1747,7 +1765,7 @@ class _Reading(_Words):
             if mark in _DENIALS or mark in _PRAISES:
                 return mark in _PRAISES
             if not (
-                mark in ")]:-\"'(|>" or (mark == "." and labels and self.is_start(mention.start)) or mark == "\ufe0f"
+                mark in ")]:-\"'(|>" or (mark in ".?" and labels and self.is_start(mention.start)) or mark == "\ufe0f"
             ):
                 return None
             place += 1
@@ -1770,6 +1788,8 @@ class _Reading(_Words):
                     return None
             return None if word == "not" and not linked and not marked else False
         if linked and self.fold(place - 1) == "answer":
+            return True
+        if word in _REMAINS and self.kind(place + 1) in ("", "line", "mark"):
             return True
         if word in _PRAISES and (linked or marked):
             bare = self.kind(place + 1) in ("", "line", "mark") or follows in _PRAISED_NOUNS or place + 1 in starts
@@ -1804,9 +1824,9 @@ class _Reading(_Words):
         listed = self._listed()
         for number, span in enumerate(self.sentences):
             mentions = self._of(span)
-            corrected = self._corrects(span) if current is not None else None
+            corrected = self._corrects(span)
             if corrected is not None:
-                current = None
+                current, self.withdrawn = None, corrected
             if not mentions or self._asks(span):
                 continue
             verdict = self._verdict(number, span, mentions, listed, corrected)
@@ -1819,6 +1839,9 @@ class _Reading(_Words):
         if current is None:
             return None
         if current.strength == 2 and self._breaks_off():
+            unfinished = current.place >= self.sentences[-1][0] and self.tokens[-1].fold in _CUT | {","}
+            if unfinished and not current.is_plain:
+                return None
             later = [mention for mention in self.mentions if mention.start > current.place and not mention.denier]
             if any(mention.options != current.options for mention in later):
                 return None
@@ -1845,16 +1868,19 @@ class _Reading(_Words):
         return self.fold(span[1] - 1) == "?" and len(words) > 3 and words[0] in _QUESTION
 
     def _corrects(self, span: _Span) -> int | None:
-        """Where a sentence, or a clause of it, takes back what was said; None where none does."""
+        """From where on a sentence, or a clause of it, takes back what was said; None where none does."""
+        corrected = None
         for place in range(*span):
             if self.kind(place) in _CONTENT and self.fold(place) in _CORRECTING_STARTS:
                 clause = place == span[0] or self.kind(place - 1) in ("mark", "line")
                 if clause or self.fold(place - 1) in ("but", "and", "so", "oh"):
                     words = tuple(self.next_words(place, 4))
+                    if words[0] == "no" and self.fold(place + 1) in (",", ":") and place > 0 and not self.form.yes_no:
+                        corrected = place + 1
                     for phrase in _CORRECTING:
                         if words[: len(phrase)] == phrase:
-                            return place
-        return None
+                            corrected = place + len(phrase)
+        return corrected
 
     def _listed(self) -> bool:
         """Whether the options are gone through by their letters, rather than one being given and explained."""
@@ -1879,6 +1905,12 @@ class _Reading(_Words):
         self, number: int, span: _Span, mentions: Sequence[_Mention], listed: bool, corrected: int | None
     ) -> "_Verdict | None":
         """What a sentence concludes."""
+        if corrected is not None:
+            mentions = [mention for mention in mentions if mention.start >= corrected]
+            if not mentions:
+                return None
+        if self.fold(span[0]) == "if" and _GUESSING.isdisjoint(self.words_of(*span)):
+            return None
         strong = self._answered(span)
         if strong is not None:
             return self._settled(strong, 3, "answer is")
@@ -1892,11 +1924,13 @@ class _Reading(_Words):
         if first.led and len(mentions) == 1 and alone and not first.denier and (first.kind == "letter" or not listed):
             return self._settled(first, 3, "letter")
         if first.led and not listed and not first.denier and self._is_first(number, span, first):
-            return self._settled(first, 3, "letter first")
+            # "A is heard at the end" tells of A, and gives no answer.
+            if first.kind != "letter" or self.kind(first.end) not in _CONTENT or self.fold(first.end) in _REASONS:
+                return self._settled(first, 3, "letter first")
         if corrected is not None:
-            after = [mention for mention in mentions if mention.start >= corrected and not mention.denier]
+            after = [mention for mention in mentions if not mention.denier]
             named = frozenset[int]().union(*(mention.options for mention in after))
-            if after and len(named) == 1 and (after[0].kind != "text" or self.fold_before(after[0]) in _COPULAS):
+            if after and len(named) == 1 and (after[0].kind != "text" or self.fold_before(after[0]) in _COPULAS | {"it", "that"}):
                 return self._settled(after[0], 3, "conclusion")
         if any(mention.kind == "yes or no" for mention in mentions):
             said = [mention for mention in mentions if mention.kind == "yes or no"]
@@ -2026,6 +2060,8 @@ class _Reading(_Words):
             )
         if word in ("think", "believe", "guess", "suppose", "say", "bet"):
             return before in ("i", "would", "i'd", "we", "my", "still", "to", "'d")
+        if word in ("likely", "probably"):
+            return before in ("most", "more", ",")
         if word == "be":
             return before in ("must", "has", "to", "should")
         return False
@@ -2056,11 +2092,19 @@ class _Reading(_Words):
         spoken = [
             mention
             for mention in self.mentions
-            if self.tokens[mention.start].start >= since and not self._in_question(mention)
+            if self.tokens[mention.start].start >= since
+            and mention.start >= self.withdrawn
+            and not self._in_question(mention)
         ]
         affirmed = [mention for mention in spoken if not mention.denier and not self._only_at_first(mention)]
         named = frozenset[int]().union(*(mention.options for mention in affirmed))
-        denied = frozenset[int]().union(*(mention.options for mention in spoken if mention.denier))
+        denied = frozenset(
+            option
+            for mention in spoken
+            if mention.denier and mention.denier not in _COMPARING
+            for option in mention.options
+            if not any(option in later.options for later in affirmed if later.start > mention.start)
+        )
         if len(named) > 1 and len(named - denied) == 1:
             named -= denied
             affirmed = [mention for mention in affirmed if mention.options <= named]
@@ -2071,6 +2115,7 @@ class _Reading(_Words):
             if any(len(mention.options) > 1 for mention in affirmed) and len(affirmed) == 1:
                 return Match(None, "conflict")
             last = self._last_sentence(affirmed)
+            last = self._most(affirmed) if last is None else last
             return Match(None, "several") if last is None else Match(last, "last sentence")
         return self._hinted()
 
@@ -2086,7 +2131,8 @@ class _Reading(_Words):
         before = self.words_before(mention.start, 12)
         if _FIRST_THOUGHT.isdisjoint(before) or {"but", "however"} & set(before):
             return False
-        if not {"thought", "seemed", "seems", "initially", "originally"} & set(before):
+        at_first = ("first", "at") in itertools.pairwise(before)
+        if not at_first and not {"thought", "seemed", "seems", "initially", "originally"} & set(before):
             return False
         return not _CONTRAST.isdisjoint(self.next_words(mention.end, 14))
 
@@ -2100,11 +2146,25 @@ class _Reading(_Words):
         ]
         begin = turns[-1] if turns else start
         last = [mention for mention in affirmed if mention.start >= begin]
+        if any(mention.start < begin and mention.group == last[0].group for mention in affirmed if last):
+            return None
         named = frozenset[int]().union(*(mention.options for mention in last))
         words = self.words_of(begin, end)
-        compares = not _COMPARES.isdisjoint(words) or len(words) <= 3 or "likely" in words
+        if begin == start and last and last[0].led and self._listed():
+            return None
+        compares = not _COMPARES.isdisjoint(words) or "likely" in words
+        compares |= len(words) <= 3 and not self.form.counts
         narrates = bool(words) and words[0] in ("first", "then", "next", "at", "from", "second", "after", "afterwards")
         return min(named) if len(named) == 1 and compares and not narrates else None
+
+    def _most(self, affirmed: Sequence[_Mention]) -> int | None:
+        """The only option of which it is said that it is the longest."""
+        named: set[int] = set()
+        for mention, after in itertools.zip_longest(affirmed, affirmed[1:]):
+            end = len(self.tokens) if after is None else after.start
+            if _MOST & set(self.words_of(mention.end, min(end, mention.end + 8))):
+                named |= mention.options
+        return min(named) if len(named) == 1 and not self._breaks_off() else None
 
     def _hinted(self) -> Match:
         """What a short answer hints at: by a head noun, two numbers, or by what it says of other sounds."""
@@ -2119,7 +2179,9 @@ class _Reading(_Words):
             return Match(None, "nothing")
         heads = [mention for mention in self.heads if not self._denier(mention)]
         named = frozenset[int]().union(*(mention.options for mention in heads))
-        return Match(min(named), "mention") if len(named) == 1 else Match(None, "several" if named else "nothing")
+        if not named or not _ALTERNATIVES.isdisjoint(words):
+            return Match(None, "nothing")
+        return Match(min(named), "mention") if len(named) == 1 else Match(None, "several")
 
     def _stated(self) -> Match:
         """Yes or No from "there is no other sound" or "it is heard alone" in the last sentence."""
@@ -2159,6 +2221,11 @@ class _Verdict:
     listed: bool = False
 
 
+_REMAINS = _set("remains remain fits matches wins")
+_COMPARING = _set("than over rather instead unlike without against except")
+_GUESSING = _set("had have must forced guess choose pick")
+_NO_DENIAL = _set("only just merely sure certain entirely doubt question hesitation")
+_MOST = _set("longest most dominates")
 _CLAUSE_MARKS = frozenset(".!?;:,…。|")
 _CLAUSE_WORDS = _set("but because and so however while since it's or")
 _ADVERBS = _set(
@@ -2166,7 +2233,7 @@ _ADVERBS = _set(
 )
 _PRAISED_NOUNS = _set("answer option choice one 1 because since as and")
 _LISTING = frozenset(".,;:)(][|/-*•&+\"'") | _ALTERNATIVES
-_CORRECTING_STARTS = frozenset(phrase[0] for phrase in _CORRECTING)
+_CORRECTING_STARTS = frozenset(phrase[0] for phrase in _CORRECTING) | {"no"}
 
 
 def words_outside(words: Sequence[str], of_mention: Sequence[str]) -> bool:
