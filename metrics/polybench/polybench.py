@@ -307,11 +307,11 @@ def _questions(given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, An
     question = np.array([numbers[name] for name in names])
     first = np.unique(question, return_index=True)[1]
     _check_agreement(names, question, first, columns)
-    choices, rules = _choices(columns["predictions"], options, parsed)
+    polarity = columns.get("polarity", ["overlap"] * len(names))
+    choices, rules = _choices(columns["predictions"], options, polarity, parsed)
     taken = [texts[choice] if choice >= 0 else None for texts, choice in zip(options, choices, strict=True)]
     counts = np.bincount(question)
     groups, overlap = columns.get("groups"), columns.get("overlap")
-    polarity = columns.get("polarity", ["overlap"] * len(names))
     # By name, so that draws do not depend on the order of the rows.
     keys = groups or (names if ids is not None else None)
     return _Questions(
@@ -360,13 +360,15 @@ def _columns(
     return columns | _checked(extra, columns["tasks"]), names
 
 
-def _choices(predictions: Sequence[Any], options: Sequence[list[str]], parsed: bool) -> tuple[list[int], list[str]]:
+def _choices(
+    predictions: Sequence[Any], options: Sequence[list[str]], polarity: Sequence[str], parsed: bool
+) -> tuple[list[int], list[str]]:
     """The position that each answer takes, -1 where it takes none, and the rule that decided."""
-    rows = list(enumerate(zip(predictions, options, strict=True)))
+    rows = list(enumerate(zip(predictions, options, polarity, strict=True)))
     if parsed:
-        choices = [_position_given(row, entry, texts) for row, (entry, texts) in rows]
+        choices = [_position_given(row, entry, texts) for row, (entry, texts, _) in rows]
         return choices, ["position" if choice >= 0 else "nothing" for choice in choices]
-    matches = [_matched(row, entry, texts) for row, (entry, texts) in rows]
+    matches = [_matched(row, entry, texts, says) for row, (entry, texts, says) in rows]
     return [-1 if match.option is None else match.option for match in matches], [match.rule for match in matches]
 
 
@@ -469,10 +471,10 @@ def _position_given(row: int, entry: Any, options: Sequence[str]) -> int:
     return position
 
 
-def _matched(row: int, entry: Any, options: Sequence[str]) -> "Match":
+def _matched(row: int, entry: Any, options: Sequence[str], polarity: str) -> "Match":
     if not isinstance(entry, str):
         raise ValueError(f"predictions must be texts, or positions with parsed=True; row {row} has {entry!r}.")
-    return match_answer(entry, options)
+    return match_answer(entry, options, polarity)
 
 
 # ----- scores
@@ -958,6 +960,9 @@ def _exact(answer: str, form: _Form) -> Match | None:
 READ = (1000, 2000)
 """Of a longer answer so many characters at its begin and at its end are read: where conclusions stand."""
 
+READ_WORDS = (300, 600)
+"""Likewise of its words and marks."""
+
 _SAME = str.maketrans("‘’‚‛′“”„‟«»″‐‑‒–—―−", '\'\'\'\'\'"""""""-------')
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
 _SPECIAL = re.compile(r"<\|[^|<>]{0,40}\|>|</?s>|<(?:eos|bos|pad|end_of_turn)>|\[/?INST\]")
@@ -1120,7 +1125,7 @@ _FUNCTION = _set(
     "is was are were because since as and or nor but not isn't wasn't doesn't does in with would seems appears can can't",
     "cannot could should must may might has have had if which that would than rather over also so due given based for",
     "while whereas overlaps lasts sounds then however comes starts ends ist est es è é und et ou y o oder plays occurs too",
-    "it goes correct right wrong incorrect false true only instead to at from by alone actually likely probably yes no",
+    "it remains fits matches wins goes correct right wrong incorrect false true only instead to at from by alone actually likely probably yes no",
 )
 """What follows a letter that is no word: not "the C major chord"."""
 _CHOICE = _set(
@@ -1138,7 +1143,9 @@ _CHOOSE = _set(
     "choose chose select selected selecting pick picked choosing going go say guess believe think vote opt wähle elijo",
     "choisis scelgo escolho выбираю said meant",
 )
-_ACTIVE = _set("choose chose select selected pick picked wähle elijo choisis scelgo escolho выбираю meant lean leaning prefer")
+_ACTIVE = _set(
+    "choose chose select selected pick picked wähle elijo choisis scelgo escolho выбираю meant lean leaning prefer"
+)
 _UNSPACED_CUES = ("答案", "回答", "正解", "答え", "答えは", "正确答案", "정답", "답은", "选", "選", "应选", "故选")
 _SO = _set("so therefore thus hence consequently accordingly overall total altogether leaves leaving donc also_ daher")
 _NOT_SO = _set("far that loud on much many as long quiet short called soft")
@@ -1174,7 +1181,13 @@ _FILLERS = _set(
 _QUESTION = _set("which what how is are does do did in while can whenever for when at from over")
 _CORRECTING = (
     *(("wait",), ("actually",), ("hmm",), ("correction",), ("sorry",), ("apologies",), ("i", "meant"), ("no", "wait")),
-    *(("or", "rather"), ("on", "second", "thought"), ("let", "me", "reconsider"), ("let", "me", "check"), ("let", "me", "correct")),
+    *(
+        ("or", "rather"),
+        ("on", "second", "thought"),
+        ("let", "me", "reconsider"),
+        ("let", "me", "check"),
+        ("let", "me", "correct"),
+    ),
     *(("on", "reflection"), ("scratch", "that"), ("i", "was", "wrong"), ("oops",), ("moment",), ("my", "mistake")),
 )
 _ORDINALS = {
@@ -1321,7 +1334,11 @@ class _Words:
 
     def __init__(self, text: str, form: _Form) -> None:
         self.text, self.form = text, form
-        self.tokens = _tokens(text)
+        tokens = _tokens(text)
+        if len(tokens) > sum(READ_WORDS):
+            gap = _Token("line", "\n", "\n", tokens[READ_WORDS[0]].start, tokens[READ_WORDS[0]].start)
+            tokens = [*tokens[: READ_WORDS[0]], gap, *tokens[-READ_WORDS[1] :]]
+        self.tokens = tokens
         self.content = [place for place, token in enumerate(self.tokens) if token.kind in _CONTENT]
         self.rank = {place: rank for rank, place in enumerate(self.content)}
         texts = self._texts()
@@ -1525,13 +1542,16 @@ class _Words:
                         break
                 continue
             before, after = self.fold(place - 1), self.fold(place + 1)
-            opens = self.is_start(place) or before in _BEFORE_YES_NO or before in (",", "(", '"', "-", "'", "{", "/", ";")
+            opens = (
+                self.is_start(place) or before in _BEFORE_YES_NO or before in (",", "(", '"', "-", "'", "{", "/", ";")
+            )
             if not opens:
                 continue
             if token.fold in _SAYS_YES and token.fold not in ("da", "si", "tak", "ja", "sim", "hai", "oui", "evet"):
                 mentions.append(self._said(place, True))
             elif token.fold in _SAYS_YES | _SAYS_NO and (
-                self.kind(place + 1) in ("", "line", "mark", "unspaced") or after in _AFTER_NO | _ALTERNATIVES
+                self.kind(place + 1) in ("", "line", "mark", "unspaced")
+                or (after in _AFTER_NO | _ALTERNATIVES and before != ",")
             ):
                 mentions.append(self._said(place, token.fold in _SAYS_YES))
             elif len(self.content) == 1 and token.fold in ("true", "false", "correct", "incorrect"):
@@ -1690,7 +1710,9 @@ class _Reading(_Words):
                 loose = _DELIMITERS | _OPENING if {before.kind, mention.kind} == {"letter"} else frozenset(")(\"'[]{}")
                 lines = {before.kind, mention.kind} == {"letter"} or self._bulleted(between)
                 if len(between) <= 8 and all(
-                    token.fold in _JOINING or token.fold in loose or (lines and (token.fold in "\n-*|•." or token.kind == "number"))
+                    token.fold in _JOINING
+                    or token.fold in loose
+                    or (lines and (token.fold in "\n-*|•." or token.kind == "number"))
                     for token in between
                 ):
                     group = before.group
@@ -1922,7 +1944,7 @@ class _Reading(_Words):
         words = self.words_of(*span)
         alone = not words_outside(words, self.words_of(first.start, first.end))
         if first.led and len(mentions) == 1 and alone and not first.denier and (first.kind == "letter" or not listed):
-            return self._settled(first, 3, "letter")
+            return self._settled(first, 3, "letter" if first.kind == "letter" else "letter first")
         if first.led and not listed and not first.denier and self._is_first(number, span, first):
             # "A is heard at the end" tells of A, and gives no answer.
             if first.kind != "letter" or self.kind(first.end) not in _CONTENT or self.fold(first.end) in _REASONS:
@@ -1930,7 +1952,11 @@ class _Reading(_Words):
         if corrected is not None:
             after = [mention for mention in mentions if not mention.denier]
             named = frozenset[int]().union(*(mention.options for mention in after))
-            if after and len(named) == 1 and (after[0].kind != "text" or self.fold_before(after[0]) in _COPULAS | {"it", "that"}):
+            if (
+                after
+                and len(named) == 1
+                and (after[0].kind != "text" or self.fold_before(after[0]) in _COPULAS | {"it", "that"})
+            ):
                 return self._settled(after[0], 3, "conclusion")
         if any(mention.kind == "yes or no" for mention in mentions):
             said = [mention for mention in mentions if mention.kind == "yes or no"]
@@ -1953,10 +1979,17 @@ class _Reading(_Words):
 
     def _settled(self, mention: _Mention, strength: int, rule: str) -> "_Verdict":
         """A conclusion with all that stands beside its mention and is not denied."""
-        beside = [other for other in self.mentions if other.group == mention.group and not other.denier]
-        options = frozenset[int]().union(*(other.options for other in beside))
         is_plain = mention.kind != "text" or mention.led
-        return _Verdict(options, strength, rule, mention.start, is_plain)
+        return _Verdict(self._by_group[mention.group], strength, rule, mention.start, is_plain)
+
+    @functools.cached_property
+    def _by_group(self) -> dict[int, frozenset[int]]:
+        """The options that stand side by side and are not denied."""
+        table: dict[int, frozenset[int]] = {}
+        for mention in self.mentions:
+            if not mention.denier:
+                table[mention.group] = table.get(mention.group, frozenset()) | mention.options
+        return table
 
     def _answered(self, span: _Span) -> _Mention | None:
         """The last mention in a sentence that follows "answer is", "I choose" and so on, and is not denied."""
@@ -2024,10 +2057,9 @@ class _Reading(_Words):
 
     def _so(self, span: _Span, mentions: Sequence[_Mention]) -> "_Verdict | None":
         """What follows "so", "therefore", "must be", "I think" and so on."""
-        cue = None
-        for place in range(*span):
-            word = self.fold(place)
-            if self.kind(place) in _CONTENT and self._leads(place, word):
+        cue, last = None, max((mention.start for mention in mentions if not mention.denier), default=-1)
+        for place in range(span[0], min(last, span[1])):
+            if self.kind(place) in _CONTENT and self._leads(place, self.fold(place)):
                 cue = place + 1
         if cue is None:
             return None
@@ -2035,8 +2067,7 @@ class _Reading(_Words):
         for mention in mentions:
             if mention.start < cue or mention.denier:
                 continue
-            last = named[-1].end if named else cue
-            if named and any(token.fold in _REASONS for token in self.tokens[last : mention.start]):
+            if named and any(token.fold in _REASONS for token in self.tokens[named[-1].end : mention.start]):
                 break
             named.append(mention)
         if not named:
@@ -2098,12 +2129,13 @@ class _Reading(_Words):
         ]
         affirmed = [mention for mention in spoken if not mention.denier and not self._only_at_first(mention)]
         named = frozenset[int]().union(*(mention.options for mention in affirmed))
+        last = {option: mention.start for mention in affirmed for option in mention.options}
         denied = frozenset(
             option
             for mention in spoken
             if mention.denier and mention.denier not in _COMPARING
             for option in mention.options
-            if not any(option in later.options for later in affirmed if later.start > mention.start)
+            if last.get(option, -1) < mention.start
         )
         if len(named) > 1 and len(named - denied) == 1:
             named -= denied
@@ -2114,9 +2146,9 @@ class _Reading(_Words):
         if named:
             if any(len(mention.options) > 1 for mention in affirmed) and len(affirmed) == 1:
                 return Match(None, "conflict")
-            last = self._last_sentence(affirmed)
-            last = self._most(affirmed) if last is None else last
-            return Match(None, "several") if last is None else Match(last, "last sentence")
+            told_last = self._last_sentence(affirmed)
+            told_last = self._most(affirmed) if told_last is None else told_last
+            return Match(None, "several") if told_last is None else Match(told_last, "last sentence")
         return self._hinted()
 
     def _in_question(self, mention: _Mention) -> bool:
@@ -2150,11 +2182,21 @@ class _Reading(_Words):
             return None
         named = frozenset[int]().union(*(mention.options for mention in last))
         words = self.words_of(begin, end)
-        if begin == start and last and last[0].led and self._listed():
+        if begin == start and last and last[0].led and self.is_start(last[0].start) and self._listed():
             return None
         compares = not _COMPARES.isdisjoint(words) or "likely" in words
         compares |= len(words) <= 3 and not self.form.counts
-        narrates = bool(words) and words[0] in ("first", "then", "next", "at", "from", "second", "after", "afterwards")
+        narrates = bool(words) and words[0] in (
+            "if",
+            "first",
+            "then",
+            "next",
+            "at",
+            "from",
+            "second",
+            "after",
+            "afterwards",
+        )
         return min(named) if len(named) == 1 and compares and not narrates else None
 
     def _most(self, affirmed: Sequence[_Mention]) -> int | None:
@@ -2241,7 +2283,7 @@ def words_outside(words: Sequence[str], of_mention: Sequence[str]) -> bool:
     return len(words) > len(of_mention) and not all(word in _CHOICE for word in words if word not in of_mention)
 
 
-VERSION = 1
+VERSION = 2
 """It rises with every change of code or constants that can change a number."""
 
 # Read without importing the module, so it is one literal; 1e15 stands for "no bound".
