@@ -826,29 +826,27 @@ class Match:
 def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -> Match:
     """Read an answer: its last conclusion counts, and two options in one conclusion are a conflict.
 
-    1. What is read: what follows the end of the last thinking and the last ``<answer>``, and what the last ``\\boxed{}``
-       holds; of thinking that does not end nothing is. Of more than READ characters their begin and end are read.
-       Options that are repeated as a list ("A. dog B. rain") and questions are passed over: *echo* where nothing is
-       left.
-    2. The text is cut into words, and words that name an option are found: its letter, its text, "the second option",
-       a number that counts sounds, two times, Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention,
-       of two options where they differ; so is what stands side by side ("A and C", "A, B", "dog or rain").
-       A mention is *denied* by a word before it in its clause (not, neither, than, rather than, without), or by what is
-       said of it ("is incorrect", "A) No").
-    3. Sentence by sentence, conclusions are looked for, the first of these that a sentence has: after "answer is",
-       "choose" and so on, or with "is correct" (*answer is*); a letter alone on its line (*letter*), or in front of all
-       (*letter first*); after "so", "therefore", "must be" and so on (*conclusion*). A later one replaces an earlier one,
-       but what only explains replaces no answer. "Wait" and "actually" withdraw what was concluded before.
-    4. Where options are gone through letter by letter, the only one that is called right, or is left when all others are
-       denied, is a conclusion (*option by option*).
-    5. Where there is no conclusion: "none of the …" (*none of them*); an apology, or that nothing can be heard or told
+    1. What is read: what follows the end of the last thinking and the last ``<answer>``, and what the last
+       ``\\boxed{}`` holds; of thinking that does not end nothing is. Of a text of more than READ characters, or
+       READ_WORDS words, begin and end are read. Options that are repeated as a list ("A. dog B. rain") and questions
+       are passed over: *echo* where nothing is left.
+    2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two times,
+       Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they differ; what
+       stands side by side ("A and C", "dog or rain") belongs together. A mention is *denied* by a word before it in its
+       clause (not, neither, than, rather than, without), or by what is said of it ("is incorrect", "A) No").
+    3. Sentence by sentence, conclusions are looked for: after "answer is", "choose" and so on, or with "is correct"
+       (*answer is*); a letter alone on its line (*letter*), or in front of all (*letter first*); after "so", "therefore",
+       "must be" and so on (*conclusion*); where letter after letter is gone through, the only one that is called right
+       (*option by option*). A later one replaces an earlier one, but what only explains replaces no answer. "Wait" and
+       "actually" withdraw what was concluded before.
+    4. Where there is no conclusion: "none of the …" (*none of them*); an apology, or that nothing can be heard or told
        (*refusal*); else the only option that is mentioned and not denied (*mention*); of several the only one in a last
        sentence, or clause after "but", that compares them (*last sentence*); else *several*, or *nothing*. A text that
-       breaks off in the middle of a phrase, and goes through more than that, has no such mention.
+       breaks off in the middle of a phrase has no such mention.
 
-    Unparsed are *conflict*, *no such letter* (a lone letter beyond the options) and the rules of 5 that say so in
-    UNPARSED. A short answer may name an option by its head noun ("brass" for "brass section"). "There is no other sound"
-    means No, or Yes where Yes says that the sound is alone.
+    Unparsed are also *conflict*, and *no such letter*: a lone letter beyond the options. A short answer may name an
+    option by its head noun ("brass" for "brass section"). "There is no other sound" means No, or Yes where Yes says that
+    the sound is alone.
 
     Args:
         text: what the model said.
@@ -917,8 +915,10 @@ def _form(texts: tuple[str, ...]) -> _Form:
 
 
 _GENERAL = frozenset(
-    "section sound sounds noise instrument instruments music small large male female other left right high low hand "
-    "loud soft back front water_ electric".split()
+    [
+        *("section", "sound", "sounds", "noise", "instrument", "instruments", "music", "small", "large", "male"),
+        *("female", "other", "left", "right", "high", "low", "hand", "loud", "soft", "back", "front"),
+    ]
 )
 """Words that do not say by themselves which option is meant."""
 
@@ -953,6 +953,35 @@ def _exact(answer: str, form: _Form) -> Match | None:
         return Match(form.texts.index(answer), "text")
     words = _folded(answer)
     return Match(form.folded.index(words), "text") if words and form.folded.count(words) == 1 else None
+
+
+def embedding_match(
+    texts: Sequence[str], options: Sequence[Sequence[str]], embed: Callable[[Sequence[str]], Floats]
+) -> list[int]:
+    """Return the position of the option that is most similar to each answer as a whole, by sentence embeddings.
+
+    This is how arXiv 2603.05128 matches, by NV-Embed-v2. It never abstains: a refusal, a lone letter or an empty text
+    is given an option too, whichever is nearest, of equal ones the first. So it is no score here, but may stand beside
+    one: `polybench` with ``parsed=True`` takes the positions.
+
+    Args:
+        texts: m answers, as the model gave them.
+        options: m lists of texts.
+        embed: n different texts to vectors [n, d] of any length; cosines are compared, and that with zeros is 0.
+
+    >>> def embed(texts):
+    ...     return np.array([[text.count("dog"), text.count("rain")] for text in texts], float)
+    >>> embedding_match(["The dog, by far.", "I hear rain"], [["rain", "dog"]] * 2, embed)
+    [1, 0]
+    """
+    places = {text: place for place, text in enumerate(dict.fromkeys([*texts, *itertools.chain(*options)]))}
+    vectors = np.asarray(embed(list(places)), np.float64)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = vectors / np.where(lengths > 0, lengths, 1)
+    return [
+        int(np.argmax(vectors[[places[option] for option in listed]] @ vectors[places[text]]))
+        for text, listed in zip(texts, options, strict=True)
+    ]
 
 
 # ----- matching: what is read, and its words
@@ -1147,12 +1176,12 @@ _ACTIVE = _set(
     "choose chose select selected pick picked wähle elijo choisis scelgo escolho выбираю meant lean leaning prefer"
 )
 _UNSPACED_CUES = ("答案", "回答", "正解", "答え", "答えは", "正确答案", "정답", "답은", "选", "選", "应选", "故选")
-_SO = _set("so therefore thus hence consequently accordingly overall total altogether leaves leaving donc also_ daher")
+_SO = _set("so therefore thus hence consequently accordingly overall total altogether leaves leaving donc daher")
 _NOT_SO = _set("far that loud on much many as long quiet short called soft")
 _REASONS = _set("because since as which while given due based where when although though whereas weil car porque")
 _NEGATORS = _set(
     "not never neither nor without cannot except excluding unlike no than instead over eliminate exclude excluded rule",
-    "eliminated against nicht kein keine pas non ni не but_ isn't aren't wasn't weren't can't don't doesn't didn't won't",
+    "eliminated against nicht kein keine pas non ni не isn't aren't wasn't weren't can't don't doesn't didn't won't",
     "couldn't wouldn't shouldn't hardly isnt dont none",
 )
 _DENIALS = _set(
@@ -1234,14 +1263,14 @@ _NUMBERS_ELSEWHERE = {
             "drei trois tres tre três три drie trzy üç 三 셋 세",
             "vier quatre cuatro quattro quatro четыре fyra cztery dört 四 넷 네",
             "fünf cinq cinco cinque пять vijf fem pięć beş 五 다섯",
-            "sechs six_ seis sei шесть zes sex sześć altı 六 여섯",
+            "sechs seis sei шесть zes sex sześć altı 六 여섯",
         ),
         1,
     )
     for word in words.split()
 }
 _COUNTERS = frozenset("个個種种类類つ개가지종")
-_SAYS_YES = _set("yes yeah yep yup sí si sì oui ja да yes. evet tak sim hai")
+_SAYS_YES = _set("yes yeah yep yup sí si sì oui ja да evet tak sim hai")
 _SAYS_NO = _set("no nope nah nein non não nie нет nee nej hayır não")
 _UNSPACED_YES_NO = (
     *(("不是", False), ("没有", False), ("沒有", False), ("不", False), ("否", False), ("いいえ", False)),
@@ -1492,13 +1521,13 @@ class _Words:
                 follows = self.fold(next_place)
             if position is not None:
                 short = follows == "1" and len(self.content) <= 8
-                if (follows in _ORDERED or short) and position < size and not (size == 1 and position < 0):
+                if (follows in _ORDERED or short) and position < size and self._adjoin(place, next_place):
                     mentions.append(_Mention(place, next_place + 1, frozenset([position % size]), "ordinal"))
             elif word in _CHOICE and not self.form.counts and follows:
                 if follows in ("number", "no", "nr"):
                     next_place = self.content[rank + 2] if rank + 2 < len(self.content) else -1
                 value = _value(self.tokens[next_place].fold) if self.fold(next_place).isdecimal() else None
-                if value is not None and 1 <= value <= size:
+                if value is not None and 1 <= value <= size and self._adjoin(place, next_place):
                     mentions.append(_Mention(place, next_place + 1, frozenset([int(value) - 1]), "ordinal"))
             elif word == "第" and follows in _NUMBERS_ELSEWHERE and rank + 2 < len(self.content):
                 position = _NUMBERS_ELSEWHERE[follows] - 1
@@ -1506,6 +1535,10 @@ class _Words:
                 if position < size and re.match("[个個]?(?:选项|選項|选|答案|選択肢)", named):
                     mentions.append(_Mention(place, self.content[rank + 2], frozenset([position]), "ordinal"))
         return mentions
+
+    def _adjoin(self, first: int, last: int) -> bool:
+        """Whether nothing but words stands between two words."""
+        return all(self.kind(place) in _CONTENT or self.fold(place) in "#(" for place in range(first, last))
 
     def _intervals(self) -> list[_Mention]:
         """Two numbers with "to" and units between."""
@@ -1542,9 +1575,7 @@ class _Words:
                         break
                 continue
             before, after = self.fold(place - 1), self.fold(place + 1)
-            opens = (
-                self.is_start(place) or before in _BEFORE_YES_NO or before in (",", "(", '"', "-", "'", "{", "/", ";")
-            )
+            opens = self.is_start(place) or self._leads_to_yes_no(place)
             if not opens:
                 continue
             if token.fold in _SAYS_YES and token.fold not in ("da", "si", "tak", "ja", "sim", "hai", "oui", "evet"):
@@ -1557,6 +1588,17 @@ class _Words:
             elif len(self.content) == 1 and token.fold in ("true", "false", "correct", "incorrect"):
                 mentions.append(self._said(place, token.fold in ("true", "correct")))
         return mentions
+
+    def _leads_to_yes_no(self, place: int) -> bool:
+        """Whether the words before tell that yes, or no, is meant: "the answer is no", but not "there is no"."""
+        before, *earlier = self.words_before(place, 5) or [""]
+        if self.kind(place - 1) == "mark":
+            return self.fold(place - 1) in (":", "=", ">", "|", ",", "(", '"', "-", "'", "{", "/", ";")
+        if before in _ALTERNATIVES:
+            return bool(earlier) and earlier[0] in _SAYS_YES | _SAYS_NO
+        if before in _COPULAS:
+            return before != "be" and not (_ANSWER | _CHOICE).isdisjoint(earlier)
+        return before in _BEFORE_YES_NO
 
     def _said(self, place: int, is_yes: bool) -> _Mention:
         return _Mention(place, place + 1, frozenset([self.form.yes_no["yes" if is_yes else "no"]]), "yes or no")
