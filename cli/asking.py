@@ -7,7 +7,7 @@ from typing import Any
 
 from audio_compositionality.support.errors import InputError
 
-NAMES = ("prompt", "orders", "scoring")
+NAMES = ("prompt", "orders", "scoring", "embedding_match")
 
 
 def add_asking_options(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +33,13 @@ def add_asking_options(parser: argparse.ArgumentParser) -> None:
         help="generate (default) reads what the model writes, as the paper does; letters takes the likeliest letter "
         "as its first token, options the likeliest text of an option: no answer is unreadable then, and nothing is "
         "written",
+    )
+    group.add_argument(
+        "--embedding-match",
+        metavar="ENCODER",
+        help="also score polybench by sentence embeddings, as the paper matches: each answer counts as the option "
+        "most similar to it by this encoder of sentences, a folder or a Hub id such as "
+        "sentence-transformers/all-MiniLM-L6-v2; it stands beside the score, and a result that has it is not submitted",
     )
     group.add_argument(
         "--max-questions",
@@ -61,7 +68,9 @@ def asking_settings(options: argparse.Namespace) -> dict[str, Any]:
     try:
         checked(settings)
     except InputError as error:
-        raise InputError(f"{' '.join(f'--{name} {given[name]}' for name in settings)}: {error}") from error
+        raise InputError(
+            f"{' '.join(f'--{name.replace("_", "-")} {given[name]}' for name in settings)}: {error}"
+        ) from error
     return settings
 
 

@@ -20,7 +20,7 @@ from audio_compositionality.encoders.protocols import AudioLanguageModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError, TaskInfo
+from .base import GENERATE, Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError, TaskInfo
 from .printed import printed_figures
 from .profiles import Asked, Profile, Tally
 from .question_bars import QuestionBar, draw_question_bars
@@ -46,6 +46,20 @@ _WITHOUT_LISTENING = Measure(
     meaning="accuracy of who does in each task what is best there without a clip: draw an option, always give one text "
     "or always take one position",
     range=(0.0, 1.0),
+    shown=False,
+)
+
+
+EMBEDDING_MATCH = "embedding_match"
+"""The setting that names an encoder of sentences, and the measure that it gives."""
+
+_EMBEDDING_MATCH = Measure(
+    name=EMBEDDING_MATCH,
+    heading="accuracy by embedding match",
+    meaning="accuracy where each answer counts as the option that is most similar to it by sentence embeddings, as the "
+    "paper matches; it never abstains, and is not the score",
+    range=(0.0, 1.0),
+    null="chance",
     shown=False,
 )
 
@@ -83,7 +97,7 @@ def _measures() -> tuple[Measure, ...]:
         for task in TASKS
     ]
     measures = [replace(measure, **changes.get(measure.name, {})) for measure in METRIC.measures]
-    return (*measures, *chances, _WITHOUT_LISTENING)
+    return (*measures, *chances, _WITHOUT_LISTENING, _EMBEDDING_MATCH)
 
 
 _PROFILE = Profile(
@@ -127,6 +141,13 @@ _PROFILE = Profile(
                 )
             },
             needs="consistency",
+        ),
+        Tally(
+            "By the option that is most similar to the whole answer, as the paper matches",
+            "questions",
+            ("accuracy by embedding match", "accuracy by the rules", "chance"),
+            {"all": (EMBEDDING_MATCH, "accuracy", "chance")},
+            needs=EMBEDDING_MATCH,
         ),
     ),
     choices="choice",
@@ -256,7 +277,15 @@ class Polybench:
             raise TaskError(f"{self.info.name} has no questions of the split test; it needs at least one")
         for row in tested:
             _check(row)
-        return how
+        encoder = requested.get(EMBEDDING_MATCH)
+        if encoder is None:
+            return how
+        if how["scoring"] != GENERATE:
+            raise TaskError(
+                f"{self.info.name}: {EMBEDDING_MATCH} compares what a model writes, and the scoring {how['scoring']!r} "
+                f"has it write nothing: take the scoring {GENERATE!r}"
+            )
+        return how | {EMBEDDING_MATCH: str(encoder)}
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -279,6 +308,8 @@ class Polybench:
             polarity=[row["polarity"] for row, _ in asked],
             return_scores=True,
         )
+        if EMBEDDING_MATCH in settings:
+            values[EMBEDDING_MATCH] = _embedding_match(settings[EMBEDDING_MATCH], outputs.answers, asked, device)
         by_task = values["by_task"]
         best = [
             max(part["chance"], part["majority"], part["best_position"])
@@ -336,6 +367,26 @@ class Polybench:
                 "the best constant answer": lambda places: constant_answers([tested[k] for k in places]),
             },
         )
+
+
+def _embedding_match(
+    encoder: str, answers: Sequence[str], asked: Sequence[tuple[Row, Sequence[str]]], device: str
+) -> float:
+    """The accuracy, the mean over tasks, where each answer is the option most similar to it."""
+    from audio_compositionality.encoders.sentences import SentenceEncoder
+    from audio_compositionality.metrics.polybench.polybench import embedding_match, polybench
+
+    options = [list(listed) for _, listed in asked]
+    taken = embedding_match(answers, options, SentenceEncoder(encoder, device))
+    values = polybench(
+        taken,
+        [row["answer"] for row, _ in asked],
+        options,
+        [row["task"] for row, _ in asked],
+        ids=[row["id"] for row, _ in asked],
+        parsed=True,
+    )
+    return float(values["accuracy"])
 
 
 def _tested(rows: Sequence[Row]) -> tuple[Row, ...]:

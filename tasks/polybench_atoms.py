@@ -108,7 +108,7 @@ class PolybenchAtoms(Polybench):
     info = replace(
         Polybench.info,
         name="polybench_atoms",
-        version=1,
+        version=2,
         title="PolyBench, atoms",
         question="Does an audio language model hear that a sound is there, and which of two begins first?",
         benchmark="polybench_atoms",

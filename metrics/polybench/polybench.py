@@ -18,6 +18,7 @@ only because labels changed places. Intervals are drawn over groups; `groups_rig
 Match(option=None, rule='conflict')
 """
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -323,11 +324,11 @@ def _questions(given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, An
     question = np.array([numbers[name] for name in names])
     first = np.unique(question, return_index=True)[1]
     _check_agreement(names, question, first, columns)
-    choices, rules = _choices(columns["predictions"], options, parsed)
+    polarity = columns.get("polarity", ["overlap"] * len(names))
+    choices, rules = _choices(columns["predictions"], options, polarity, parsed)
     taken = [texts[choice] if choice >= 0 else None for texts, choice in zip(options, choices, strict=True)]
     counts = np.bincount(question)
     groups, overlap = columns.get("groups"), columns.get("overlap")
-    polarity = columns.get("polarity", ["overlap"] * len(names))
     # By name, so that draws do not depend on the order of the rows.
     keys = groups or (names if ids is not None else None)
     return _Questions(
@@ -376,13 +377,15 @@ def _columns(
     return columns | _checked(extra, columns["tasks"]), names
 
 
-def _choices(predictions: Sequence[Any], options: Sequence[list[str]], parsed: bool) -> tuple[list[int], list[str]]:
+def _choices(
+    predictions: Sequence[Any], options: Sequence[list[str]], polarity: Sequence[str], parsed: bool
+) -> tuple[list[int], list[str]]:
     """The position that each answer takes, -1 where it takes none, and the rule that decided."""
-    rows = list(enumerate(zip(predictions, options, strict=True)))
+    rows = list(enumerate(zip(predictions, options, polarity, strict=True)))
     if parsed:
-        choices = [_position_given(row, entry, texts) for row, (entry, texts) in rows]
+        choices = [_position_given(row, entry, texts) for row, (entry, texts, _) in rows]
         return choices, ["position" if choice >= 0 else "nothing" for choice in choices]
-    matches = [_matched(row, entry, texts) for row, (entry, texts) in rows]
+    matches = [_matched(row, entry, texts, says) for row, (entry, texts, says) in rows]
     return [-1 if match.option is None else match.option for match in matches], [match.rule for match in matches]
 
 
@@ -485,10 +488,10 @@ def _position_given(row: int, entry: Any, options: Sequence[str]) -> int:
     return position
 
 
-def _matched(row: int, entry: Any, options: Sequence[str]) -> "Match":
+def _matched(row: int, entry: Any, options: Sequence[str], polarity: str) -> "Match":
     if not isinstance(entry, str):
         raise ValueError(f"predictions must be texts, or positions with parsed=True; row {row} has {entry!r}.")
-    return match_answer(entry, options)
+    return match_answer(entry, options, polarity)
 
 
 # ----- scores
@@ -844,42 +847,45 @@ class Match:
     rule: str
 
 
-def match_answer(text: str, options: Sequence[str]) -> Match:
-    """Read an answer; the first rule that decides wins.
+def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -> Match:
+    """Read an answer: its last conclusion counts, and two options in one conclusion are a conflict.
 
-    1. Only what follows the end of the last thinking, the last ``<answer>``, and what the last ``\\boxed{}`` holds, is
-       read; of thinking that does not end nothing is. Bold, code and LaTeX are taken off, Unicode is NFKC. Options that
-       are repeated as a list ("A. dog B. rain") are passed over: *echo* where nothing else is said.
-    2. *letter*: a lone letter, in any bracket and case; *no such letter* beyond the options.
-    3. *text*: an option's text, but for case, articles in front, punctuation, and numbers in words (three = 3).
-    4. *letter first*: a letter and a delimiter in front, "B." or "(B)". Here, and wherever a letter decides: where
-       another option's text follows at once, as in "B. dog" if dog is A, the two are in *conflict*: unparsed.
-    5. *answer is*: the last "answer is", "answer:" or "correct option is" with a letter or an option's text; else
-       *option*: the last "option", "choose" and so on with a letter; or a letter that "is correct".
-    6. *yes or no*, where these are the options: the first word, unless "no" belongs to a noun ("no other sound").
-       *interval*, where each option has two numbers: the numbers are exactly those of one option.
-    7. *bracketed letter*: the only one.
-    8. *none of them*: "none of the …"; *refusal*: sorry, cannot listen, cannot tell. Both unparsed.
-    9. *mention*: option texts as whole words, longest first, so that "car horn" is no "car"; not after "not", "rather
-       than", "without" or before "is not". Exactly one is the answer; of several, *last sentence*: the only one in
-       that; else *several*, or *nothing*: unparsed. A number is a count only where sounds follow it, or nothing.
+    1. What is read: what follows the end of the last thinking and the last ``<answer>``, and what the last
+       ``\\boxed{}`` holds; of thinking that does not end nothing is. Of a text of more than READ characters, or
+       READ_WORDS words, begin and end are read. Options that are repeated as a list ("A. dog B. rain") and questions
+       are passed over: *echo* where nothing is left.
+    2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two times,
+       Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they differ; what
+       stands side by side ("A and C", "dog or rain") belongs together. A mention is *denied* by a word before it in its
+       clause (not, neither, than, rather than, without), or by what is said of it ("is incorrect", "A) No").
+    3. Sentence by sentence, conclusions are looked for: after "answer is", "choose" and so on, or with "is correct"
+       (*answer is*); a letter alone on its line (*letter*), or in front of all (*letter first*); after "so", "therefore",
+       "must be" and so on (*conclusion*); where letter after letter is gone through, the only one that is called right
+       (*option by option*). A later one replaces an earlier one, but what only explains replaces no answer. "Wait" and
+       "actually" withdraw what was concluded before.
+    4. Where there is no conclusion: "none of the …" (*none of them*); an apology, or that nothing can be heard or told
+       (*refusal*); else the only option that is mentioned and not denied (*mention*); of several the only one in a last
+       sentence, or clause after "but", that compares them (*last sentence*); else *several*, or *nothing*. A text that
+       breaks off in the middle of a phrase has no such mention.
+
+    Unparsed are also *conflict*, and *no such letter*: a lone letter beyond the options. A short answer may name an
+    option by its head noun ("brass" for "brass section"). "There is no other sound" means No, or Yes where Yes says that
+    the sound is alone.
 
     Args:
         text: what the model said.
         options: 2 to 26 texts, in the order shown.
+        polarity: what "Yes" says where the options are Yes and No: one of POLARITIES.
 
     >>> match_answer("<think>Rain, I guess.</think> It is the car horn.", ["car", "rain", "car horn"])
     Match(option=2, rule='mention')
+    >>> match_answer("A. The dog stops early. So the answer is B, not A.", ["dog", "rain"])
+    Match(option=1, rule='answer is')
     """
     form = _form(tuple(options))
-    answer = _without_echo(_final_part(text), form)
-    if not any(unicodedata.category(character)[0] in "LN" for character in answer):
-        return Match(None, "empty" if answer == _final_part(text) else "echo")
-    for rule in (_lone_letter, _whole_text, _first_letter, _after_cue, _yes_no_or_interval, _only_bracket, _refusal):
-        match = rule(answer, form)
-        if match is not None:
-            return match
-    return _mention(answer, form)
+    answer = _final_part(text)
+    exact = _exact(answer, form)
+    return exact or _Reading(answer, form, polarity == "alone").match()
 
 
 @dataclass(frozen=True)
@@ -889,7 +895,8 @@ class _Form:
     Attributes:
         texts: as shown.
         folded: their words.
-        patterns: a pattern of each different text with the options that have it, longest first.
+        phrases: by the first word of an option, its words and the options that have them, longest first.
+        heads: words that only one option has, and may stand for it.
         yes_no: positions of Yes and No where these are the options.
         intervals: two numbers of each option, where all have two; else empty.
         counts: whether all are numbers.
@@ -897,7 +904,8 @@ class _Form:
 
     texts: tuple[str, ...]
     folded: tuple[tuple[str, ...], ...]
-    patterns: tuple[tuple[re.Pattern[str], tuple[int, ...]], ...]
+    phrases: Mapping[str, tuple[tuple[tuple[str, ...], frozenset[int]], ...]]
+    heads: Mapping[str, int]
     yes_no: Mapping[str, int]
     intervals: tuple[tuple[float, ...], ...]
     counts: bool
@@ -910,68 +918,193 @@ class _Form:
 
 @functools.lru_cache(maxsize=4096)
 def _form(texts: tuple[str, ...]) -> _Form:
-    plain = [_plain(text) for text in texts]
-    folded = tuple(_folded(text) for text in plain)
-    by_words: dict[tuple[str, ...], list[int]] = {}
+    folded = tuple(_folded(text) for text in texts)
+    by_words: dict[tuple[str, ...], set[int]] = {}
     for place, words in enumerate(folded):
-        by_words.setdefault(words, []).append(place)
-    intervals = tuple(_digits(text) for text in plain)
-    is_interval = all(len(numbers) == 2 for numbers in intervals)
-    patterns = [
-        (_pattern(plain[places[0]], is_interval=is_interval), tuple(places))
-        for words, places in sorted(by_words.items(), key=lambda item: -len(" ".join(item[0])))
-        if words
-    ]
+        by_words.setdefault(tuple(map(_stem, words)), set()).add(place)
+    phrases: dict[str, list[tuple[tuple[str, ...], frozenset[int]]]] = {}
+    for words, places in sorted(by_words.items(), key=lambda item: -len(item[0])):
+        if words:
+            phrases.setdefault(words[0], []).append((words, frozenset(places)))
+    intervals = tuple(_digits(_plain(text)) for text in texts)
     return _Form(
         texts=texts,
         folded=folded,
-        patterns=tuple(patterns),
+        phrases={word: tuple(entries) for word, entries in phrases.items()},
+        heads=_heads(folded),
         yes_no={words[0]: place for place, words in enumerate(folded)} if sorted(folded) == [("no",), ("yes",)] else {},
-        intervals=intervals if is_interval else (),
+        intervals=intervals if all(len(numbers) == 2 for numbers in intervals) else (),
         counts=all(len(words) == 1 and _NUMBER.fullmatch(words[0]) for words in folded),
     )
 
 
-# ----- matching: texts
+_GENERAL = frozenset(
+    [
+        *("section", "sound", "sounds", "noise", "instrument", "instruments", "music", "small", "large", "male"),
+        *("female", "other", "left", "right", "high", "low", "hand", "loud", "soft", "back", "front"),
+    ]
+)
+"""Words that do not say by themselves which option is meant."""
 
-_ARTICLE = re.compile(r"^[\W_]*(?:an?|the)\s+(?=\S)", re.I)
-"""In front; "A." is a letter."""
 
+def _heads(folded: Sequence[tuple[str, ...]]) -> dict[str, int]:
+    """Words of options of several words that only one option has: nouns, not "electric", "plucked" or "running"."""
+    having: dict[str, set[int]] = {}
+    for place, words in enumerate(folded):
+        for word in words:
+            having.setdefault(_stem(word), set()).add(place)
+    heads = {}
+    for place, words in enumerate(folded):
+        for position, word in enumerate(words):
+            modifies = position + 1 < len(words) and word.endswith(("ic", "ed", "ing", "al", "en"))
+            if len(words) > 1 and len(word) > 3 and word.isalpha() and not modifies and word not in _GENERAL:
+                if having[_stem(word)] == {place}:
+                    heads[_stem(word)] = place
+    return heads
+
+
+def _exact(answer: str, form: _Form) -> Match | None:
+    """A lone letter, an option's own text, or nothing: what needs no reading."""
+    if not any(unicodedata.category(character)[0] in "LN" for character in answer):
+        return Match(None, "empty")
+    lone = _LONE_LETTER.fullmatch(answer)
+    if lone is not None:
+        option, texts = form.letter(lone[1]), [text.casefold() for text in form.texts]
+        if lone[1].casefold() in texts and texts.index(lone[1].casefold()) != option:
+            return Match(None, "conflict")
+        return Match(option, "no such letter" if option is None else "letter")
+    if form.texts.count(answer) == 1:
+        return Match(form.texts.index(answer), "text")
+    words = _folded(answer)
+    return Match(form.folded.index(words), "text") if words and form.folded.count(words) == 1 else None
+
+
+def embedding_match(
+    texts: Sequence[str], options: Sequence[Sequence[str]], embed: Callable[[Sequence[str]], Floats]
+) -> list[int]:
+    """Return the position of the option that is most similar to each answer as a whole, by sentence embeddings.
+
+    This is how arXiv 2603.05128 matches, by NV-Embed-v2. It never abstains: a refusal, a lone letter or an empty text
+    is given an option too, whichever is nearest, of equal ones the first. So it is no score here, but may stand beside
+    one: `polybench` with ``parsed=True`` takes the positions.
+
+    Args:
+        texts: m answers, as the model gave them.
+        options: m lists of texts.
+        embed: n different texts to vectors [n, d] of any length; cosines are compared, and that with zeros is 0.
+
+    >>> def embed(texts):
+    ...     return np.array([[text.count("dog"), text.count("rain")] for text in texts], float)
+    >>> embedding_match(["The dog, by far.", "I hear rain"], [["rain", "dog"]] * 2, embed)
+    [1, 0]
+    """
+    places = {text: place for place, text in enumerate(dict.fromkeys([*texts, *itertools.chain(*options)]))}
+    vectors = np.asarray(embed(list(places)), np.float64)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = vectors / np.where(lengths > 0, lengths, 1)
+    return [
+        int(np.argmax(vectors[[places[option] for option in listed]] @ vectors[places[text]]))
+        for text, listed in zip(texts, options, strict=True)
+    ]
+
+
+# ----- matching: what is read, and its words
+
+READ = (1000, 2000)
+"""Of a longer answer so many characters at its begin and at its end are read: where conclusions stand."""
+
+READ_WORDS = (300, 600)
+"""Likewise of its words and marks."""
+
+_SAME = str.maketrans("‘’‚‛′“”„‟«»″‐‑‒–—―−", '\'\'\'\'\'"""""""-------')
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
+_SPECIAL = re.compile(r"<\|[^|<>]{0,40}\|>|</?s>|<(?:eos|bos|pad|end_of_turn)>|\[/?INST\]")
+_LONE_LETTER = re.compile(r"[\W_]*([A-Za-z])[\W_]*")
+_BOLD_LETTER = re.compile(r"(?<![\w*`])(\*{1,3}|__|`|\$) ?[(\[]?([A-Za-z])[)\]]? ?[.:]? ?\1(?![\w*`])")
+_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mbox)\s{0,3}\{([^{}]*)\}")
+_THOUGHT = r"(?:think|thinking|thought|reasoning)"
+_THOUGHT_END = re.compile(rf"</ ?{_THOUGHT} ?>|\[/THINK\]", re.I)
+_THOUGHT_START = re.compile(rf"< ?{_THOUGHT} ?>|\[THINK\]", re.I)
+_ANSWER_START, _ANSWER_END = re.compile(r"< ?answer ?>", re.I), re.compile(r"< ?/ ?answer ?>", re.I)
+_BESIDE = re.compile(r"[\s,/&]*(?:and|or)?[\s,/&]*", re.I)
+_TAG = re.compile(r"</[A-Za-z]\w{0,20}>|<[A-Za-z]\w{1,20}/?>|<[a-z](?=>[^<]{0,40}</)>")
+_PROMPT = re.compile(
+    r"Answer with one letter only\.|Answer with the text of one option only, without its letter\.|"
+    r"Explain, then letter\.|<\|?(?:assistant|im_start)\|?>",
+    re.I,
+)
+"""The last lines of the prompts of this project: what follows is the answer."""
+
+_NUMBER = re.compile(r"\d+(?::\d+)*(?:[.,]\d+)?")
+_UNSPACED_RANGES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+"""Scripts that put no space between words, or join particles to them."""
+_MARKS = "".join(chr(code) for code in range(0x300, 0x3000) if unicodedata.category(chr(code))[0] == "M")
+_TOKEN = re.compile(
+    rf"(?P<number>{_NUMBER.pattern})|(?P<unspaced>[{_UNSPACED_RANGES}][{_MARKS}]*)"
+    rf"|(?P<word>[^\W\d_{_UNSPACED_RANGES}](?:[^\W\d_{_UNSPACED_RANGES}]|[{_MARKS}]|'(?=[^\W\d_]))*)"
+    r"|(?P<line>\n)|(?P<mark>[^\s])"
+)
 _COUNTS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
     *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
 )
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_SAME = str.maketrans("‘’‚‛′“”„‟«»″‐‑‒–—―−", '\'\'\'\'\'"""""""-------')
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
-_SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|bos|pad|end_of_turn)>|\[/?INST\]")
-_BOLD_LETTER = re.compile(r"(?<![\w*`])(\*\*|__|\*|`|\$)\s*[(\[]?([A-Za-z])[)\]]?\s*[.:]?\s*\1(?![\w*`])")
-_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mbox)\s*\{([^{}]*)\}")
-_THOUGHT = r"(?:think|thinking|thought|reasoning)"
-_THOUGHT_END = re.compile(rf"</\s*{_THOUGHT}\s*>|\[/THINK\]", re.I)
-_THOUGHT_START = re.compile(rf"<\s*{_THOUGHT}\s*>|\[THINK\]", re.I)
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-"""Scripts that put no space between words, or join particles to them."""
+_COUNT_OF = {word: str(count) for count, word in enumerate(_COUNTS)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A word, number, character of a script without spaces, end of a line or punctuation mark; the name of its group.
+
+    Attributes:
+        kind: which of these.
+        raw, fold: as it is, and for comparison.
+        start, end: its characters.
+    """
+
+    kind: str
+    raw: str
+    fold: str
+    start: int
+    end: int
 
 
 def _plain(text: str) -> str:
     """A text without what does not matter to its meaning."""
     text = unicodedata.normalize("NFKC", _SPECIAL.sub(" ", text)).translate(_SAME)
-    return _INVISIBLE.sub("", text).replace("\r\n", "\n").strip()
+    return _INVISIBLE.sub("", text).replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def _clipped(text: str) -> str:
+    """The begin and the end of a text, where it is long: what is done with it takes bounded time."""
+    return text if len(text) <= sum(READ) else f"{text[: READ[0]]}\n…\n{text[-READ[1] :]}"
 
 
 def _final_part(text: str) -> str:
-    """What a model gives as its answer: rule 1."""
-    text = _THOUGHT_START.split(_THOUGHT_END.split(_plain(text))[-1])[0]
-    tagged = re.split(r"<\s*answer\s*>", text, flags=re.I)
+    """What a model gives as its answer."""
+    text = _THOUGHT_START.split(_THOUGHT_END.split(_SPECIAL.sub(" ", text))[-1])[0]
+    tagged = _ANSWER_START.split(text)
     if len(tagged) > 1:
-        text = re.split(r"<\s*/\s*answer\s*>", tagged[-1], flags=re.I)[0]
-    boxed = list(re.finditer(r"\\f?boxed\s*\{", text))
+        parts = [_ANSWER_END.split(tagged[-1])[0]]
+        # "<answer>A</answer> or <answer>B</answer>" gives two.
+        for before in tagged[-2:0:-1]:
+            said = _ANSWER_END.split(before)
+            if len(said) != 2 or len(said[1]) > 40 or not _BESIDE.fullmatch(said[1]):
+                break
+            parts.append(said[0])
+        text = " or ".join(_clipped(part) for part in reversed(parts[:LONGEST]))
+    boxed = list(re.finditer(r"\\f?boxed\s{0,3}\{", text))
     if boxed:
         text = _braced(text[boxed[-1].end() :])
-    text = _COMMAND.sub(r"\1", re.sub(r"<\s*/?\s*answer\s*>", " ", text, flags=re.I))
-    text = _BOLD_LETTER.sub(r" (\2) ", text)
-    return re.sub(r"[*`$#]|(?<!\w)_+|(?<!_)_+(?!\w)", "", text).strip()
+    # Clipped before and after: a character may become many.
+    text = _clipped(_plain(_clipped(_ANSWER_END.sub(" ", text))))
+    text = _BOLD_LETTER.sub(r" (\2) ", _COMMAND.sub(r"\1", text))
+    text = re.sub(r"[*`$#\\]|(?<!\w)_+|(?<!_)_+(?!\w)", "", _TAG.sub(" ", text)).strip()
+    repeated = list(_PROMPT.finditer(text))
+    return text[repeated[-1].end() :].strip() if repeated else text
+
+
+LONGEST = 26
+"""Most options, and most words of an option that are compared."""
 
 
 def _braced(text: str) -> str:
@@ -984,32 +1117,34 @@ def _braced(text: str) -> str:
     return text
 
 
-def _words(text: str) -> list[str]:
-    """Words and numbers, as they are; marks of letters belong to them."""
-    parts = re.split(f"({_NUMBER.pattern})", _ARTICLE.sub("", text, count=1))
-    words: list[str] = []
-    for place, part in enumerate(parts):
-        if place % 2:
-            words.append(part)
-        else:
-            kept = "".join(
-                character if unicodedata.category(character)[0] in "LMN" or character == "'" else " "
-                for character in part
-            )
-            words += [word.strip("'") for word in kept.split() if word.strip("'")]
-    return words
+def _tokens(text: str) -> list[_Token]:
+    tokens = []
+    for match in _TOKEN.finditer(text):
+        kind, raw = str(match.lastgroup), match[0]
+        fold = raw.casefold() if kind == "word" else raw
+        if kind == "word":
+            fold = _COUNT_OF.get(fold, fold[:-2] if fold.endswith("'s") else fold)
+        elif kind == "number":
+            value = _value(raw)
+            fold = raw if value is None else f"{value:.12g}"
+        tokens.append(_Token(kind, raw, fold, match.start(), match.end()))
+    return tokens
+
+
+_CONTENT = frozenset(("word", "number", "unspaced"))
+_ARTICLES = frozenset(("a", "an", "the"))
 
 
 def _folded(text: str) -> tuple[str, ...]:
     """The words of a text for comparison: case, an article in front and how numbers are written do not matter."""
-    return tuple(_folded_word(word.casefold()) for word in _words(_plain(text)))
+    words = [token.fold for token in _tokens(_plain(text)) if token.kind in _CONTENT]
+    # "A." is a letter.
+    has_article = len(words) > 1 and words[0] in _ARTICLES and re.match(r"[\W_]*(?:an?|the)\s+\w", text, re.I)
+    return tuple(words[1:] if has_article else words)
 
 
-def _folded_word(word: str) -> str:
-    if word in _COUNTS:
-        return str(_COUNTS.index(word))
-    value = _value(word) if _NUMBER.fullmatch(word) else None
-    return word if value is None else f"{value:g}"
+def _stem(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word
 
 
 def _value(number: str) -> float | None:
@@ -1027,447 +1162,1191 @@ def _digits(text: str) -> tuple[float, ...]:
     return tuple(math.nan if value is None else value for value in values)
 
 
-def _pattern(text: str, *, is_interval: bool) -> re.Pattern[str]:
-    """What finds an option in a text; `_mentions` looks at what stands beside it."""
-    words = [_word_pattern(word) for word in _words(text)]
-    if is_interval:
-        first, last = [_word_pattern(number) for number in _NUMBER.findall(text)]
-        unit = r"\s*(?:s|secs?|seconds?)?\b"
-        return re.compile(rf"{first}{unit}\s*(?:-|~|to|and|until|till|through)\s*{last}(?:{unit})?", re.I)
-    # Marks that no word has; never enough of them to reach into another sentence.
-    return re.compile(r"[\W_]{1,3}".join(words), re.I)
+# ----- matching: words that say something of an option
 
 
-def _word_pattern(word: str) -> str:
-    folded = _folded_word(word.casefold())
-    if not re.fullmatch(r"\d+(?:\.\d+)?", folded):
-        return re.escape(word)
-    whole, _, part = folded.partition(".")
-    digits = rf"0*{whole}[.,]{part}0*" if part else rf"0*{whole}(?:[.,]0+)?"
-    clock = rf"|0*{int(whole) // 60}:{int(whole) % 60:02d}" + (rf"[.,]{part}0*" if part else r"(?:[.,]0+)?")
-    name = f"|{_COUNTS[int(whole)]}" if not part and int(whole) < len(_COUNTS) else ""
-    return f"(?:{digits}{clock}{name})"
+def _set(*texts: str) -> frozenset[str]:
+    return frozenset(" ".join(texts).split())
+
+
+_ENDS = frozenset(".!?;。…।")
+_DELIMITERS = frozenset(".):]-,、}>\"'(/&|;!?=~…。」』】*")
+_OPENING, _CLOSING = frozenset("([{<\"'「『【"), frozenset(")]}>\"'」』】")
+_ALTERNATIVES = _set("and or nor und oder et ou y o e или и und/or 和 或 と か")
+_JOINING = frozenset(",/&、|+") | _ALTERNATIVES | _ARTICLES | _set("possibly maybe perhaps both either also")
+_FUNCTION = _set(
+    "is was are were because since as and or nor but not isn't wasn't doesn't does in with would seems appears can can't",
+    "cannot could should must may might has have had if which that would than rather over also so due given based for",
+    "while whereas overlaps lasts sounds then however comes starts ends ist est es è é und et ou y o oder plays occurs too",
+    "it remains fits matches wins goes correct right wrong incorrect false true only instead to at from by alone actually likely probably yes no",
+)
+"""What follows a letter that is no word: not "the C major chord"."""
+_CHOICE = _set(
+    "option options choice letter opción opcion opzione opção opcao variant вариант buchstabe lettre letra lettera"
+)
+_ANSWER = _set(
+    "answer answers ans antwort lösung respuesta réponse resposta risposta ответ antwoord svar svaret odpowiedź cevap",
+    "conclusion correction solution verdict jawaban đáp",
+)
+_CORRECT = _set("correct right best final my appropriate suitable likely accurate true likeliest")
+_COPULAS = _set("is was be are 're est es ist è é e är jest seems becomes remains adalah") | frozenset(
+    ":=-—|>是为為は은는이が가"
+)
+_CHOOSE = _set(
+    "choose chose select selected selecting pick picked choosing going go say guess believe think vote opt wähle elijo",
+    "choisis scelgo escolho выбираю said meant",
+)
+_ACTIVE = _set(
+    "choose chose select selected pick picked wähle elijo choisis scelgo escolho выбираю meant lean leaning prefer"
+)
+_UNSPACED_CUES = ("答案", "回答", "正解", "答え", "答えは", "正确答案", "정답", "답은", "选", "選", "应选", "故选")
+_SO = _set("so therefore thus hence consequently accordingly overall total altogether leaves leaving donc daher")
+_NOT_SO = _set("far that loud on much many as long quiet short called soft")
+_REASONS = _set("because since as which while given due based where when although though whereas weil car porque")
+_NEGATORS = _set(
+    "not never neither nor without cannot except excluding unlike no than instead over eliminate exclude excluded rule",
+    "eliminated against nicht kein keine pas non ni не isn't aren't wasn't weren't can't don't doesn't didn't won't",
+    "couldn't wouldn't shouldn't hardly isnt dont none",
+)
+_DENIALS = _set(
+    "not isn't wasn't aren't weren't doesn't don't didn't cannot can't incorrect wrong false ruled excluded eliminated",
+    "unlikely invalid absent out never silent inaudible no couldn't neither impossible",
+) | frozenset("✗✘❌×❎")
+_PRAISES = _set("correct right yes true best") | frozenset("✓✔✅☑")
+_LINKS = _set(
+    "is was are were does do did can could has have had seems sound sounds would be being option the answer to"
+)
+_FIRST_THOUGHT = _set("first initially thought originally seemed")
+_CONTRAST = _set("but however yet although though aber mais pero")
+_COMPARES = _set(
+    "longest longer most overlap overlaps overlapping together simultaneously same dominates during only concurrently",
+    "concurrent first leaves one simultaneous throughout while with more main",
+)
+_CUT = _set(
+    "the a an and or of at about it is are was with to in from for so as but that which by on its this there than then",
+    "since because while when if be has have option answer both between until i another need",
+)
+"""Words with which no sentence ends."""
+_FILLERS = _set(
+    "is it its it'd the a an this that there are answer sound sounds of means i would say hear most likely probably",
+    "therefore thus clearly definitely simply just option choice letter be as 're correct",
+)
+_QUESTION = _set("which what how is are does do did in while can whenever for when at from over")
+_CORRECTING = (
+    *(("wait",), ("actually",), ("hmm",), ("correction",), ("sorry",), ("apologies",), ("i", "meant"), ("no", "wait")),
+    *(
+        ("or", "rather"),
+        ("on", "second", "thought"),
+        ("let", "me", "reconsider"),
+        ("let", "me", "check"),
+        ("let", "me", "correct"),
+    ),
+    *(("on", "reflection"), ("scratch", "that"), ("i", "was", "wrong"), ("oops",), ("moment",), ("my", "mistake")),
+)
+_ORDINALS = {
+    word: place
+    for place, words in enumerate(
+        (
+            "first 1st erste ersten première premier primera primer prima primo primeira primeiro первый первая",
+            "second 2nd zweite zweiten deuxième segunda segundo seconda secondo второй вторая",
+            "third 3rd dritte dritten troisième tercera tercero terza terzo terceira terceiro третий третья",
+            "fourth 4th vierte vierten quatrième cuarta cuarto quarta quarto четвёртый четвертый",
+            "fifth 5th fünfte fünften cinquième quinta quinto пятый",
+        )
+    )
+    for word in words.split()
+} | dict.fromkeys(("last", "letzte", "letzten", "dernière", "dernier", "última", "último", "ultima"), -1)
+_ORDERED = _CHOICE | _set(
+    "answer alternative candidate interval item window opciones respuesta réponse antwort risposta"
+)
+_COUNTED = _set(
+    "kind kinds type types sort sorts class classes category categories sound sounds source sources event events label",
+    "labels noise noises altogether overall instruments instrument timbres timbre voices voice things audible heard",
+    "sons son sonidos sonido tipos tipo suoni suono tipi klänge klang geräusche geräusch arten töne bruits sortes types",
+    "sortes fontes sons quellen звука звуков звук видов вида источника geluiden ljud dźwięki ses",
+)
+_BETWEEN = _set(
+    "different distinct separate unique main overlapping various individual simultaneous audible other total in can be are",
+    "verschiedene verschieden unterschiedliche différents distincts diferentes distintos diversi diversos разных различных",
+    "kinds of clear sound unlike single types",
+)
+_TOTAL = _set(
+    "is are be equals hear heard exactly only just total count number about least most have has contains there makes so",
+    "counted say think be were count identify sind gibt hay sono há есть a approximately around probably maybe possibly",
+    "perhaps thus therefore wait actually meant rather not but",
+)
+_UNITS = _set(
+    "s sec secs second seconds ms hz khz db minute minutes min times bars beats octaves semitones percent"
+) | {"%"}
+_NUMBERS_ELSEWHERE = {
+    word: count
+    for count, words in enumerate(
+        (
+            "eins ein eine einer un una uno um uma один одна één en jeden bir 一 하나",
+            "zwei deux dos due dois duas два две twee två dwa iki 二 两 兩 둘 두",
+            "drei trois tres tre três три drie trzy üç 三 셋 세",
+            "vier quatre cuatro quattro quatro четыре fyra cztery dört 四 넷 네",
+            "fünf cinq cinco cinque пять vijf fem pięć beş 五 다섯",
+            "sechs seis sei шесть zes sex sześć altı 六 여섯",
+        ),
+        1,
+    )
+    for word in words.split()
+}
+_COUNTERS = frozenset("个個種种类類つ개가지종")
+_SAYS_YES = _set("yes yeah yep yup sí si sì oui ja да evet tak sim hai")
+_SAYS_NO = _set("no nope nah nein non não nie нет nee nej hayır não")
+_UNSPACED_YES_NO = (
+    *(("不是", False), ("没有", False), ("沒有", False), ("不", False), ("否", False), ("いいえ", False)),
+    *(
+        ("아니", False),
+        ("无", False),
+        ("是", True),
+        ("有", True),
+        ("はい", True),
+        ("네", True),
+        ("예", True),
+        ("对", True),
+    ),
+)
+_AFTER_NO = _set(
+    "it there the this that these those i you he she we they because since as at in only while during when nothing not",
+)
+_BEFORE_YES_NO = (
+    _SO
+    | _ANSWER
+    | _COPULAS
+    | _set(
+        "course think say guess believe suppose afraid probably maybe actually wait hmm then be well definitely certainly likely perhaps clearly or and"
+    )
+)
+_NO_WHAT = _set("other overlap overlapping else additional another different simultaneous concurrent")
+
+_NONE = re.compile(r"\bnone\s+of\s+(?:the(?!\s+others?\b)|these|them|those|above)\b|以上都不|都不是", re.I)
+_ALL = re.compile(r"\ball\s+of\s+(?:the\s+above|the\s+options|them|these)\b", re.I)
+_REFUSALS = re.compile(
+    r"\b(?:i\s?(?:'m|am)|we(?:'re|\s+are))\s+(?:\w+\s+)?"
+    r"(?:sorry|unable|not\s+able|not\s+(?:\w+\s+)?sure|unsure|uncertain|not\s+certain)\b"
+    r"|^\W{0,9}(?:sorry|apologies)\b(?!\W{1,3}(?:i\s+meant|it|[a-z]\b))|\bi\s+apologi[sz]e\b"
+    r"|\bas\s+an?\s+(?:[\w-]+\s+){0,2}(?:ai|model)\b"
+    r"|\b(?:i|we)\s?"
+    r"(?:cannot|can\s+not|can't|could\s+not|couldn't|am\s+not\s+able\s+to|do\s+not|don't|won't|will\s+not)\s+(?:\w+\s+)?"
+    r"(?:determine|identify|tell|know|say|answer|assist|help|provide|process|access|analy[sz]e|play|perceive|listen|"
+    r"have\s+(?:access|enough|sufficient|the\s+(?:ability|capability|audio)|any\s+(?:audio|information)|audio|information)|"
+    r"(?:hear|see|find)\s+(?:(?:the|any|this|your|an|that)\s+)?(?:audio|recording|clip|file|attachment|it\b|sounds?\b(?!\s+other)))"
+    r"|\bunable\s+to\s+(?:determine|identify|answer|hear|listen|process|access|tell|say|analy[sz]e|provide)\b"
+    r"|\b(?:cannot|can't|can\s+not|could\s+not)\s+be\s+(?:determined|answered|identified|told)\b"
+    r"|\b(?:impossible|not\s+possible)\s+to\s+(?:determine|tell|say|answer|identify|know)\b"
+    r"|\b(?:difficult|hard)\s+to\s+(?:determine|tell|say|answer|identify|know)\b"
+    r"|\b(?:insufficient|not\s+enough)\s+(?:information|context|data|detail)|\bno\s+answer\b"
+    r"|\bno\s+(?:audio|sound\s+file|recording|clip)\s+(?:\w+\s+)?"
+    r"(?:provided|attached|available|given|uploaded|input)\b"
+    r"|\b(?:please|could\s+you)\s+(?:\w+\s+)?(?:provide|upload|share|attach|send|describe)\b|\bno\s+idea\b"
+    r"|无法|抱歉|对不起|我不知道|不能(?:确定|回答|听|判断)|わかりません|分かりません|申し訳|すみません|죄송"
+    r"|\bне\s+могу\b|\bизвините\b|\bне\s+знаю\b|\blo\s+siento\b|\bno\s+puedo\b|\bdésolée?\b"
+    r"|\bje\s+ne\s+(?:peux|sais)\b|\btut\s+mir\s+leid\b"
+    r"|\bkann\s+(?:\w+\s+)?(?:nicht|keine?n?)\s+(?:\w+\s+)?(?:beantworten|sagen|hören|bestimmen)\b",
+    re.I,
+)
+_BUT = re.compile(r"\b(?:but|however|though|maybe|probably|perhaps(?!\s+you)|aber|mais|pero)\b|但", re.I)
 
 
 # ----- matching: where options are mentioned
 
-_NEAR = 200
-"""Characters beside a place that are looked at, so that the time does not grow with the square of a text."""
 
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    """Words that name an option.
 
-def _before(text: str, place: int) -> str:
-    return text[max(place - _NEAR, 0) : place]
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where options are mentioned: they have this text, from start to end."""
+    Attributes:
+        start, end: its tokens.
+        options: that it names: several where a letter and a text differ, or texts are the same but for small words.
+        kind: letter, text (a letter may stand beside it), head, ordinal, count, number (that may be no count), yes or no,
+            interval.
+        led: whether a letter stands in front.
+        denier: the word by which it is denied, empty where it is not.
+        praised: whether it is called right.
+        group: number of what stands side by side.
+    """
 
     start: int
     end: int
-    options: tuple[int, ...]
+    options: frozenset[int]
+    kind: str
+    led: bool = False
+    denier: str = ""
+    praised: bool = False
+    group: int = -1
 
 
-def _mentions(text: str, form: _Form) -> list[_Place]:
-    """Every mention of an option in order; what a longer text has is no mention of a shorter one."""
-    free = [True] * len(text)
-    places = []
-    for pattern, options in form.patterns:
-        for match in pattern.finditer(text):
-            start, end = match.span()
-            if all(free[start:end]) and _is_whole(text, start, end):
-                free[start:end] = [False] * (end - start)
-                if not form.counts or _is_count(text, start, end):
-                    places.append(_Place(start, end, options))
-    return sorted(places, key=lambda place: place.start)
+_Span = tuple[int, int]
 
 
-def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether no word and no number reaches over an edge."""
-    if re.search(r"\d[.,:]$", text[max(start - 2, 0) : start]) and text[start].isdigit():
+class _Words:
+    """The words of an answer, and what options they mention."""
+
+    def __init__(self, text: str, form: _Form) -> None:
+        self.text, self.form = text, form
+        tokens = _tokens(text)
+        if len(tokens) > sum(READ_WORDS):
+            gap = _Token("line", "\n", "\n", tokens[READ_WORDS[0]].start, tokens[READ_WORDS[0]].start)
+            tokens = [*tokens[: READ_WORDS[0]], gap, *tokens[-READ_WORDS[1] :]]
+        self.tokens = tokens
+        self.content = [place for place, token in enumerate(self.tokens) if token.kind in _CONTENT]
+        self.rank = {place: rank for rank, place in enumerate(self.content)}
+        texts = self._texts()
+        self.heads = self._heads(texts)
+        found = [*texts, *self._letters(texts), *self._ordinals()]
+        found += self._intervals() if self.form.intervals else []
+        found += self._yes_no() if self.form.yes_no else []
+        found += self._numbers() if self.form.counts else []
+        self.found = self._without_inner(found)
+
+    def fold(self, place: int) -> str:
+        """The token at a place, empty beyond the ends."""
+        return self.tokens[place].fold if 0 <= place < len(self.tokens) else ""
+
+    def kind(self, place: int) -> str:
+        """The kind of the token at a place, empty beyond the ends."""
+        return self.tokens[place].kind if 0 <= place < len(self.tokens) else ""
+
+    def next_words(self, place: int, count: int) -> list[str]:
+        """The words from a token on, without punctuation."""
+        while place < len(self.tokens) and place not in self.rank:
+            place += 1
+        rank = self.rank.get(place, len(self.content))
+        return [self.tokens[position].fold for position in self.content[rank : rank + count]]
+
+    def words_before(self, place: int, count: int) -> list[str]:
+        """The words before a token, the nearest first."""
+        place -= 1
+        while place >= 0 and place not in self.rank:
+            place -= 1
+        rank = self.rank.get(place, -1)
+        return [self.tokens[position].fold for position in reversed(self.content[max(rank + 1 - count, 0) : rank + 1])]
+
+    def words_of(self, start: int, end: int) -> list[str]:
+        """The words among tokens."""
+        return [token.fold for token in self.tokens[start:end] if token.kind in _CONTENT]
+
+    def is_start(self, place: int) -> bool:
+        """Whether a token is the first word of a line or sentence."""
+        place -= 1
+        while self.kind(place) == "mark" and self.fold(place) not in _ENDS:
+            if self.fold(place) in ",:":
+                return False
+            place -= 1
+        return place < 0 or self.kind(place) == "line" or self.fold(place) in _ENDS
+
+    def _without_inner(self, found: Sequence[_Mention]) -> list[_Mention]:
+        """In order, without mentions within others."""
+        kept: list[_Mention] = []
+        for mention in sorted(found, key=lambda mention: (mention.start, -mention.end)):
+            if not kept or mention.start >= kept[-1].end:
+                kept.append(mention)
+        return kept
+
+    def _texts(self) -> list[_Mention]:
+        mentions, rank = [], 0
+        is_number = self.form.counts or bool(self.form.yes_no) or bool(self.form.intervals)
+        while rank < len(self.content) and not is_number:
+            longest = 0
+            for words, options in self.form.phrases.get(_stem(self.fold(self.content[rank])), ()):
+                if self._follows(rank, words):
+                    mentions.append(
+                        _Mention(self.content[rank], self.content[rank + len(words) - 1] + 1, options, "text")
+                    )
+                    longest = len(words)
+                    break
+            rank += max(longest, 1)
+        return mentions
+
+    def _follows(self, rank: int, words: Sequence[str]) -> bool:
+        """Whether these words stand from a word on, with nothing but a mark or two between."""
+        places = self.content[rank : rank + len(words)]
+        if len(places) < len(words):
+            return False
+        tokens = [self.tokens[place] for place in places]
+        if any(_stem(token.fold) != word for token, word in zip(tokens, words, strict=True)):
+            return False
+        return all(
+            after.start - before.end <= 3 and "\n" not in self.text[before.end : after.start]
+            for before, after in itertools.pairwise(tokens)
+        )
+
+    def _heads(self, texts: Sequence[_Mention]) -> list[_Mention]:
+        taken = {place for mention in texts for place in range(mention.start, mention.end)}
+        return [
+            _Mention(place, place + 1, frozenset([self.form.heads[_stem(self.fold(place))]]), "head")
+            for place in self.content
+            if _stem(self.fold(place)) in self.form.heads and place not in taken
+        ]
+
+    def _letters(self, texts: Sequence[_Mention]) -> list[_Mention]:
+        starts = {mention.start for mention in texts}
+        mentions = []
+        for place in self.content:
+            token = self.tokens[place]
+            if token.kind == "word" and len(token.raw) == 1 and self.form.letter(token.raw) is not None:
+                if self._is_letter(place, starts):
+                    option = self.form.letter(token.raw)
+                    mentions.append(
+                        _Mention(place, place + 1, frozenset(() if option is None else [option]), "letter", True)
+                    )
+        return mentions
+
+    def _is_letter(self, place: int, starts: set[int]) -> bool:
+        """Whether a single letter is the name of an option, and no word."""
+        token, after = self.tokens[place], self.fold(place + 1)
+        for beside in (place - 1, place + 1):
+            if self.kind(beside) in ("word", "number"):
+                other = self.tokens[beside]
+                if token.start in (other.end, other.start - 1):
+                    return False
+        before = self.fold(place - 1)
+        if before in _OPENING and after in _CLOSING:
+            joined = self.kind(place - 2) == "word" and self.tokens[place - 2].end == self.tokens[place - 1].start
+            return not joined or before != "("
+        # An abbreviation: "A.M.", "e.g."
+        if after == "." and self.kind(place + 2) == "word" and len(self.tokens[place + 2].raw) == 1:
+            if self.tokens[place + 2].start == token.end + 1:
+                return False
+        ends = self.kind(place + 1) in ("", "line", "mark", "unspaced")
+        cued = before in _CHOICE or before in _ANSWER
+        if token.raw.islower():
+            labels = self.is_start(place) and after in (".", ")", ":") and self.kind(place - 1) in ("", "line")
+            answers = (before in _COPULAS and not _ANSWER.isdisjoint(self.words_before(place, 4))) or cued
+            return labels or (answers and (ends or (after in _FUNCTION and token.raw != "a")))
+        if token.raw == "I":
+            return after in (")", ".", ":") and before in (*_OPENING, "")
+        if ends or cued:
+            return True
+        first = token.raw == "A" and self.is_start(place)
+        if after in _FUNCTION:
+            return not (
+                first and after in ("in", "from", "so", "only", "likely", "true", "false", "right", "no", "over")
+            )
+        follows = place + 1 in starts or (self.kind(place + 1) == "number" and self.form.counts)
+        follows |= bool(self.form.yes_no) and after in ("yes", "no")
+        follows |= len(after) == 1 and self.tokens[place + 1].raw.isupper() and self.form.letter(after) is not None
+        return follows and not first and (token.raw != "A" or before not in ("", "is", "hear", "heard", "was"))
+
+    def _ordinals(self) -> list[_Mention]:
+        """ "The second option", "option 2", 第二个选项; of "the second one" only where little else is said."""
+        mentions, size = [], len(self.form.texts)
+        for rank, place in enumerate(self.content):
+            word, next_place = self.fold(place), self.content[rank + 1] if rank + 1 < len(self.content) else -1
+            follows = self.fold(next_place)
+            position = _ORDINALS.get(word)
+            if position is None and self.kind(place) == "number" and follows in ("st", "nd", "rd", "th"):
+                value = _value(self.tokens[place].raw)
+                position = int(value) - 1 if value is not None and 1 <= value <= size else None
+                next_place = self.content[rank + 2] if rank + 2 < len(self.content) else -1
+                follows = self.fold(next_place)
+            if position is not None:
+                short = follows == "1" and len(self.content) <= 8
+                if (follows in _ORDERED or short) and position < size and self._adjoin(place, next_place):
+                    mentions.append(_Mention(place, next_place + 1, frozenset([position % size]), "ordinal"))
+            elif word in _CHOICE and not self.form.counts and follows:
+                if follows in ("number", "no", "nr"):
+                    next_place = self.content[rank + 2] if rank + 2 < len(self.content) else -1
+                value = _value(self.tokens[next_place].fold) if self.fold(next_place).isdecimal() else None
+                if value is not None and 1 <= value <= size and self._adjoin(place, next_place):
+                    mentions.append(_Mention(place, next_place + 1, frozenset([int(value) - 1]), "ordinal"))
+            elif word == "第" and follows in _NUMBERS_ELSEWHERE and rank + 2 < len(self.content):
+                position = _NUMBERS_ELSEWHERE[follows] - 1
+                named = "".join(self.fold(p) for p in self.content[rank + 2 : rank + 5])
+                if position < size and re.match("[个個]?(?:选项|選項|选|答案|選択肢)", named):
+                    mentions.append(_Mention(place, self.content[rank + 2], frozenset([position]), "ordinal"))
+        return mentions
+
+    def _adjoin(self, first: int, last: int) -> bool:
+        """Whether nothing but words stands between two words."""
+        return all(self.kind(place) in _CONTENT or self.fold(place) in "#(" for place in range(first, last))
+
+    def _intervals(self) -> list[_Mention]:
+        """Two numbers with "to" and units between."""
+        between = (
+            _UNITS
+            | _set("to and until till through bis à a до 到 the second at t and - ~ , = から まで e and y 秒 의 ;")
+            | {"-"}
+        )
+        mentions, numbers = [], [place for place in self.content if self.kind(place) == "number"]
+        for first, last in itertools.pairwise(numbers):
+            words = [self.fold(place) for place in range(first + 1, last)]
+            if len(words) > 5 or not words or not between.issuperset(words) or "\n" in words:
+                continue
+            bracketed = self.fold(first - 1) in ("[", "(") and self.fold(last + 1) in ("]", ")")
+            if words == [","] and not bracketed:
+                continue
+            pair = tuple(_value(self.tokens[place].raw) for place in (first, last))
+            if pair in self.form.intervals:
+                end = last + 1 + (self.fold(last + 1) in _UNITS)
+                mentions.append(_Mention(first, end, frozenset([self.form.intervals.index(pair)]), "interval"))
+        return mentions
+
+    def _yes_no(self) -> list[_Mention]:
+        mentions = []
+        for rank, place in enumerate(self.content):
+            token = self.tokens[place]
+            if token.kind == "unspaced":
+                if rank and not self.is_start(place):
+                    continue
+                ahead = "".join(self.fold(position) for position in self.content[rank : rank + 3])
+                for said, is_yes in _UNSPACED_YES_NO:
+                    if ahead.startswith(said):
+                        mentions.append(self._said(place, is_yes))
+                        break
+                continue
+            before, after = self.fold(place - 1), self.fold(place + 1)
+            opens = self.is_start(place) or self._leads_to_yes_no(place)
+            if not opens:
+                continue
+            if token.fold in _SAYS_YES and token.fold not in ("da", "si", "tak", "ja", "sim", "hai", "oui", "evet"):
+                mentions.append(self._said(place, True))
+            elif token.fold in _SAYS_YES | _SAYS_NO and (
+                self.kind(place + 1) in ("", "line", "mark", "unspaced")
+                or (after in _AFTER_NO | _ALTERNATIVES and before != ",")
+            ):
+                mentions.append(self._said(place, token.fold in _SAYS_YES))
+            elif len(self.content) == 1 and token.fold in ("true", "false", "correct", "incorrect"):
+                mentions.append(self._said(place, token.fold in ("true", "correct")))
+        return mentions
+
+    def _leads_to_yes_no(self, place: int) -> bool:
+        """Whether the words before tell that yes, or no, is meant: "the answer is no", but not "there is no"."""
+        before, *earlier = self.words_before(place, 5) or [""]
+        if self.kind(place - 1) == "mark":
+            return self.fold(place - 1) in (":", "=", ">", "|", ",", "(", '"', "-", "'", "{", "/", ";")
+        if before in _ALTERNATIVES:
+            return bool(earlier) and earlier[0] in _SAYS_YES | _SAYS_NO
+        if before in _COPULAS:
+            return before != "be" and not (_ANSWER | _CHOICE).isdisjoint(earlier)
+        return before in _BEFORE_YES_NO
+
+    def _said(self, place: int, is_yes: bool) -> _Mention:
+        return _Mention(place, place + 1, frozenset([self.form.yes_no["yes" if is_yes else "no"]]), "yes or no")
+
+    def _number(self, place: int) -> str:
+        """A number as the options have it, empty where a word is none."""
+        word = self.fold(place)
+        if word in _NUMBERS_ELSEWHERE:
+            return str(_NUMBERS_ELSEWHERE[word])
+        return word if _NUMBER.fullmatch(word) else ""
+
+    def _numbers(self) -> list[_Mention]:
+        """Numbers; those that say how many sounds there are, and are no time, level or pronoun, are counts."""
+        numbers = [place for place in self.content if self._number(place)]
+        small = _JOINING | _FILLERS | _COUNTED | _BETWEEN | _COUNTERS | _TOTAL | {"to", "both", "either"}
+        only = all(place in numbers or self.fold(place) in small for place in self.content)
+        only &= not any(self.fold(place + 1) in _UNITS for place in numbers)
+        mentions, after, is_count = [], len(self.tokens), False
+        for place in reversed(numbers):
+            foreign = self.fold(place) in _NUMBERS_ELSEWHERE
+            joins = after < len(self.tokens) and self.words_of(place + 1, after) in (
+                ["or"],
+                ["to"],
+                ["and"],
+                ["o"],
+                ["ou"],
+            )
+            is_count = (
+                self._is_count(place) or (only and (not foreign or len(self.content) <= 4)) or (is_count and joins)
+            )
+            options = frozenset(at for at, words in enumerate(self.form.folded) if words == (self._number(place),))
+            if is_count or (options and not foreign):
+                mentions.append(_Mention(place, place + 1, options, "count" if is_count else "number"))
+            after = place
+        return mentions[::-1]
+
+    def _is_count(self, place: int) -> bool:
+        before, raw = self.words_before(place, 1), self.tokens[place].raw.casefold()
+        word_before = before[0] if before and self.kind(place - 1) in (*_CONTENT, "mark") else ""
+        if raw == "one" and (word_before in _set("this that the no any each every which first second last other another some")
+                             or self.fold(place + 1) == "of"):  # fmt: skip
+            return False
+        after = place + 1
+        # "Three (3) sounds".
+        if self.fold(after) == "(" and self._number(after + 1) == self._number(place) and self.fold(after + 2) == ")":
+            after += 3
+        if self.fold(after) in _UNITS:
+            return False
+        follows = self.next_words(after, 4) if self.kind(after) != "line" else []
+        for word in follows:
+            if word in _COUNTED or word in _COUNTERS:
+                return True
+            if word not in _BETWEEN or word == "total":
+                if word == "total":
+                    return True
+                break
+        opens = not word_before or self.fold(place - 1) in (":", "=", "(", '"') or self.is_start(place)
+        ends = self.kind(after) in ("", "line") or (self.kind(after) == "mark" and self.fold(after) not in "(%/-'")
+        if self.fold(after) == "." and self.is_start(place) and self.kind(after + 1) not in ("", "line"):
+            # "1. Bell" is an item of a list.
+            return False
+        if self.fold(place - 1) == ",":
+            return ends and word_before in ("no", "wait", "actually", "rather", "sorry")
+        return ends and (word_before in _TOTAL or opens)
+
+
+# ----- matching: mentions side by side, and what is said of them
+
+
+class _Reading(_Words):
+    """An answer, read sentence by sentence; see `match_answer`."""
+
+    def __init__(self, text: str, form: _Form, is_alone: bool) -> None:
+        super().__init__(text, form)
+        self.is_alone, self.withdrawn = is_alone, 0
+        self.mentions = self._merged(self.found)
+        self.sentences = self._sentences()
+        self.mentions = self._judged(self._grouped(self.mentions))
+
+    def match(self) -> Match:
+        """What the answer is read as."""
+        echo = self._echo()
+        if echo:
+            kept, end = [], 0
+            for first, last in echo:
+                kept.append(self.text[end : self.tokens[first].start])
+                end = self.tokens[last - 1].end
+            rest = "\n".join([*kept, self.text[end:]]).strip()
+            left = _exact(rest, self.form)
+            if left is not None:
+                return Match(None, "echo") if left.rule == "empty" else left
+            return _Reading(rest, self.form, self.is_alone).match()
+        found = self._conclusion()
+        return found if found is not None else self._without_conclusion()
+
+    def _merged(self, found: Sequence[_Mention]) -> list[_Mention]:
+        """Letters and the texts beside them as one: first where they agree, either way round, then where they do not."""
+        mentions = list(found)
+        for agree in (True, False):
+            merged: list[_Mention] = []
+            for mention in mentions:
+                both = self._pair(merged[-1], mention) if merged else False
+                if both and bool(merged[-1].options & mention.options) == agree:
+                    before = merged.pop()
+                    options = before.options & mention.options if agree else before.options | mention.options
+                    mention = _Mention(before.start, mention.end, options, "text", before.led)
+                merged.append(mention)
+            mentions = merged
+        return [mention for mention in mentions if mention.kind != "number"]
+
+    def _pair(self, before: _Mention, after: _Mention) -> bool:
+        """Whether a letter and a text stand beside each other as if they were one option."""
+        between = self.tokens[before.end : after.start]
+        if len(between) > 6 or any(token.kind == "line" for token in between):
+            return False
+        words = [token.fold for token in between]
+        is_letter = [mention.kind in ("letter", "ordinal") for mention in (before, after)]
+        if is_letter == [True, False] or (is_letter == [True, True] and before.kind != after.kind):
+            if after.kind == "number" and any(word not in _DELIMITERS and word not in _OPENING for word in words):
+                return False
+            return all(
+                word in _FILLERS or (word in _DELIMITERS and word not in "/&|;!?") or word in _OPENING for word in words
+            )
+        if is_letter == [False, True] and after.kind == "letter" and before.kind != "number":
+            allowed = _set("option letter which is choice answer that") | frozenset("([-,\"'{:") | _CLOSING
+            return bool(words) and allowed.issuperset(words) and not (words == [","] and self._is_label(after))
         return False
-    if re.match(r"[.,:]\d", text[end:]) and text[end - 1].isdigit():
-        return False
-    # A number may stand at its unit, a script without spaces anywhere.
-    before = start > 0 and _is_joined(text[start - 1], text[start])
-    after = end < len(text) and _is_joined(text[end - 1], text[end])
-    return not before and not after
 
+    def _is_label(self, mention: _Mention) -> bool:
+        return self.fold(mention.end) in (".", ":", ")") and self.kind(mention.end + 1) in _CONTENT
 
-def _is_joined(left: str, right: str) -> bool:
-    """Whether two characters belong to one word."""
-    if _UNSPACED.match(left) or _UNSPACED.match(right):
-        return False
-    return all(unicodedata.category(character)[0] in "LMN" for character in (left, right))
+    def _sentences(self) -> list[_Span]:
+        """Tokens of each, without marks alone; a full stop within a mention ends none."""
+        within = {place for mention in self.mentions for place in range(mention.start, mention.end)}
+        spans, start = [], 0
+        for place, token in enumerate(self.tokens):
+            if token.kind == "line" or (token.kind == "mark" and token.fold in _ENDS and place not in within):
+                spans.append((start, place + 1))
+                start = place + 1
+        spans.append((start, len(self.tokens)))
+        return [span for span in spans if any(token.kind in _CONTENT for token in self.tokens[span[0] : span[1]])]
 
+    def _grouped(self, mentions: Sequence[_Mention]) -> list[_Mention]:
+        """Mentions with the number of the group: of what stands side by side."""
+        grouped: list[_Mention] = []
+        for mention in mentions:
+            group = len(grouped)
+            if grouped:
+                before = grouped[-1]
+                between = self.tokens[before.end : mention.start]
+                loose = _DELIMITERS | _OPENING if {before.kind, mention.kind} == {"letter"} else frozenset(")(\"'[]{}")
+                lines = {before.kind, mention.kind} == {"letter"} or self._bulleted(between)
+                if len(between) <= 8 and all(
+                    token.fold in _JOINING
+                    or token.fold in loose
+                    or (lines and (token.fold in "\n-*|•." or token.kind == "number"))
+                    for token in between
+                ):
+                    group = before.group
+            grouped.append(dataclasses.replace(mention, group=group))
+        return grouped
 
-_COUNTED = re.compile(
-    r"\s*(?:-\s*)?"
-    r"(?:(?:different|distinct|separate|unique|main|overlapping|various|individual|simultaneous|audible|other)\s+)*"
-    r"(?:kinds?|types?|sorts?|class|classes|categor(?:y|ies)|sounds?|sources?|events?|labels?|noises?|in\s+total|"
-    r"altogether|overall|can\s+be\s+heard|are\s+heard|are\s+audible)\b",
-    re.I,
-)
-_TOTAL = re.compile(
-    r"(?:^|:|=|\b(?:is|are|be|equals|hear|heard|exactly|only|just|total|count|number|about|least|most|have|has))"
-    r"\s*[\"'(]*$",
-    re.I,
-)
-_PRONOUN = re.compile(r"\b(?:this|that|the|no|any|each|every|which|first|second|last|other|another|some)\s+$", re.I)
+    def _bulleted(self, between: Sequence[_Token]) -> bool:
+        return bool(between) and all(token.fold in "\n-*•,." or token.kind == "number" for token in between)
 
+    def _judged(self, mentions: Sequence[_Mention]) -> list[_Mention]:
+        """Mentions with what denies or praises each."""
+        judged: list[_Mention] = []
+        starts = {mention.start for mention in mentions}
+        for mention in mentions:
+            denier = self._denier(mention)
+            before = judged[-1] if judged else None
+            if not denier and before is not None and before.denier and before.group == mention.group:
+                between = self.words_of(before.end, mention.start)
+                if not _ALTERNATIVES.isdisjoint(between) or before.denier in ("neither", "none", "without", "except"):
+                    denier = before.denier
+            said = self._said_of(mention, starts)
+            if said is False:
+                denier = denier or "wrong"
+            judged.append(dataclasses.replace(mention, denier=denier, praised=said is True and not denier))
+            if said is not None:
+                # "A, C and D are wrong": what is said of the last is said of all that stand beside it.
+                for place in range(len(judged) - 2, -1, -1):
+                    if judged[place].group != mention.group or judged[place].denier:
+                        break
+                    if any(token.kind == "line" for token in self.tokens[judged[place].end : judged[place + 1].start]):
+                        break
+                    judged[place] = dataclasses.replace(judged[place], denier="" if said else "wrong", praised=said)
+        return judged
 
-def _is_count(text: str, start: int, end: int) -> bool:
-    """Whether a number says how many sounds there are, and is no time, level or pronoun."""
-    if text[start:end].casefold() == "one" and _PRONOUN.search(_before(text, start)):
-        return False
-    if _COUNTED.match(text[end:]):
-        return True
-    return (
-        _TOTAL.search(_before(text, start)) is not None
-        and re.match(r"[\"')\]}]*\s*(?:$|[.!?;\n])", text[end:]) is not None
-    )
+    def _denier(self, mention: _Mention) -> str:
+        """A word before a mention, in its clause, that denies it."""
+        place, seen = mention.start - 1, 0
+        while place >= 0 and seen < 5:
+            token = self.tokens[place]
+            if token.fold == "but" and self.fold(place - 1) == "anything":
+                return "anything" if _NEGATORS.isdisjoint(self.words_before(place - 1, 4)) else ""
+            if token.kind == "line" or token.fold in _CLAUSE_MARKS or token.fold in _CLAUSE_WORDS:
+                return ""
+            if token.kind in _CONTENT:
+                word, follows = token.fold, self.fold(place + 1)
+                if word in _NEGATORS and follows not in _NO_DENIAL:
+                    adjacent = seen == 0 or (seen == 1 and follows in _ARTICLES)
+                    if word not in ("no", "over", "kein", "keine", "against", "ni", "ne", "non") or adjacent:
+                        if word == "than" and self.fold(place - 1) == "other" and self.fold(place - 2) == "none":
+                            return ""
+                        if word != "instead" or follows == "of":
+                            return word
+                # 不是 and 没有.
+                if (
+                    token.kind == "unspaced"
+                    and seen == 0
+                    and self.fold(place - 1) + word in ("不是", "没有", "而非", "并非")
+                ):
+                    return word
+                seen += 1
+            place -= 1
+        return ""
 
-
-_CLAUSE = re.compile(r"[.!?;:\n。!?]|\b(?:but|because|and|so|however|while)\b", re.I)
-_NEGATED = re.compile(
-    r"(?:\b(?:not(?!\s+only\b)|never|rather\s+than|without|instead\s+of|neither|nor|except(?:\s+for)?|excluding|unlike|"
-    r"other\s+than|cannot)|n't)\s+(?:[\w'-]+\s+){0,3}$|\bno\s+$|(?:不是|没有|而非|并非)\s*$",
-    re.I,
-)
-_DENIED = re.compile(
-    r"\s+(?:sound\s+|sounds\s+)?(?:(?:is|was|are|were|does|do|did|has|can)(?:\s+not\b(?!\s+only)|n't)|cannot\b)", re.I
-)
-_LISTED = re.compile(r"\s*,?\s*(?:or|nor|and)\s+(?:(?:the|an?)\s+)?", re.I)
-
-
-def _affirmed(text: str, form: _Form) -> list[_Place]:
-    """The mentions that nothing denies."""
-    places, end, is_denied = [], 0, False
-    for place in _mentions(text, form):
-        between = text[end : place.start]
-        in_list = is_denied and end > 0 and _LISTED.fullmatch(between) is not None
-        clause = _CLAUSE.split(_before(text, place.start))[-1]
-        is_denied = in_list or _NEGATED.search(clause) is not None
-        if not is_denied and not _DENIED.match(text[place.end :]):
-            places.append(place)
-        end = place.end
-    return places
-
-
-def _named(places: Sequence[_Place]) -> set[int]:
-    return {option for place in places for option in place.options}
-
-
-_FILLER = re.compile(
-    r"[\s\"'(\[{,:.-]*(?:(?:is|it|it's|its|the|a|an|this|that|there|there's|are|answer|sound|sounds|of|means|i|would|say|"
-    r"hear|most|likely|probably|therefore|thus|clearly|definitely|simply|just|option|choice)\b)?[\s\"'(\[{:-]*",
-    re.I,
-)
-
-
-def _text_in_front(text: str, form: _Form) -> set[int]:
-    """The options whose text stands in front, after words such as "it is the"."""
-    if form.yes_no:
-        place = _yes_no(text, form)
-        return set() if place is None else {place}
-    text = text[:_NEAR]
-    position, mentions = 0, {place.start: place for place in _mentions(text, form)}
-    for _ in range(8):
-        # The blanks and brackets first, then one word after the other.
-        position += len(text[position:]) - len(text[position:].lstrip(" \t\n\"'([{,:.-"))
-        if position in mentions:
-            return set(mentions[position].options)
-        filler = _FILLER.match(text, position)
-        if filler is None or filler.end() == position:
-            return set()
-        position = filler.end()
-        if position in mentions:
-            return set(mentions[position].options)
-    return set()
-
-
-# ----- matching: rules
-
-
-def _lone_letter(text: str, form: _Form) -> Match | None:
-    match = re.fullmatch(r"[\W_]*([A-Za-z])[\W_]*", text)
-    if match is None:
+    def _said_of(self, mention: _Mention, starts: set[int]) -> bool | None:
+        """Whether a mention is called right, or wrong; None where neither."""
+        place = mention.end
+        labels = mention.kind == "letter" and (self.is_start(mention.start) or mention.led)
+        for _ in range(4):
+            mark = self.fold(place)
+            if self.kind(place) != "mark":
+                break
+            if mark in _DENIALS or mark in _PRAISES:
+                return mark in _PRAISES
+            if not (
+                mark in ")]:-\"'(|>" or (mark in ".?" and labels and self.is_start(mention.start)) or mark == "\ufe0f"
+            ):
+                return None
+            place += 1
+        marked = place > mention.end
+        linked = 0
+        while linked < 4 and self.kind(place) in _CONTENT and self.fold(place) in _LINKS | _ADVERBS:
+            place += 1
+            linked += 1
+        word, follows = self.fold(place), self.fold(place + 1)
+        if self.kind(place) == "mark" and word in _DENIALS | _PRAISES:
+            return word in _PRAISES
+        another = place + 1 in starts or (follows in _ARTICLES and place + 2 in starts)
+        if word in _DENIALS:
+            if follows in ("only", "just", "merely") or (another and not linked and not marked):
+                return None
+            if word == "no" and not (marked and labels and not linked and not self.form.yes_no):
+                if not (
+                    marked and not linked and not self.form.yes_no and self.kind(place + 1) in ("", "line", "mark")
+                ):
+                    return None
+            return None if word == "not" and not linked and not marked else False
+        if linked and self.fold(place - 1) == "answer":
+            return True
+        if word in _REMAINS and self.kind(place + 1) in ("", "line", "mark"):
+            return True
+        if word in _PRAISES and (linked or marked):
+            bare = self.kind(place + 1) in ("", "line", "mark") or follows in _PRAISED_NOUNS or place + 1 in starts
+            return True if bare else None
         return None
-    option, texts = form.letter(match[1]), [text.casefold() for text in form.texts]
-    if match[1].casefold() in texts and texts.index(match[1].casefold()) != option:
-        return Match(None, "conflict")
-    return Match(option, "no such letter" if option is None else "letter")
 
+    def _echo(self) -> list[_Span]:
+        """Tokens of lists of two options or more, each with its letter, which repeat the question."""
+        chains: list[list[_Mention]] = []
+        for mention in self.mentions:
+            if mention.kind != "text" or not mention.led or len(mention.options) != 1:
+                continue
+            if chains:
+                between = self.tokens[chains[-1][-1].end : mention.start]
+                near = len(between) <= 6 and not (mention.praised or chains[-1][-1].praised)
+                if near and all(token.fold in _LISTING or token.kind == "line" for token in between):
+                    chains[-1].append(mention)
+                    continue
+            chains.append([mention])
+        spans = []
+        for chain in chains:
+            if len(frozenset[int]().union(*(mention.options for mention in chain))) > 1:
+                first = chain[0].start - (self.fold(chain[0].start - 1) in _OPENING)
+                spans.append((first, chain[-1].end))
+        return spans
 
-def _whole_text(text: str, form: _Form) -> Match | None:
-    if form.texts.count(text) == 1:
-        return Match(form.texts.index(text), "text")
-    words = _folded(text)
-    if words and form.folded.count(words) == 1:
-        return Match(form.folded.index(words), "text")
-    return None
+    # ----- conclusions
 
-
-_BRACKETED = r"[(\[{<\"']\s*([A-Za-z])\s*[)\]}>\"']"
-_IN_FRONT = re.compile(
-    rf"[\s\">-]*(?:{_BRACKETED}[.:,]?|([A-Za-z])\s*(?:[)\]:、]|\.(?![A-Za-z]\.)|\n)|([A-Z])\s*-(?=\s)|([A-Z])\s+-)"
-)
-_BARE = re.compile(r"([B-HJ-Z])\s+(?=\S)")
-_REASON = re.compile(r"[\s,.]*(?:because|since|as|due|given|based|for)\b", re.I)
-_ANOTHER_LETTER = re.compile(r"[\s,/&|.:;-]*(?:(?:or|and)\s+)?[(\[]?([A-Za-z])(?:[)\].:/]|\s*$)")
-
-
-def _first_letter(text: str, form: _Form) -> Match | None:
-    match = _IN_FRONT.match(text)
-    if match is not None:
-        return _by_letter(next(filter(None, match.groups())), text[match.end() :], form, "letter first")
-    # Without a delimiter "A" is an article, "I" a pronoun, and others may begin a name: the option's text must follow.
-    match = _BARE.match(text)
-    if match is None or form.letter(match[1]) is None:
-        return None
-    rest = text[match.end() :]
-    if _REASON.match(rest) or _text_in_front(rest, form):
-        return _by_letter(match[1], rest, form, "letter first")
-    return None
-
-
-def _by_letter(letter: str, rest: str, form: _Form, rule: str) -> Match | None:
-    """The option of a letter; a conflict where another letter or the text of another option follows."""
-    option = form.letter(letter)
-    if option is None:
-        return None
-    second = _ANOTHER_LETTER.match(rest)
-    if second and second[1].upper() != letter.upper() and form.letter(second[1]) is not None:
-        return Match(None, "conflict")
-    named = _text_in_front(rest, form)
-    return Match(None, "conflict") if named and option not in named else Match(option, rule)
-
-
-_CUE = re.compile(
-    r"(?:\b(?:answer|antwort|respuesta|réponse|resposta|risposta|ответ|(?:correct|right|best|final|my|appropriate|suitable)"
-    r"\s+(?:option|choice))\b|答案|回答|答え|정답)[\s\"')]*(?:\s*\([^()\n]{0,30}\))?\s*"
-    r"(?:(?:is|was|would\s+be|should\s+be|must\s+be|has\s+to\s+be|seems\s+to\s+be|to\s+(?:this|the)\s+question\s+is|"
-    r"est|es|ist|é|è)\b|应该是|應該是|[是为為はがは은는]|:|=|-)[\s:]*",
-    re.I,
-)
-_LED_IN = re.compile(
-    r"(?:(?:most\s+likely|likely|probably|therefore|thus|clearly|definitely|option|choice|letter|simply|选项|選項)\b[\s:]*|"
-    r"(?:选项|選項)[\s:]*)*",
-    re.I,
-)
-_CHOICE = re.compile(
-    r"(?:\b(?:option|choice|choose|chose|select|selected|pick|picked|go\s+with|going\s+with)\s+"
-    r"(?:(?:option|choice|letter|answer)\s+)?|选项?择?|選項?択?肢?)[\s:\"']*(?=[(\[{\"']?\s*[A-Za-z](?![A-Za-z]))",
-    re.I,
-)
-_IS_CORRECT = re.compile(
-    r"(?<![\w'])[(\[]?([A-Z])[)\]]?\s+(?:is|seems|appears|would\s+be|must\s+be)\s+(?:the\s+)?(?:most\s+)?"
-    r"(?:correct|right|best|likely|accurate|appropriate|suitable|answer)\b"
-)
-_EXCLUDED = re.compile(
-    r"(?:\b(?:not|than|over|out|eliminate|exclude|against|except|neither|nor|or|and|of|if|unlike)|n't)\s+(?:the\s+)?$",
-    re.I,
-)
-_IS_WRONG = re.compile(
-    r"[)\]}\"']*\s+(?:(?:is|was|are|can\s+be|seems|being)\s+)?(?:not\b|incorrect|wrong|false|ruled|eliminated|excluded|"
-    r"unlikely|out\b|invalid|isn't|doesn't|does\s+not|cannot|can't)",
-    re.I,
-)
-_ONE_OF_SEVERAL = re.compile(r"[)\]}\"']*\s*(?:(?:or|and)\s+|[/&]\s*|,\s*)[(\[]?[A-Za-z](?![A-Za-z0-9'])", re.I)
-
-
-def _after_cue(text: str, form: _Form) -> Match | None:
-    for cue in reversed(list(_CUE.finditer(text))):
-        match = _cued(text[cue.end() :], form)
-        if match is not None:
-            return match
-    for cue in reversed(list(_CHOICE.finditer(text))):
-        rest = text[cue.end() :]
-        letter = _letter_in_front(rest)
-        excluded = _EXCLUDED.search(_before(text, cue.start()))
-        if letter is not None and not excluded and not _IS_WRONG.match(letter[1]):
-            match = _by_letter(letter[0], _unquoted(letter[1]), form, "option")
-            if match is not None:
-                return match
-    letters = {match[1] for match in _IS_CORRECT.finditer(text) if not _EXCLUDED.search(_before(text, match.start()))}
-    option = form.letter(letters.pop()) if len(letters) == 1 else None
-    return None if option is None else Match(option, "option")
-
-
-def _cued(rest: str, form: _Form) -> Match | None:
-    """What "answer is" is followed by: a letter, or an option's text."""
-    led_in = _LED_IN.match(rest)
-    letter = _letter_in_front(rest[led_in.end() :] if led_in else rest)
-    if letter is not None and form.letter(letter[0]) is not None:
-        return _by_letter(letter[0], _unquoted(letter[1]), form, "answer is")
-    sentence = _sentences(rest[:_NEAR])[:1]
-    named = _text_in_front(sentence[0], form) if sentence else set()
-    if len(named) != 1:
-        return None
-    # "dog or rain" names two.
-    if not form.yes_no and len(_named(_affirmed(sentence[0], form))) != 1:
-        end = next(place.end for place in _mentions(sentence[0], form) if place.options[0] in named)
-        if not re.match(r"[\s)\]\"']*(?:[;,(]|because|since|as|which|while)", sentence[0][end:]) or any(
-            _LISTED.fullmatch(sentence[0][end : place.start])
-            or sentence[0][end : place.start].strip() in (",", "/", "&")
-            for place in _mentions(sentence[0], form)
-            if place.start > end
-        ):
+    def _conclusion(self) -> Match | None:
+        """The last conclusion."""
+        current: _Verdict | None = None
+        listed = self._listed()
+        for number, span in enumerate(self.sentences):
+            mentions = self._of(span)
+            corrected = self._corrects(span)
+            if corrected is not None:
+                current, self.withdrawn = None, corrected
+            if not mentions or self._asks(span):
+                continue
+            verdict = self._verdict(number, span, mentions, listed, corrected)
+            if verdict is None:
+                continue
+            if current is None or verdict.strength >= current.strength or (verdict.strength == 2 and verdict.is_plain):
+                if current is not None and current.listed and verdict.listed and current.options != verdict.options:
+                    verdict = dataclasses.replace(verdict, options=current.options | verdict.options)
+                current = verdict
+        if current is None:
             return None
-    return Match(named.pop(), "answer is")
+        if current.strength == 2 and self._breaks_off():
+            unfinished = current.place >= self.sentences[-1][0] and self.tokens[-1].fold in _CUT | {","}
+            if unfinished and not current.is_plain:
+                return None
+            later = [mention for mention in self.mentions if mention.start > current.place and not mention.denier]
+            if any(mention.options != current.options for mention in later):
+                return None
+        if len(current.options) != 1:
+            return Match(None, "conflict" if current.options else "nothing")
+        return Match(min(current.options), current.rule)
 
+    def _of(self, span: _Span) -> list[_Mention]:
+        return [mention for mention in self._by_sentence.get(span[0], ())]
 
-def _unquoted(rest: str) -> str:
-    """What follows a letter, without the marks that close it."""
-    return re.sub(r"^[)\]}>\"'.:,]+", "", rest)
+    @functools.cached_property
+    def _by_sentence(self) -> dict[int, list[_Mention]]:
+        table: dict[int, list[_Mention]] = {}
+        mentions, place = self.mentions, 0
+        for start, end in self.sentences:
+            while place < len(mentions) and mentions[place].start < end:
+                table.setdefault(start, []).append(mentions[place])
+                place += 1
+        return table
 
+    def _asks(self, span: _Span) -> bool:
+        """Whether a sentence is a question, rather than a guess."""
+        words = self.words_of(*span)
+        return self.fold(span[1] - 1) == "?" and len(words) > 3 and words[0] in _QUESTION
 
-def _letter_in_front(text: str) -> tuple[str, str] | None:
-    """A letter that is no word, and what follows it; None for "a dog" and "A or B"."""
-    match = re.match(r"([\s\"'(\[{<]*)([A-Za-z])(?![A-Za-z0-9'])", text)
-    if match is None:
+    def _corrects(self, span: _Span) -> int | None:
+        """From where on a sentence, or a clause of it, takes back what was said; None where none does."""
+        corrected = None
+        for place in range(*span):
+            if self.kind(place) in _CONTENT and self.fold(place) in _CORRECTING_STARTS:
+                clause = place == span[0] or self.kind(place - 1) in ("mark", "line")
+                if clause or self.fold(place - 1) in ("but", "and", "so", "oh"):
+                    words = tuple(self.next_words(place, 4))
+                    if words[0] == "no" and self.fold(place + 1) in (",", ":") and place > 0 and not self.form.yes_no:
+                        corrected = place + 1
+                    for phrase in _CORRECTING:
+                        if words[: len(phrase)] == phrase:
+                            corrected = place + len(phrase)
+        return corrected
+
+    def _listed(self) -> bool:
+        """Whether the options are gone through by their letters, rather than one being given and explained."""
+        labels = [
+            mentions[0]
+            for span in self.sentences
+            if (mentions := self._of(span)) and mentions[0].led and self.is_start(mentions[0].start)
+        ]
+        options = [mention.options for mention in labels if not (mention.kind == "letter" and self._is_alone(mention))]
+        if len(set(options)) < 2:
+            return False
+        return options[0] == frozenset([0]) and options.count(options[0]) == 1
+
+    def _is_alone(self, mention: _Mention) -> bool:
+        """Whether a letter has its line for itself."""
+        after = mention.end
+        while self.kind(after) == "mark":
+            after += 1
+        return self.kind(after) in ("", "line") and self.is_start(mention.start)
+
+    def _verdict(
+        self, number: int, span: _Span, mentions: Sequence[_Mention], listed: bool, corrected: int | None
+    ) -> "_Verdict | None":
+        """What a sentence concludes."""
+        if corrected is not None:
+            mentions = [mention for mention in mentions if mention.start >= corrected]
+            if not mentions:
+                return None
+        if self.fold(span[0]) == "if" and _GUESSING.isdisjoint(self.words_of(*span)):
+            return None
+        strong = self._answered(span)
+        if strong is not None:
+            return self._settled(strong, 3, "answer is")
+        praised = [mention for mention in mentions if mention.praised]
+        if praised:
+            options = frozenset[int]().union(*(mention.options for mention in praised))
+            return _Verdict(options, 3, "option by option" if listed else "answer is", praised[-1].start, False, True)
+        first = mentions[0]
+        words = self.words_of(*span)
+        alone = not words_outside(words, self.words_of(first.start, first.end))
+        if first.led and len(mentions) == 1 and alone and not first.denier and (first.kind == "letter" or not listed):
+            return self._settled(first, 3, "letter" if first.kind == "letter" else "letter first")
+        if first.led and not listed and not first.denier and self._is_first(number, span, first):
+            # "A is heard at the end" tells of A, and gives no answer.
+            if first.kind != "letter" or self.kind(first.end) not in _CONTENT or self.fold(first.end) in _REASONS:
+                return self._settled(first, 3, "letter first")
+        if corrected is not None:
+            after = [mention for mention in mentions if not mention.denier]
+            named = frozenset[int]().union(*(mention.options for mention in after))
+            if (
+                after
+                and len(named) == 1
+                and (after[0].kind != "text" or self.fold_before(after[0]) in _COPULAS | {"it", "that"})
+            ):
+                return self._settled(after[0], 3, "conclusion")
+        if any(mention.kind == "yes or no" for mention in mentions):
+            said = [mention for mention in mentions if mention.kind == "yes or no"]
+            strength = 3 if self._is_first(number, span, said[0]) else 2
+            return _Verdict(
+                frozenset[int]().union(*(m.options for m in said)), strength, "yes or no", said[0].start, True
+            )
+        return self._so(span, mentions)
+
+    def fold_before(self, mention: _Mention) -> str:
+        """The word before a mention, but for articles."""
+        before = [word for word in self.words_before(mention.start, 3) if word not in _ARTICLES]
+        return before[0] if before else ""
+
+    def _is_first(self, number: int, span: _Span, mention: _Mention) -> bool:
+        """Whether a mention stands in front of all that is said."""
+        if any(not self._asks(earlier) for earlier in self.sentences[:number]):
+            return False
+        return all(word in _CHOICE or word in _ARTICLES for word in self.words_of(span[0], mention.start))
+
+    def _settled(self, mention: _Mention, strength: int, rule: str) -> "_Verdict":
+        """A conclusion with all that stands beside its mention and is not denied."""
+        is_plain = mention.kind != "text" or mention.led
+        return _Verdict(self._by_group[mention.group], strength, rule, mention.start, is_plain)
+
+    @functools.cached_property
+    def _by_group(self) -> dict[int, frozenset[int]]:
+        """The options that stand side by side and are not denied."""
+        table: dict[int, frozenset[int]] = {}
+        for mention in self.mentions:
+            if not mention.denier:
+                table[mention.group] = table.get(mention.group, frozenset()) | mention.options
+        return table
+
+    def _answered(self, span: _Span) -> _Mention | None:
+        """The last mention in a sentence that follows "answer is", "I choose" and so on, and is not denied."""
+        answered = None
+        for place in range(*span):
+            cue = self._cue_end(place)
+            if cue is None:
+                continue
+            mention = self._first_from(cue[0], span, needs_copula=cue[1])
+            if mention is not None and not mention.denier:
+                answered = mention
+        # "Answer", and what it is on the line above or below.
+        return answered if answered is not None else self._answered_above(span)
+
+    def _cue_end(self, place: int) -> tuple[int, bool] | None:
+        """Where words end after which the answer follows, and whether "is" has to stand between."""
+        if self.kind(place) not in _CONTENT:
+            return None
+        word, before = self.fold(place), self.fold(place - 1)
+        if word in _ANSWER and before != "no":
+            return place + 1, True
+        if word in _CHOICE or word in ("sound", "one", "1", "interval"):
+            return (place + 1, True) if before in _CORRECT and before not in ("likely", "final", "my") else None
+        if word in _ACTIVE:
+            return place + 1, False
+        if word in ("go", "going") and self.fold(place + 1) == "with":
+            return place + 2, False
+        if self.kind(place) == "unspaced":
+            ahead = "".join(self.fold(position) for position in range(place, min(place + 4, len(self.tokens))))
+            for cue in _UNSPACED_CUES:
+                if ahead.startswith(cue):
+                    return place + len(cue), False
         return None
-    letter, rest = match[2], text[match.end() :]
-    if rest and _is_joined(letter, rest[0]):
-        return None
-    if _ONE_OF_SEVERAL.match(rest):
-        return None
-    is_bracketed = match[1].strip() != ""
-    next_word = re.match(r"\s+([\w']+)", rest)
-    if next_word is None or "\n" in next_word[0] or is_bracketed or letter in "BCDEFGHJKLMNOPQRSTUVWXYZ":
-        return letter, rest
-    follows = next_word[1].casefold() in (
-        *(
-            "because",
-            "since",
-            "as",
-            "which",
-            "and",
-            "with",
-            "is",
-            "for",
-            "due",
-            "based",
-            "given",
-            "not",
-            "seems",
-            "isn't",
-        ),
-        *("correct", "right", "was", "can", "cannot", "would", "in"),
-    )
-    return (letter, rest) if follows else None
+
+    def _first_from(self, place: int, span: _Span, *, needs_copula: bool) -> _Mention | None:
+        following = next((mention for mention in self._of(span) if mention.start >= place), None)
+        if following is None:
+            return None
+        between = self.tokens[place : following.start]
+        if len(between) > 25 or any(token.fold in _REASONS for token in between):
+            return None
+        words = [token.fold for token in between if token.kind in _CONTENT]
+        if len(words) > 12 or (words and needs_copula and _COPULAS.isdisjoint(token.fold for token in between)):
+            return None
+        return following
+
+    def _answered_above(self, span: _Span) -> _Mention | None:
+        """The mention a sentence begins with, where the one before it is "answer", "the answer is" or the like."""
+        number = self._number_of[span[0]]
+        if number == 0:
+            return None
+        above, mentions = self.sentences[number - 1], self._of(span)
+        words = self.words_of(*above)
+        asked = self.fold(above[1] - 1) in ("?", "\n", ":") or self.fold(above[1] - 1) in _COPULAS
+        if not words or len(words) > 8 or not asked or not mentions or mentions[0].denier:
+            return None
+        tail = [word for word in words[-3:] if word not in _COPULAS]
+        if not tail or (tail[-1] not in _ANSWER and not (tail[-1] in _CHOICE and _CORRECT & set(words))):
+            return None
+        return mentions[0] if len(self.words_of(span[0], mentions[0].start)) <= 3 else None
+
+    @functools.cached_property
+    def _number_of(self) -> dict[int, int]:
+        return {span[0]: number for number, span in enumerate(self.sentences)}
+
+    def _so(self, span: _Span, mentions: Sequence[_Mention]) -> "_Verdict | None":
+        """What follows "so", "therefore", "must be", "I think" and so on."""
+        cue, last = None, max((mention.start for mention in mentions if not mention.denier), default=-1)
+        for place in range(span[0], min(last, span[1])):
+            if self.kind(place) in _CONTENT and self._leads(place, self.fold(place)):
+                cue = place + 1
+        if cue is None:
+            return None
+        named: list[_Mention] = []
+        for mention in mentions:
+            if mention.start < cue or mention.denier:
+                continue
+            if named and any(token.fold in _REASONS for token in self.tokens[named[-1].end : mention.start]):
+                break
+            named.append(mention)
+        if not named:
+            return None
+        compares = not _COMPARES.isdisjoint(self.words_of(cue, span[1]))
+        ends = self.kind(named[0].end) in ("", "line", "mark")
+        if named[0].kind == "text" and not named[0].led and not compares and not ends:
+            return None
+        options = frozenset[int]().union(*(mention.options for mention in named))
+        is_plain = named[0].kind != "text" or named[0].led
+        return _Verdict(options, 2, "conclusion", named[0].start, is_plain)
+
+    def _leads(self, place: int, word: str) -> bool:
+        """Whether a word leads to a conclusion."""
+        before, after = self.fold(place - 1), self.fold(place + 1)
+        if word in ("total", "altogether", "overall"):
+            return self.form.counts
+        if word in _SO:
+            return after not in _NOT_SO and not (
+                word == "so" and before in ("think", "guess", "believe", "or", "and", "not")
+            )
+        if word in ("think", "believe", "guess", "suppose", "say", "bet"):
+            return before in ("i", "would", "i'd", "we", "my", "still", "to", "'d")
+        if word in ("likely", "probably"):
+            return before in ("most", "more", ",")
+        if word == "be":
+            return before in ("must", "has", "to", "should")
+        return False
+
+    # ----- without a conclusion
+
+    def _breaks_off(self) -> bool:
+        """Whether the text stops in the middle of something."""
+        if not self.content:
+            return False
+        last = self.tokens[-1]
+        if last.kind == "mark":
+            return last.fold in ",:;-("
+        return last.fold in _CUT or len(self.content) > 25 or (len(self.sentences) > 1 and len(self.content) > 8)
+
+    def _without_conclusion(self) -> Match:
+        if _NONE.search(self.text):
+            return Match(None, "none of them")
+        if _ALL.search(self.text):
+            return Match(None, "several")
+        since = 0
+        refusals = list(_REFUSALS.finditer(self.text))
+        if refusals:
+            turn = _BUT.search(self.text, refusals[-1].end())
+            if turn is None:
+                return Match(None, "refusal")
+            since = turn.end()
+        spoken = [
+            mention
+            for mention in self.mentions
+            if self.tokens[mention.start].start >= since
+            and mention.start >= self.withdrawn
+            and not self._in_question(mention)
+        ]
+        affirmed = [mention for mention in spoken if not mention.denier and not self._only_at_first(mention)]
+        named = frozenset[int]().union(*(mention.options for mention in affirmed))
+        last = {option: mention.start for mention in affirmed for option in mention.options}
+        denied = frozenset(
+            option
+            for mention in spoken
+            if mention.denier and mention.denier not in _COMPARING
+            for option in mention.options
+            if last.get(option, -1) < mention.start
+        )
+        if len(named) > 1 and len(named - denied) == 1:
+            named -= denied
+            affirmed = [mention for mention in affirmed if mention.options <= named]
+        if len(named) == 1:
+            told = affirmed[-1].end >= len(self.tokens) or not self._breaks_off()
+            return Match(min(named), "mention") if told else Match(None, "nothing")
+        if named:
+            if any(len(mention.options) > 1 for mention in affirmed) and len(affirmed) == 1:
+                return Match(None, "conflict")
+            told_last = self._last_sentence(affirmed)
+            told_last = self._most(affirmed) if told_last is None else told_last
+            return Match(None, "several") if told_last is None else Match(told_last, "last sentence")
+        return self._hinted()
+
+    def _in_question(self, mention: _Mention) -> bool:
+        return any(span[0] <= mention.start < span[1] and self._asks(span) for span in self._asking)
+
+    @functools.cached_property
+    def _asking(self) -> list[_Span]:
+        return [span for span in self.sentences if self._asks(span)][:LONGEST]
+
+    def _only_at_first(self, mention: _Mention) -> bool:
+        """Whether a mention is what was thought first, before a "but"."""
+        before = self.words_before(mention.start, 12)
+        if _FIRST_THOUGHT.isdisjoint(before) or {"but", "however"} & set(before):
+            return False
+        at_first = ("first", "at") in itertools.pairwise(before)
+        if not at_first and not {"thought", "seemed", "seems", "initially", "originally"} & set(before):
+            return False
+        return not _CONTRAST.isdisjoint(self.next_words(mention.end, 14))
+
+    def _last_sentence(self, affirmed: Sequence[_Mention]) -> int | None:
+        """The only option of a last sentence, or clause after "but", that compares."""
+        if self._breaks_off():
+            return None
+        start, end = self.sentences[-1]
+        turns = [
+            place for place in range(start, end) if self.fold(place) in _CONTRAST and self.fold(place + 1) != "also"
+        ]
+        begin = turns[-1] if turns else start
+        last = [mention for mention in affirmed if mention.start >= begin]
+        if any(mention.start < begin and mention.group == last[0].group for mention in affirmed if last):
+            return None
+        named = frozenset[int]().union(*(mention.options for mention in last))
+        words = self.words_of(begin, end)
+        if begin == start and last and last[0].led and self.is_start(last[0].start) and self._listed():
+            return None
+        compares = not _COMPARES.isdisjoint(words) or "likely" in words
+        compares |= len(words) <= 3 and not self.form.counts
+        narrates = bool(words) and words[0] in (
+            "if",
+            "first",
+            "then",
+            "next",
+            "at",
+            "from",
+            "second",
+            "after",
+            "afterwards",
+        )
+        return min(named) if len(named) == 1 and compares and not narrates else None
+
+    def _most(self, affirmed: Sequence[_Mention]) -> int | None:
+        """The only option of which it is said that it is the longest."""
+        named: set[int] = set()
+        for mention, after in itertools.zip_longest(affirmed, affirmed[1:]):
+            end = len(self.tokens) if after is None else after.start
+            if _MOST & set(self.words_of(mention.end, min(end, mention.end + 8))):
+                named |= mention.options
+        return min(named) if len(named) == 1 and not self._breaks_off() else None
+
+    def _hinted(self) -> Match:
+        """What a short answer hints at: by a head noun, two numbers, or by what it says of other sounds."""
+        words = self.words_of(0, len(self.tokens))
+        if self.form.yes_no:
+            return self._stated()
+        if self.form.intervals:
+            numbers = tuple(_value(self.tokens[place].raw) for place in self.content if self.kind(place) == "number")
+            place = self.form.intervals.index(numbers) if numbers in self.form.intervals else None
+            return Match(None, "nothing") if place is None else Match(place, "interval")
+        if self.mentions or len(words) > 8 or (self._breaks_off() and len(words) > 4):
+            return Match(None, "nothing")
+        heads = [mention for mention in self.heads if not self._denier(mention)]
+        named = frozenset[int]().union(*(mention.options for mention in heads))
+        if not named or not _ALTERNATIVES.isdisjoint(words):
+            return Match(None, "nothing")
+        return Match(min(named), "mention") if len(named) == 1 else Match(None, "several")
+
+    def _stated(self) -> Match:
+        """Yes or No from "there is no other sound" or "it is heard alone" in the last sentence."""
+        words = self.words_of(*self.sentences[-1]) if self.sentences else []
+        alone = False
+        for place, word in enumerate(words):
+            if word in ("no", "nothing"):
+                alone |= not _NO_WHAT.isdisjoint(words[place + 1 : place + 4])
+            if word == "alone":
+                before = words[max(place - 4, 0) : place]
+                alone |= bool({"is", "heard", "sounds", "plays", "always"} & set(before)) and _NEGATORS.isdisjoint(
+                    before
+                )
+        if not alone or self._breaks_off() or {"until", "then", "first", "initially", "later"} & set(words):
+            return Match(None, "nothing")
+        return Match(self.form.yes_no["yes" if self.is_alone else "no"], "mention")
 
 
-_NO_NOUN = re.compile(
-    r"\s*(?:$|[.,;:!)\]\"'\n-]|(?:it|there|the|this|that|these|those|i|you|he|she|we|they|because|since|as|at|in|only|while|"
-    r"during|when|nothing)\b)",
-    re.I,
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """A conclusion.
+
+    Attributes:
+        options: that it names: one, or there is a conflict.
+        strength: 3 of an answer that is given as such, 2 of what follows from what was said.
+        rule: see `match_answer`.
+        place: its first token.
+        is_plain: whether it is a letter, a number or the like, which is said to answer, and not to explain.
+        listed: whether it is one of those that are called right.
+    """
+
+    options: frozenset[int]
+    strength: int
+    rule: str
+    place: int
+    is_plain: bool
+    listed: bool = False
+
+
+_REMAINS = _set("remains remain fits matches wins")
+_COMPARING = _set("than over rather instead unlike without against except")
+_GUESSING = _set("had have must forced guess choose pick")
+_NO_DENIAL = _set("only just merely sure certain entirely doubt question hesitation")
+_MOST = _set("longest most dominates")
+_CLAUSE_MARKS = frozenset(".!?;:,…。|")
+_CLAUSE_WORDS = _set("but because and so however while since it's or")
+_ADVERBS = _set(
+    "also clearly definitely therefore thus probably certainly simply both all most very more the only likely"
 )
+_PRAISED_NOUNS = _set("answer option choice one 1 because since as and")
+_LISTING = frozenset(".,;:)(][|/-*•&+\"'") | _ALTERNATIVES
+_CORRECTING_STARTS = frozenset(phrase[0] for phrase in _CORRECTING) | {"no"}
 
 
-def _yes_no(text: str, form: _Form) -> int | None:
-    """Which of Yes and No a text begins with."""
-    match = re.match(r"[\W_]*(yes|yeah|yep|no|nope)(?![\w])", text, re.I)
-    if match is None:
-        return None
-    word = "yes" if match[1].casefold().startswith("y") else "no"
-    rest = text[match.end() :]
-    if re.match(r"[\s,]*(?:and|or|/)\s*(?:yes|no)\b", rest, re.I) or (word == "no" and not _NO_NOUN.match(rest)):
-        return None
-    return form.yes_no[word]
-
-
-def _yes_no_or_interval(text: str, form: _Form) -> Match | None:
-    if form.yes_no:
-        option = _yes_no(text, form)
-        return None if option is None else Match(option, "yes or no")
-    numbers = _digits(text)
-    if form.intervals and form.intervals.count(numbers) == 1:
-        return Match(form.intervals.index(numbers), "interval")
-    return None
-
-
-def _only_bracket(text: str, form: _Form) -> Match | None:
-    letters: dict[str, int] = {}
-    for match in re.finditer(rf"(?<!\w){_BRACKETED}", text):
-        excluded = _EXCLUDED.search(_before(text, match.start()))
-        if form.letter(match[1]) is not None and not excluded and not _IS_WRONG.match(text[match.end() :]):
-            letters.setdefault(match[1].upper(), match.end())
-    if len(letters) != 1:
-        return None
-    ((letter, end),) = letters.items()
-    return _by_letter(letter, text[end:], form, "bracketed letter")
-
-
-_NONE = re.compile(r"\bnone\s+of\s+(?:the(?!\s+others?\b)|these|them|those|above)\b|以上都不|都不是", re.I)
-_REFUSALS = re.compile(
-    r"\b(?:i\s*(?:'m|am)|we(?:'re|\s+are))\s+(?:\w+\s+)?"
-    r"(?:sorry|unable|not\s+able|not\s+(?:\w+\s+)?sure|unsure|uncertain|not\s+certain)\b"
-    r"|^\W*(?:sorry|apologies)\b|\bi\s+apologi[sz]e\b"
-    r"|\bas\s+an?\s+(?:\w+[\s-]+)?(?:ai|(?:language|audio|text)[\s-]*model)\b"
-    r"|\b(?:i|we)\s*"
-    r"(?:cannot|can\s+not|can't|could\s+not|couldn't|am\s+not\s+able\s+to|do\s+not|don't|won't|will\s+not)\s+(?:\w+\s+)?"
-    r"(?:determine|identify|tell|know|say|answer|assist|help|provide|process|access|analy[sz]e|play|perceive|listen|"
-    r"have\s+(?:access|enough|sufficient|the\s+(?:ability|capability|audio)|any\s+(?:audio|information)|audio|information)|"
-    r"(?:hear|see|find)\s+(?:(?:the|any|this|your|an|that)\s+)?(?:audio|recording|clip|file|attachment|it\b))"
-    r"|\bunable\s+to\s+(?:determine|identify|answer|hear|listen|process|access|tell|say|analy[sz]e|provide)\b"
-    r"|\b(?:cannot|can't|can\s+not|could\s+not)\s+be\s+(?:determined|answered|identified|told)\b"
-    r"|\b(?:impossible|not\s+possible)\s+to\s+(?:determine|tell|say|answer|identify|know)\b"
-    r"|\b(?:difficult|hard)\s+to\s+(?:determine|tell|say|answer|identify|know)\b(?![^.!?]{0,200}\bbut\b)"
-    r"|\b(?:insufficient|not\s+enough)\s+(?:information|context|data|detail)"
-    r"|\bno\s+(?:audio|sound\s+file|recording|clip)\s+(?:\w+\s+)?"
-    r"(?:provided|attached|available|given|uploaded|input)\b"
-    r"|\b(?:please|could\s+you)\s+(?:\w+\s+)?(?:provide|upload|share|attach|send)\b|\bno\s+idea\b"
-    r"|无法|抱歉|对不起|我不知道|不能(?:确定|回答|听|判断)|わかりません|分かりません|申し訳|すみません|죄송"
-    r"|\bне\s+могу\b|\bизвините\b|\bне\s+знаю\b|\blo\s+siento\b|\bno\s+puedo\b|\bdésolée?\b"
-    r"|\bje\s+ne\s+(?:peux|sais)\b|\btut\s+mir\s+leid\b"
-    r"|\bkann\s+(?:\w+\s+)?nicht\s+(?:\w+\s+)?(?:beantworten|sagen|hören|bestimmen)\b",
-    re.I,
-)
-
-
-def _refusal(text: str, form: _Form) -> Match | None:
-    if _NONE.search(text):
-        return Match(None, "none of them")
-    return Match(None, "refusal") if _REFUSALS.search(text) else None
-
-
-def _mention(text: str, form: _Form) -> Match:
-    if form.yes_no:
-        # "No" is in too many sentences that mean something else.
-        return Match(None, "nothing")
-    named = _named(_affirmed(text, form))
-    if len(named) <= 1:
-        return Match(named.pop(), "mention") if named else Match(None, "nothing")
-    last = _named(_affirmed((_sentences(text) or [""])[-1], form))
-    return Match(last.pop(), "last sentence") if len(last) == 1 else Match(None, "several")
-
-
-def _sentences(text: str) -> list[str]:
-    """Sentences with a word in them; a full stop within a number ends none."""
-    parts = re.split(r"(?<=[.!?])\s+|(?<=[。!?])|\n+", text)
-    return [part for part in parts if re.search(r"\w", part)]
-
-
-def _without_echo(text: str, form: _Form) -> str:
-    """A text without lists of two options or more, each with its letter, which repeat the question."""
-    marked: list[tuple[int, int, int]] = []
-    for pattern, options in form.patterns:
-        for option in options:
-            label = rf"(?<!\w)[(\[]?{LETTERS[option]}\s*[.):\]]+\s*(?:(?:the|an?)\s+)?"
-            for match in re.finditer(label + pattern.pattern, text, re.I):
-                if _is_whole(text, match.start(), match.end()):
-                    marked.append((match.start(), match.end(), option))
-    chains: list[list[tuple[int, int, int]]] = []
-    for span in sorted(marked):
-        if chains and re.fullmatch(r"[\s,;.|/]*(?:(?:and|or)\s+)?", text[chains[-1][-1][1] : span[0]]):
-            chains[-1].append(span)
-        else:
-            chains.append([span])
-    for chain in reversed(chains):
-        if len({option for _, _, option in chain}) > 1:
-            text = f"{text[: chain[0][0]]}\n{text[chain[-1][1] :]}"
-    return text.strip()
+def words_outside(words: Sequence[str], of_mention: Sequence[str]) -> bool:
+    """Whether a sentence has words beside those of a mention."""
+    return len(words) > len(of_mention) and not all(word in _CHOICE for word in words if word not in of_mention)
 
 
 VERSION = 2

@@ -1,14 +1,17 @@
-"""How answers are read: a table of cases by hand, every option in many styles, and words that say nothing."""
+"""How answers are read: labelled answers, every option in many styles, words that say nothing, and strings that are long."""
 
 from __future__ import annotations
 
 import itertools
 import random
+import time
 from collections.abc import Callable, Sequence
 
 import pytest
 
-from audio_compositionality.metrics.polybench.polybench import LETTERS, REFUSED, UNPARSED, match_answer
+from audio_compositionality.metrics.polybench.polybench import LETTERS, REFUSED, UNPARSED, match_answer, polybench
+
+from .labelled_answers import ALL, DEVELOPMENT, HELD_OUT, labelled_answers, scores_by_kind
 
 PETS = ("dog", "cat", "rain", "car horn")
 NESTED = ("car", "car horn", "horn", "police car siren")
@@ -22,176 +25,92 @@ HINDI = ("कुत्ता", "बिल्ली", "बारिश")
 FRENCH = ("l'aboiement d'un chien", "la sirène", "le café", "la pluie")
 NOTES = ("D", "C", "B", "A")
 
-A, B, C, D = range(4)
-
-# The texts are ours, made from the rules: what is said, the options, the position that it means, the rule that decides.
-CASES: list[tuple[str, Sequence[str], int | None, str]] = [
-    # Rule 1: what is read at all.
-    ("<think>Maybe the dog, A.</think>\n\nB", PETS, B, "letter"),
-    ("<think>It is the dog.</think> <answer>C</answer>", PETS, C, "letter"),
-    ("<think>first</think> A <think>no, wait</think> D", PETS, D, "letter"),
-    ("<think>The dog barks at 2 s, so the answer is A", PETS, None, "empty"),
-    ("<answer>B</answer>", PETS, B, "letter"),
-    ("I write <answer>letter</answer>. So: <answer>(D) car horn</answer>", PETS, D, "letter first"),
-    ("The dog is first. <ANSWER> the rain", PETS, C, "text"),
-    (r"Thus $\boxed{B}$.", PETS, B, "letter"),
-    (r"First \boxed{A}, corrected: \boxed{\text{C. rain}}", PETS, C, "letter first"),
-    (r"<answer>\boxed{\textbf{cat}}</answer>", PETS, B, "text"),
-    ("[THINK]dog or cat[/THINK]cat", PETS, B, "text"),
-    ("B<|im_end|>", PETS, B, "letter"),
-    ("", PETS, None, "empty"),
-    (" \n…", PETS, None, "empty"),
-    # Rule 2: a lone letter.
-    ("B", PETS, B, "letter"),
-    ("(b)", PETS, B, "letter"),
-    ("**C**", PETS, C, "letter"),
-    ("[D].", PETS, D, "letter"),
-    ("（Ｂ）", PETS, B, "letter"),
-    ("「C」", PETS, C, "letter"),
-    ("E", PETS, None, "no such letter"),
-    ("C", YES_NO, None, "no such letter"),
-    ("A", NOTES, None, "conflict"),
-    # Rule 3: an option's text.
-    ("Dog.", PETS, A, "text"),
-    ("the dog", PETS, A, "text"),
-    ("A dog", PETS, A, "text"),
-    ("A CAT!", PETS, B, "text"),
-    ("car-horn", PETS, D, "text"),
-    ("alarm bell ringing", LABELS, A, "text"),
-    ("male speech man speaking", LABELS, C, "text"),
-    ("three", COUNTS, C, "text"),
-    ("2.", COUNTS, B, "text"),
-    ("yes", YES_NO, A, "text"),
-    ("2-3 s", TIMES, B, "text"),
-    # Rule 4: a letter in front.
-    ("B. cat", PETS, B, "letter first"),
-    ("(C) rain", PETS, C, "letter first"),
-    ("**A.** The dog barks while it rains.", PETS, A, "letter first"),
-    ("D: the car horn overlaps with the dog", PETS, D, "letter first"),
-    ("b) It purrs.", PETS, B, "letter first"),
-    ("C\nBecause the rain goes on.", PETS, C, "letter first"),
-    ("D - car horn", PETS, D, "letter first"),
-    ("C rain", PETS, C, "letter first"),
-    ("B because it purrs", PETS, B, "letter first"),
-    ("B. 2", COUNTS, B, "letter first"),
-    ("B. No", YES_NO, B, "letter first"),
-    ("B. dog", PETS, None, "conflict"),
-    ("(A) It is the car horn.", PETS, None, "conflict"),
-    ("B. There are three sounds.", COUNTS, None, "conflict"),
-    ("A. No, it is alone.", YES_NO, None, "conflict"),
-    ("B. car horn", NESTED, B, "letter first"),
-    ("A. car horn", NESTED, None, "conflict"),
-    ("A. B. C. D.", PETS, None, "conflict"),
-    # Rule 5: a cue.
-    ("The answer is B.", PETS, B, "answer is"),
-    ("After listening, the correct answer is: (C) rain", PETS, C, "answer is"),
-    ("**Answer:** D", PETS, D, "answer is"),
-    ('{"answer": "C"}', PETS, C, "answer is"),
-    ("The answer is A because it barks.", PETS, A, "answer is"),
-    ("The answer is a dog.", PETS, A, "answer is"),
-    ("The answer is a cat.", PETS, B, "answer is"),
-    ("I first thought the answer is A. But the answer is C.", PETS, C, "answer is"),
-    ("The answer is not A. The answer is B.", PETS, B, "answer is"),
-    ("The answer is B, since option A starts later.", PETS, B, "answer is"),
-    ("The answer is B. dog", PETS, None, "conflict"),
-    ("The most likely answer is option D.", PETS, D, "answer is"),
-    ("Cat and dog are heard, and rain. Answer: cat, because the dog is alone.", PETS, B, "answer is"),
-    ("The correct option is yes, they overlap.", YES_NO, A, "answer is"),
-    ("The answer is 4.5 to 5.5 seconds.", TIMES, C, "answer is"),
-    ("Option A is wrong, so I choose option B.", PETS, B, "option"),
-    ("I would go with C", PETS, C, "option"),
-    ("I select option C over option A.", PETS, C, "option"),
-    ("B is the correct answer", PETS, B, "option"),
-    ("Neither A nor B is correct", PETS, None, "nothing"),
-    ("The answer is A or B.", PETS, None, "nothing"),
-    ("The answer is the dog or the cat.", PETS, None, "several"),
-    ("答案是B", PETS, B, "answer is"),
-    ("我选 C", PETS, C, "option"),
-    ("Ответ: D", PETS, D, "answer is"),
-    # Rule 6: yes, no and intervals.
-    ("Yes, the rain goes on.", YES_NO, A, "yes or no"),
-    ("No, it is always alone.", YES_NO, B, "yes or no"),
-    ("no there is nothing else", YES_NO, B, "yes or no"),
-    ("No other sound is audible.", YES_NO, None, "nothing"),
-    ("Yes and no.", YES_NO, None, "nothing"),
-    ("There is no overlap.", YES_NO, None, "nothing"),
-    ("They sound together between 2 and 3 seconds.", TIMES, B, "interval"),
-    ("from 0:12 to 0:13", TIMES, D, "interval"),
-    ("At 2.5 s.", TIMES, None, "nothing"),
-    ("Between 2 s and 4 s.", TIMES, None, "nothing"),
-    ("At 2.5 s, so in 2.0 – 3.0 s", TIMES, B, "mention"),
-    # Rule 7: the only bracketed letter.
-    ("I hear barking first, hence (B) for me", PETS, B, "bracketed letter"),
-    ("Not (A) but (C)", PETS, C, "bracketed letter"),
-    ("It could be (A), it could be (B)", PETS, None, "nothing"),
-    ("Clearly (B), the dog", PETS, None, "conflict"),
-    ("I heard bell(s) and horn(s)", PETS, None, "nothing"),
-    # Rule 8: nothing of it, and refusals.
-    ("None of the above.", PETS, None, "none of them"),
-    ("None of these sounds overlap with the dog.", PETS, None, "none of them"),
-    ("It is the dog; none of the others.", PETS, A, "mention"),
-    ("I'm sorry, but I cannot listen to audio. A dog would be typical.", PETS, None, "refusal"),
-    ("As an AI language model, I don't have ears; the cat?", PETS, None, "refusal"),
-    ("It is impossible to tell if the dog is heard.", PETS, None, "refusal"),
-    ("It is hard to say whether the dog or the cat is heard.", PETS, None, "refusal"),
-    ("It is hard to say, but I hear the dog.", PETS, A, "mention"),
-    ("No audio was provided.", PETS, None, "refusal"),
-    ("Please upload the recording of the rain.", PETS, None, "refusal"),
-    ("Unable to determine.", YES_NO, None, "refusal"),
-    ("抱歉，我无法听到音频。", CHINESE, None, "refusal"),
-    ("I'm sorry. My answer is B.", PETS, B, "answer is"),
-    ("I cannot hear anything but the dog.", PETS, A, "mention"),
-    # Rule 9: what is mentioned.
-    ("I can hear a dog in the background", PETS, A, "mention"),
-    ("It sounds like the car horn", NESTED, B, "mention"),
-    ("A police car siren is heard", NESTED, D, "mention"),
-    ("The car and the car horn", NESTED, None, "several"),
-    ("A dogma of hot rainwear", PETS, None, "nothing"),
-    ("the dog's bark", PETS, A, "mention"),
-    ("The rain, rather than the dog", PETS, C, "mention"),
-    ("The cat without the dog or the rain", PETS, B, "mention"),
-    ("It isn't the dog, it must be the rain", PETS, C, "mention"),
-    ("It is not only the cat", PETS, B, "mention"),
-    ("The dog is not involved; the rain overlaps", PETS, C, "mention"),
-    ("Not the dog", PETS, None, "nothing"),
-    ("A dog and a cat are there. The cat overlaps.", PETS, B, "last sentence"),
-    ("A dog and a cat are there. They overlap.", PETS, None, "several"),
-    ("I hear two different sounds", COUNTS, B, "mention"),
-    ("It starts at 3 seconds", COUNTS, None, "nothing"),
-    ("One of them is loud and lasts 2.5 s", COUNTS, None, "nothing"),
-    ("There are 3 sounds, at 1 s, 2 s and 4 s", COUNTS, C, "mention"),
-    ("A dog and, at the end, another one.", COUNTS, None, "nothing"),
-    # Lists that repeat the question.
-    ("A. dog\nB. cat\nC. rain\nD. car horn\nC", PETS, C, "letter"),
-    ("A. dog B. cat C. rain D. car horn", PETS, None, "echo"),
-    ("(A) Yes (B) No\nNo.", YES_NO, B, "text"),
-    # Other scripts.
-    ("听到的是狗叫声", CHINESE, A, "mention"),
-    ("B、猫叫", CHINESE, B, "letter first"),
-    ("我听到狗叫和猫叫", CHINESE, None, "several"),
-    ("Я слышу дождь", RUSSIAN, C, "mention"),
-    ("ДОЖДЬ", RUSSIAN, C, "text"),
-    ("дождьевик", RUSSIAN, None, "nothing"),
-    ("यह बिल्ली है", HINDI, B, "mention"),
-    ("C’est l’aboiement d’un chien", FRENCH, A, "mention"),
-    ("le cafe\u0301", FRENCH, C, "text"),
-]
+RULES: dict[str, tuple[str, Sequence[str]]] = {
+    "letter": ("B", PETS),
+    "text": ("the dog", PETS),
+    "letter first": ("B. cat", PETS),
+    "answer is": ("The answer is B.", PETS),
+    "conclusion": ("The dog stops early, so it must be the rain.", PETS),
+    "option by option": ("A. dog: no\nB. cat: no\nC. rain: yes\nD. car horn: no", PETS),
+    "yes or no": ("Yes, the rain goes on.", YES_NO),
+    "interval": ("They meet at 2.0, and part at 3.0", TIMES),
+    "mention": ("I can hear a dog in the background", PETS),
+    "last sentence": ("A dog and a cat are there. The cat overlaps.", PETS),
+    "empty": (" \n…", PETS),
+    "echo": ("A. dog B. cat C. rain D. car horn", PETS),
+    "no such letter": ("E", PETS),
+    "conflict": ("B. dog", PETS),
+    "none of them": ("None of the above.", PETS),
+    "refusal": ("I'm sorry, I cannot hear the audio.", PETS),
+    "several": ("The car and the car horn", NESTED),
+    "nothing": ("A dogma of hot rainwear", PETS),
+}
 
 
-@pytest.mark.parametrize(("text", "options", "option", "rule"), CASES, ids=lambda value: repr(value)[:40])
-def test_case(text: str, options: Sequence[str], option: int | None, rule: str) -> None:
-    match = match_answer(text, options)
-    assert (match.option, match.rule) == (option, rule)
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_decides_somewhere(rule: str) -> None:
+    match = match_answer(*RULES[rule])
+    assert match.rule == rule
+    assert (match.option is None) == (rule in UNPARSED)
 
 
-def test_the_table_has_every_rule() -> None:
-    rules = {rule for *_, rule in CASES}
-    deciding = {"letter", "text", "letter first", "answer is", "option", "yes or no", "interval", "bracketed letter"}
-    assert rules == deciding | {"mention", "last sentence"} | set(UNPARSED)
-    assert len(CASES) >= 58
-    assert set(REFUSED) < set(UNPARSED)
-    for _, _, option, rule in CASES:
-        assert (option is None) == (rule in UNPARSED)
+def test_the_unparsed_rules_are_among_them() -> None:
+    assert set(REFUSED) < set(UNPARSED) < set(RULES)
+
+
+@pytest.mark.parametrize("half", [DEVELOPMENT, HELD_OUT])
+def test_labelled_answers_are_read_as_they_are_labelled(half: str) -> None:
+    """The bounds of the project: at least .99 of what is read is right, and .93 of what names an option is read."""
+    rows = labelled_answers(half)
+    assert len(rows) >= 320
+    scores = scores_by_kind(rows)[ALL]
+    assert scores.precision >= 0.99
+    assert scores.recall >= 0.93
+    # With 95 % certainty, of answers like these.
+    assert scores.precision_interval[0] >= 0.97
+    assert scores.recall_interval[0] >= 0.93
+
+
+def test_labelled_answers_are_of_many_kinds_and_of_every_letter() -> None:
+    rows = labelled_answers(HELD_OUT) + labelled_answers(DEVELOPMENT)
+    assert len({row.id for row in rows}) == len(rows) >= 600
+    assert len({row.kind for row in rows}) >= 15
+    letters = [row.expected for row in rows if row.expected is not None and len(row.options) == 4]
+    assert min(letters.count(place) for place in range(4)) >= len(letters) / 8
+    assert sum(row.expected is None for row in rows) >= len(rows) / 8
+
+
+def test_a_prompt_that_goes_through_the_options_is_read_by_its_conclusion() -> None:
+    """What is said of the options before is in their order, so that the first one would be read of each."""
+    said = ("is too short", "ends early", "is not heard", "lasts longest")
+    for place, turn in itertools.product(range(4), range(4)):
+        lines = [f"{LETTERS[at]}. {PETS[at]} {said[(at + turn) % 4]}." for at in range(4)]
+        for last in (
+            "The correct answer is {0}.",
+            "So the answer is {0}. {1}",
+            "Therefore, {0}.",
+            "Answer: {1}",
+            "{0}",
+        ):
+            text = "\n".join([*lines, last.format(LETTERS[place], PETS[place])])
+            assert match_answer(text, PETS).option == place, text
+
+
+def test_i_think_that_it_is() -> None:
+    for place, form in itertools.product(
+        range(4), ("I think that it is {}", "I think that it is {}.", "It's {}", "Probably {}")
+    ):
+        assert match_answer(form.format(LETTERS[place]), PETS).option == place
+
+
+def test_what_is_said_of_other_sounds_depends_on_what_yes_says() -> None:
+    text = "There is no other sound."
+    assert match_answer(text, YES_NO).option == 1
+    assert match_answer(text, YES_NO, "alone").option == 0
+    asked = {"references": ["Yes"], "options": [YES_NO], "tasks": ["concurrency"]}
+    assert polybench([text], polarity=["alone"], **asked)["accuracy"] == 1
+    assert polybench([text], polarity=["overlap"], **asked)["accuracy"] == 0
+    assert match_answer("Yes, there is no other sound.", YES_NO).option == 0
 
 
 STYLES: dict[str, Callable[[str, str], str]] = {
@@ -272,13 +191,188 @@ def test_options_that_differ_only_in_what_is_folded_are_told_apart_by_letter_and
     options = ("dog", "A dog", "2", "two")
     assert [match_answer(text, options).option for text in options] == [0, 1, 2, 3]
     assert [match_answer(letter, options).option for letter in "ABCD"] == [0, 1, 2, 3]
-    assert match_answer("It is the dog.", options).rule == "several"
+    assert match_answer("It is the dog.", options).option is None
 
 
-def test_a_long_answer_is_read_in_time() -> None:
-    """A loop of a model that does not stop; a bad pattern would take minutes."""
-    for piece in ("The dog or the cat, ", "( ( (", "no no ", "A. dog ", "answer is ", "\\boxed{", "1.5 "):
-        assert match_answer(piece * (20_000 // len(piece)), PETS).rule
-    # A blank that a model does not stop drawing: with a pattern that looks at each stretch anew, minutes.
-    for text in ("_" * 200_000, f"a{'_' * 200_000}b", f"dog {'a_' * 100_000}a"):
+LONG = 20_000
+PIECES = (
+    *(
+        "0",
+        "1 ",
+        "0.",
+        "0:",
+        "0,0",
+        "1.0 to ",
+        "1.0 to 2.0 ",
+        "2.0-",
+        "9.9.9",
+        "a",
+        "A",
+        "A ",
+        "A.",
+        "A. ",
+        "A\n",
+        "(A) ",
+    ),
+    *(
+        "((",
+        "( ( ",
+        "))))",
+        "[[",
+        "{",
+        "\\boxed{",
+        "\\boxed{A",
+        "\\text{",
+        "\\text{A}",
+        "\\",
+        "<",
+        "<|",
+        "<|a|>",
+        "</",
+        "< ",
+    ),
+    *(
+        "<answer>",
+        "<answer>A</answer>",
+        "<answer>A</answer> or ",
+        "</answer>",
+        "<think>",
+        "</think>",
+        "<a>",
+        "<b>B</b>",
+    ),
+    *(
+        "*",
+        "**A** ",
+        "_",
+        "_a",
+        "__A__",
+        "`A`",
+        "$B$",
+        "#",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\t",
+        " ",
+        "\u00a0",
+        "\u200b",
+        "\u0301",
+    ),
+    *(
+        "a\u0301\u0323",
+        "\u0301\u0323",
+        "\ufdfa",
+        "\u2163",
+        "\u00bd",
+        "\U0001f642",
+        "狗",
+        "是",
+        "答案是",
+        "第二",
+        "정답은 ",
+        "네",
+    ),
+    *(
+        "\u0915\u094d",
+        "\ufb01",
+        "\ud800",
+        "\x00",
+        "Ａ．",
+        "the ",
+        "no ",
+        "not A ",
+        "neither A nor B ",
+        "dog ",
+        "dog or ",
+        "dog, cat, ",
+    ),
+    *(
+        "car ",
+        "car horn ",
+        "The answer is ",
+        "The answer is A. ",
+        "answer: ",
+        "so A ",
+        "wait, A ",
+        "actually, ",
+        "no, ",
+    ),
+    *(
+        "A. dog ",
+        "A. dog\n",
+        "A) No B) Yes ",
+        "dog (A) ",
+        "A is wrong. ",
+        "A is correct. ",
+        "one or ",
+        "two sounds ",
+        "3 (three) ",
+    ),
+    *(
+        "yes, no ",
+        "no other sound ",
+        "I can't ",
+        "as an ai model ",
+        "none of the above ",
+        "but ",
+        "maybe ",
+        "What is A? ",
+    ),
+    *(
+        "first option ",
+        "option 2 ",
+        "'",
+        "it's ",
+        "…",
+        "A ✓ ",
+        '{"answer": "A"} ',
+        "|A",
+        "A: ",
+        "if A ",
+        "impossible to ",
+    ),
+)
+HALVES = (
+    ("(", ")"),
+    ("<think>", "</think>"),
+    ("{", "}"),
+    ("A ", "B "),
+    ("<answer>", "</answer>"),
+    ("1 ", "to "),
+    ("**", "A**"),
+)
+
+
+@pytest.mark.parametrize(
+    "options", [PETS, COUNTS, YES_NO, TIMES, CHINESE, ("0", "00", "0.0"), ("a a a b", "a a a c")], ids=str
+)
+def test_no_string_takes_long(options: Sequence[str]) -> None:
+    """Of 20,000 characters none takes more than 50 ms of the processor."""
+    texts = [piece * (LONG // len(piece)) for piece in PIECES]
+    texts += [left * (LONG // 2 // len(left)) + right * (LONG // 2 // len(right)) for left, right in HALVES]
+    assert len(texts) >= 100
+    match_answer("x", options)
+    slow = {}
+    for text in texts:
+        # What else the machine does may disturb a measurement, hardly ever five.
+        taken = []
+        while len(taken) < 5 and min(taken, default=1) > 0.05:
+            begin = time.process_time()
+            match_answer(text, options)
+            taken.append(time.process_time() - begin)
+        if min(taken) > 0.05:
+            slow[text[:20]] = min(taken)
+    assert not slow
+
+
+def test_time_does_not_grow_with_the_length_of_a_text() -> None:
+    """A loop of a model that does not stop; a pattern that looks at each stretch anew would take minutes."""
+    for text in ("_" * 1_000_000, f"a{'_' * 1_000_000}b", f"dog {'a_' * 500_000}a", "\u0301\u0323" * 500_000):
         assert match_answer(text, PETS).rule
+
+
+def test_a_long_reasoning_is_read_at_its_end() -> None:
+    noise = "The dog barks, and the cat is heard. " * 1000
+    assert match_answer(f"{noise}\nThe answer is C.", PETS).option == 2
+    assert match_answer(f"C. rain\n{noise}", PETS).option == 2
