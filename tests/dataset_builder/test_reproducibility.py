@@ -71,7 +71,7 @@ FROZEN = {
     "polybench_apart": (
         1,
         "8bb6222caa07b868e7dcfff4ba9d3b189cfb745eee77f94e476e1d173a7d1268",
-        "1bf71878bfb11e5a5aefe00ec58a70a2386c824374a1aad8ed246d0e4312caed",
+        "92188a30e8d091c0b5792bf81ad05ccd4accb478e43f2e02da90b55db520993a",
     ),
     "polybench_atoms": (
         1,
