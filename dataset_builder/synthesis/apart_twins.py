@@ -66,7 +66,8 @@ def _arranged(group: TwinGroup, arrangement: str, spans: Sequence[Spans] | None)
         if spans is not None:
             tracks = tuple(replace(track, spans=moved) for track, moved in zip(tracks, spans, strict=True))
         clips.append(TwinClip(f"{name}-{place}", tracks))
-    return replace(group, name=name, clips=tuple(clips))
+    # Its pitches are drawn as those of the twins that are asked the same.
+    return replace(group, name=name, clips=tuple(clips), place=PLACES.index(group.task))
 
 
 def _one_after_the_other(lengths: Sequence[int], rng: np.random.Generator) -> list[Spans]:

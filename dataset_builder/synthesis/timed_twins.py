@@ -125,6 +125,7 @@ def _cast(count: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
     That many are at once in one of the times, of three as often in two: how often labels meet in all, which bands that
     they share tell a little of, is as alike as it can be.
     """
+    full: list[tuple[int, ...]]
     doubled: list[tuple[int, ...]] = [(2, 2), (3, 3)]
     if count == 4:
         full: list[tuple[int, ...]] = [(0, 1, 2, 3), (0, 0, 1, 1)]

@@ -64,13 +64,13 @@ FROZEN = {
         "76359338739d6214060de7ec121eb1eef7d55819cb3b3e66447ab571058e6778",
     ),
     "polybench": (
-        1,
-        "1777d548242b3210febbbfc2a3a33425b4e222638bf8e42b3685b8f88a591db2",
-        "16d1e35a7ff66301dfb05654d5228109e20e20fd5d516ec4dcc6cf20c1e786c2",
+        2,
+        "e47465f797cb9d08a2cd596ef8cd6ca445ad0ff806736fa6d13a779a6d68eee7",
+        "61610007b7251ac066855fd51743c3772c17501399576b0f636e365c743b3d11",
     ),
     "polybench_apart": (
         1,
-        "97468e68ad6644631c831cf5d91e585ded925b05391de2edf6c43014fa998295",
+        "8bb6222caa07b868e7dcfff4ba9d3b189cfb745eee77f94e476e1d173a7d1268",
         "92188a30e8d091c0b5792bf81ad05ccd4accb478e43f2e02da90b55db520993a",
     ),
     "polybench_atoms": (
