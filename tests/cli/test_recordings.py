@@ -19,7 +19,12 @@ from ..dataset_builder.recordings.test_offline import Beeps
 
 LOG_MEL = "log-mel-statistics"
 
-ON_TRANSFORMS = [task.info.name for task in list_tasks() if task.info.recipe == "transforms"]
+ON_TRANSFORMS = [
+    task.info.name
+    for task in list_tasks()
+    # Sounds of recordings cannot be moved in time.
+    if task.info.recipe == "transforms" and task.info.name != "onset_invariance"
+]
 
 
 @pytest.fixture

@@ -84,9 +84,9 @@ FROZEN = {
         "b7cc7a61b82b1db58160ce0dc3d8196711323bd6536eb7c397dcc7ef8a744ec0",
     ),
     "transforms": (
-        1,
-        "4041afdc1408de55e5de9085cde233865e6681e5c8ed23309edfeead43ad4b1e",
-        "5666a73c8423cd48ec0e6316893fd03eb5b215fd68bee15d83340e7c67eeb787",
+        2,
+        "9f546d8bcf674e5825026f356d66e8c1a30b7f8d3b2d80f1a6ea7c9f041ca520",
+        "121bd89a21e5e68b4416f685fe340431df6bc294c88fa001dca541ca010c76a5",
     ),
     "zero_shot_audio": (
         1,

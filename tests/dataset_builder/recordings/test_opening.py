@@ -67,7 +67,7 @@ def test_the_data_are_those_of_the_recipe(folder, tmp_path):
     data = recorded(recordings, recipes=["transforms"], transforms=["gain", "noise"], bases=5)
     assert data.source == f"recordings of {folder}"
     configuration = data.configuration("transforms")
-    assert len(configuration.rows) == 5 * 9 + 11
+    assert len(configuration.rows) == 5 * 11 + 11
     assert {row["label"] for row in configuration.rows} == {"cat", "dog"}
     clips = {clip.id: clip.waveform for clip in configuration.clips()}
     row = next(row for row in configuration.rows if row["recording"].startswith("dog/"))
@@ -91,10 +91,10 @@ def test_presets_have_their_sizes_and_transforms():
         sizes[preset] = settings.bases, settings.untransformed, settings.transforms
     ours, papers = ("gain", "noise", "lowpass", "reverb"), ("noise", "pitch", "reverb", "stretch")
     assert sizes == {
-        "mini": (48, 208, ours),
-        "full": (400, 1_600, ours),
-        "paper-mini": (48, 208, papers),
-        "paper-full": (400, 1_600, papers),
+        "mini": (48, 112, ours),
+        "full": (400, 800, ours),
+        "paper-mini": (48, 112, papers),
+        "paper-full": (400, 800, papers),
     }
 
 
