@@ -23,7 +23,7 @@ def evaluated(monkeypatch):
 
     monkeypatch.setattr("audio_compositionality.evaluator.run.evaluate.evaluate_models", evaluate_models)
     monkeypatch.setattr(
-        "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options: name
+        "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options, seed: name
     )
     monkeypatch.setattr("audio_compositionality.cli.model_options.check_kinds", lambda *_: None)
     return calls
