@@ -46,8 +46,8 @@ class ACoatInstances:
         warning=(
             "Recognition alone may explain a high score: who knows a class by itself (alone top-1) finds some of it in "
             "a scene, kept says how much of it, and no number here shows composition in place of recognition. An "
-            "encoder that was taught other things stays at chance or below its untrained twin, which says nothing "
-            "against it."
+            "encoder that was taught other things may stay at chance or below its untrained twin, which says "
+            "nothing against it."
         ),
         citation=_METRIC.citation,
         on_request=True,
