@@ -66,7 +66,7 @@ class Invariance:
         samples="clips with copies",
         measures=_PARTED.described,
         ranks_by="abx",
-        trusted={"abx": None},
+        trusted={"abx": 0.0},
         captions=CAPTIONS,
         warning=(
             f"{WARNING} Nothing is ranked by the invariance itself: what hears nothing but the level is invariant to "

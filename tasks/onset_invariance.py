@@ -60,7 +60,7 @@ class OnsetInvariance:
         samples="scenes",
         measures=(*(_MEASURES[name] for name in _NAMES), *_OF_FACTORS),
         ranks_by="abx",
-        trusted={"abx": None},
+        trusted={"abx": 0.0},
         captions={"audio": "a scene"},
         warning=f"{WARNING} What hears nothing is invariant to all: nothing is ranked by the invariance itself.",
         citation=_METRIC.citation,
