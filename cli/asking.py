@@ -68,9 +68,8 @@ def asking_settings(options: argparse.Namespace) -> dict[str, Any]:
     try:
         checked(settings)
     except InputError as error:
-        raise InputError(
-            f"{' '.join(f'--{name.replace("_", "-")} {given[name]}' for name in settings)}: {error}"
-        ) from error
+        flags = [f"--{name.replace('_', '-')} {given[name]}" for name in settings]
+        raise InputError(f"{' '.join(flags)}: {error}") from error
     return settings
 
 

@@ -21,6 +21,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from .base import GENERATE, Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError, TaskInfo
+from .embedding_match import embedding_accuracy
 from .printed import printed_figures
 from .profiles import Asked, Profile, Tally
 from .question_bars import QuestionBar, draw_question_bars
@@ -309,7 +310,7 @@ class Polybench:
             return_scores=True,
         )
         if EMBEDDING_MATCH in settings:
-            values[EMBEDDING_MATCH] = _embedding_match(settings[EMBEDDING_MATCH], outputs.answers, asked, device)
+            values[EMBEDDING_MATCH] = embedding_accuracy(settings[EMBEDDING_MATCH], outputs.answers, asked, device)
         by_task = values["by_task"]
         best = [
             max(part["chance"], part["majority"], part["best_position"])
@@ -367,26 +368,6 @@ class Polybench:
                 "the best constant answer": lambda places: constant_answers([tested[k] for k in places]),
             },
         )
-
-
-def _embedding_match(
-    encoder: str, answers: Sequence[str], asked: Sequence[tuple[Row, Sequence[str]]], device: str
-) -> float:
-    """The accuracy, the mean over tasks, where each answer is the option most similar to it."""
-    from audio_compositionality.encoders.sentences import SentenceEncoder
-    from audio_compositionality.metrics.polybench.polybench import embedding_match, polybench
-
-    options = [list(listed) for _, listed in asked]
-    taken = embedding_match(answers, options, SentenceEncoder(encoder, device))
-    values = polybench(
-        taken,
-        [row["answer"] for row, _ in asked],
-        options,
-        [row["task"] for row, _ in asked],
-        ids=[row["id"] for row, _ in asked],
-        parsed=True,
-    )
-    return float(values["accuracy"])
 
 
 def _tested(rows: Sequence[Row]) -> tuple[Row, ...]:

@@ -1,7 +1,7 @@
 """PolyBench: how well multiple-choice questions about sounds that overlap are answered, in seven tasks.
 
 A model hears a clip and reads a question with 2 to 26 options; what it says is raw text. `match_answer` reads the text
-by fixed rules, of which the first that decides wins; a text that names no option is *unparsed*. An unparsed answer is
+by fixed rules: its last conclusion counts; a text that comes down to no option is *unparsed*. An unparsed answer is
 wrong, is counted, and is never replaced by a draw. Every share stands beside what needs no ears: chance (1/k of k
 options), the best constant text (`majority`) and the best constant position.
 
@@ -854,23 +854,23 @@ def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -
        ``\\boxed{}`` holds; of thinking that does not end nothing is. Of a text of more than READ characters, or
        READ_WORDS words, begin and end are read. Options that are repeated as a list ("A. dog B. rain") and questions
        are passed over: *echo* where nothing is left.
-    2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two times,
-       Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they differ; what
-       stands side by side ("A and C", "dog or rain") belongs together. A mention is *denied* by a word before it in its
-       clause (not, neither, than, rather than, without), or by what is said of it ("is incorrect", "A) No").
+    2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two
+       times, Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they
+       differ; what stands side by side ("A and C", "dog or rain") belongs together. A mention is *denied* by a word before it
+       in its clause (not, neither, than, rather than, without), or by what is said of it ("is incorrect", "A) No").
     3. Sentence by sentence, conclusions are looked for: after "answer is", "choose" and so on, or with "is correct"
-       (*answer is*); a letter alone on its line (*letter*), or in front of all (*letter first*); after "so", "therefore",
-       "must be" and so on (*conclusion*); where letter after letter is gone through, the only one that is called right
-       (*option by option*). A later one replaces an earlier one, but what only explains replaces no answer. "Wait" and
-       "actually" withdraw what was concluded before.
+       (*answer is*); a letter alone on its line (*letter*), or in front of all (*letter first*); after "so",
+       "therefore", "must be" and so on (*conclusion*); where letter after letter is gone through, the only one that is
+       called right (*option by option*). A later one replaces an earlier one; what only explains replaces no answer.
+       "Wait" and "actually" withdraw what was concluded before.
     4. Where there is no conclusion: "none of the …" (*none of them*); an apology, or that nothing can be heard or told
        (*refusal*); else the only option that is mentioned and not denied (*mention*); of several the only one in a last
        sentence, or clause after "but", that compares them (*last sentence*); else *several*, or *nothing*. A text that
        breaks off in the middle of a phrase has no such mention.
 
     Unparsed are also *conflict*, and *no such letter*: a lone letter beyond the options. A short answer may name an
-    option by its head noun ("brass" for "brass section"). "There is no other sound" means No, or Yes where Yes says that
-    the sound is alone.
+    option by its head noun ("brass" for "brass section"). "There is no other sound" means No, or Yes where Yes says
+    that the sound is alone.
 
     Args:
         text: what the model said.
@@ -957,9 +957,9 @@ def _heads(folded: Sequence[tuple[str, ...]]) -> dict[str, int]:
     for place, words in enumerate(folded):
         for position, word in enumerate(words):
             modifies = position + 1 < len(words) and word.endswith(("ic", "ed", "ing", "al", "en"))
-            if len(words) > 1 and len(word) > 3 and word.isalpha() and not modifies and word not in _GENERAL:
-                if having[_stem(word)] == {place}:
-                    heads[_stem(word)] = place
+            says = len(word) > 3 and word.isalpha() and not modifies and word not in _GENERAL
+            if len(words) > 1 and says and having[_stem(word)] == {place}:
+                heads[_stem(word)] = place
     return heads
 
 
@@ -1175,10 +1175,13 @@ _OPENING, _CLOSING = frozenset("([{<\"'「『【"), frozenset(")]}>\"'」』】"
 _ALTERNATIVES = _set("and or nor und oder et ou y o e или и und/or 和 或 と か")
 _JOINING = frozenset(",/&、|+") | _ALTERNATIVES | _ARTICLES | _set("possibly maybe perhaps both either also")
 _FUNCTION = _set(
-    "is was are were because since as and or nor but not isn't wasn't doesn't does in with would seems appears can can't",
+    "is was are were because since as and or nor but not isn't wasn't doesn't does in with would seems",
+    "appears can can't",
     "cannot could should must may might has have had if which that would than rather over also so due given based for",
-    "while whereas overlaps lasts sounds then however comes starts ends ist est es è é und et ou y o oder plays occurs too",
-    "it remains fits matches wins goes correct right wrong incorrect false true only instead to at from by alone actually likely probably yes no",
+    "while whereas overlaps lasts sounds then however comes starts ends ist est es è é und et ou y o oder",
+    "plays occurs too",
+    "it remains fits matches wins goes correct right wrong incorrect false true only instead to at from",
+    "by alone actually likely probably yes no",
 )
 """What follows a letter that is no word: not "the C major chord"."""
 _CHOICE = _set(
@@ -1262,19 +1265,25 @@ _ORDERED = _CHOICE | _set(
 _COUNTED = _set(
     "kind kinds type types sort sorts class classes category categories sound sounds source sources event events label",
     "labels noise noises altogether overall instruments instrument timbres timbre voices voice things audible heard",
-    "sons son sonidos sonido tipos tipo suoni suono tipi klänge klang geräusche geräusch arten töne bruits sortes types",
+    "sons son sonidos sonido tipos tipo suoni suono tipi klänge klang geräusche geräusch arten töne",
+    "bruits sortes types",
     "sortes fontes sons quellen звука звуков звук видов вида источника geluiden ljud dźwięki ses",
 )
 _BETWEEN = _set(
-    "different distinct separate unique main overlapping various individual simultaneous audible other total in can be are",
-    "verschiedene verschieden unterschiedliche différents distincts diferentes distintos diversi diversos разных различных",
+    "different distinct separate unique main overlapping various individual simultaneous audible other",
+    "total in can be are",
+    "verschiedene verschieden unterschiedliche différents distincts diferentes distintos diversi diversos",
+    "разных различных",
     "kinds of clear sound unlike single types",
 )
 _TOTAL = _set(
-    "is are be equals hear heard exactly only just total count number about least most have has contains there makes so",
-    "counted say think be were count identify sind gibt hay sono há есть a approximately around probably maybe possibly",
+    "is are be equals hear heard exactly only just total count number about least most have has contains",
+    "there makes so",
+    "counted say think be were count identify sind gibt hay sono há есть a approximately around probably",
+    "maybe possibly",
     "perhaps thus therefore wait actually meant rather not but",
 )
+_BEFORE_PRONOUN = _set("this that the no any each every which first second last other another some")
 _UNITS = _set(
     "s sec secs second seconds ms hz khz db minute minutes min times bars beats octaves semitones percent"
 ) | {"%"}
@@ -1317,7 +1326,8 @@ _BEFORE_YES_NO = (
     | _ANSWER
     | _COPULAS
     | _set(
-        "course think say guess believe suppose afraid probably maybe actually wait hmm then be well definitely certainly likely perhaps clearly or and"
+        "course think say guess believe suppose afraid probably maybe actually wait hmm then be well",
+        "definitely certainly likely perhaps clearly or and",
     )
 )
 _NO_WHAT = _set("other overlap overlapping else additional another different simultaneous concurrent")
@@ -1361,8 +1371,8 @@ class _Mention:
     Attributes:
         start, end: its tokens.
         options: that it names: several where a letter and a text differ, or texts are the same but for small words.
-        kind: letter, text (a letter may stand beside it), head, ordinal, count, number (that may be no count), yes or no,
-            interval.
+        kind: letter, text (a letter may stand beside it), head, ordinal, count, number (that may be no count),
+            interval, yes or no.
         led: whether a letter stands in front.
         denier: the word by which it is denied, empty where it is not.
         praised: whether it is called right.
@@ -1396,11 +1406,11 @@ class _Words:
         self.rank = {place: rank for rank, place in enumerate(self.content)}
         texts = self._texts()
         self.heads = self._heads(texts)
-        found = [*texts, *self._letters(texts), *self._ordinals()]
-        found += self._intervals() if self.form.intervals else []
-        found += self._yes_no() if self.form.yes_no else []
-        found += self._numbers() if self.form.counts else []
-        self.found = self._without_inner(found)
+        named = [*texts, *self._letters(texts), *self._ordinals()]
+        named += self._intervals() if self.form.intervals else []
+        named += self._yes_no() if self.form.yes_no else []
+        named += self._numbers() if self.form.counts else []
+        self.single = self._without_inner(named)
 
     def fold(self, place: int) -> str:
         """The token at a place, empty beyond the ends."""
@@ -1438,10 +1448,10 @@ class _Words:
             place -= 1
         return place < 0 or self.kind(place) == "line" or self.fold(place) in _ENDS
 
-    def _without_inner(self, found: Sequence[_Mention]) -> list[_Mention]:
+    def _without_inner(self, mentions: Sequence[_Mention]) -> list[_Mention]:
         """In order, without mentions within others."""
         kept: list[_Mention] = []
-        for mention in sorted(found, key=lambda mention: (mention.start, -mention.end)):
+        for mention in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
             if not kept or mention.start >= kept[-1].end:
                 kept.append(mention)
         return kept
@@ -1487,12 +1497,9 @@ class _Words:
         mentions = []
         for place in self.content:
             token = self.tokens[place]
-            if token.kind == "word" and len(token.raw) == 1 and self.form.letter(token.raw) is not None:
-                if self._is_letter(place, starts):
-                    option = self.form.letter(token.raw)
-                    mentions.append(
-                        _Mention(place, place + 1, frozenset(() if option is None else [option]), "letter", True)
-                    )
+            option = self.form.letter(token.raw) if token.kind == "word" and len(token.raw) == 1 else None
+            if option is not None and self._is_letter(place, starts):
+                mentions.append(_Mention(place, place + 1, frozenset([option]), "letter", True))
         return mentions
 
     def _is_letter(self, place: int, starts: set[int]) -> bool:
@@ -1508,9 +1515,9 @@ class _Words:
             joined = self.kind(place - 2) == "word" and self.tokens[place - 2].end == self.tokens[place - 1].start
             return not joined or before != "("
         # An abbreviation: "A.M.", "e.g."
-        if after == "." and self.kind(place + 2) == "word" and len(self.tokens[place + 2].raw) == 1:
-            if self.tokens[place + 2].start == token.end + 1:
-                return False
+        follows_dot = after == "." and self.kind(place + 2) == "word" and len(self.tokens[place + 2].raw) == 1
+        if follows_dot and self.tokens[place + 2].start == token.end + 1:
+            return False
         ends = self.kind(place + 1) in ("", "line", "mark", "unspaced")
         cued = before in _CHOICE or before in _ANSWER
         if token.raw.islower():
@@ -1662,8 +1669,7 @@ class _Words:
     def _is_count(self, place: int) -> bool:
         before, raw = self.words_before(place, 1), self.tokens[place].raw.casefold()
         word_before = before[0] if before and self.kind(place - 1) in (*_CONTENT, "mark") else ""
-        if raw == "one" and (word_before in _set("this that the no any each every which first second last other another some")
-                             or self.fold(place + 1) == "of"):  # fmt: skip
+        if raw == "one" and (word_before in _BEFORE_PRONOUN or self.fold(place + 1) == "of"):
             return False
         after = place + 1
         # "Three (3) sounds".
@@ -1698,7 +1704,7 @@ class _Reading(_Words):
     def __init__(self, text: str, form: _Form, is_alone: bool) -> None:
         super().__init__(text, form)
         self.is_alone, self.withdrawn = is_alone, 0
-        self.mentions = self._merged(self.found)
+        self.mentions = self._merged(self.single)
         self.sentences = self._sentences()
         self.mentions = self._judged(self._grouped(self.mentions))
 
@@ -1715,12 +1721,11 @@ class _Reading(_Words):
             if left is not None:
                 return Match(None, "echo") if left.rule == "empty" else left
             return _Reading(rest, self.form, self.is_alone).match()
-        found = self._conclusion()
-        return found if found is not None else self._without_conclusion()
+        return self._conclusion() or self._without_conclusion()
 
-    def _merged(self, found: Sequence[_Mention]) -> list[_Mention]:
-        """Letters and the texts beside them as one: first where they agree, either way round, then where they do not."""
-        mentions = list(found)
+    def _merged(self, single: Sequence[_Mention]) -> list[_Mention]:
+        """Letters and the texts beside them as one: first where they agree, then where they do not."""
+        mentions = list(single)
         for agree in (True, False):
             merged: list[_Mention] = []
             for mention in mentions:
@@ -1869,11 +1874,10 @@ class _Reading(_Words):
         if word in _DENIALS:
             if follows in ("only", "just", "merely") or (another and not linked and not marked):
                 return None
-            if word == "no" and not (marked and labels and not linked and not self.form.yes_no):
-                if not (
-                    marked and not linked and not self.form.yes_no and self.kind(place + 1) in ("", "line", "mark")
-                ):
-                    return None
+            bare = self.kind(place + 1) in ("", "line", "mark")
+            item = marked and not linked and not self.form.yes_no
+            if word == "no" and not (item and (labels or bare)):
+                return None
             return None if word == "not" and not linked and not marked else False
         if linked and self.fold(place - 1) == "answer":
             return True
@@ -2011,10 +2015,10 @@ class _Reading(_Words):
         alone = not words_outside(words, self.words_of(first.start, first.end))
         if first.led and len(mentions) == 1 and alone and not first.denier and (first.kind == "letter" or not listed):
             return self._settled(first, 3, "letter" if first.kind == "letter" else "letter first")
-        if first.led and not listed and not first.denier and self._is_first(number, span, first):
-            # "A is heard at the end" tells of A, and gives no answer.
-            if first.kind != "letter" or self.kind(first.end) not in _CONTENT or self.fold(first.end) in _REASONS:
-                return self._settled(first, 3, "letter first")
+        # "A is heard at the end" tells of A, and gives no answer.
+        tells = first.kind == "letter" and self.kind(first.end) in _CONTENT and self.fold(first.end) not in _REASONS
+        if first.led and not (listed or first.denier or tells) and self._is_first(number, span, first):
+            return self._settled(first, 3, "letter first")
         if corrected is not None:
             after = [mention for mention in mentions if not mention.denier]
             named = frozenset[int]().union(*(mention.options for mention in after))

@@ -1,4 +1,4 @@
-"""How answers are read: labelled answers, every option in many styles, words that say nothing, and strings that are long."""
+"""How answers are read: labelled ones, every option in many styles, words that say nothing, and long strings."""
 
 from __future__ import annotations
 

@@ -411,3 +411,35 @@ def test_the_figure_shows_all_tasks_with_chance_and_groups():
     # A line of chance and one of the best constant text a task, and an interval where there is one.
     assert len(lines) == 5 + 5 + 4
     plt.close(figure)
+
+
+def test_the_embedding_match_stands_beside_the_score_on_request(monkeypatch: pytest.MonkeyPatch):
+    """It never abstains: what the rules leave unread is given an option, and the score stays what it is."""
+    texts: list[str] = []
+
+    def embedder(source: str, device: str):
+        assert (source, device) == ("an/encoder", "cpu")
+
+        def embed(sentences):
+            texts.extend(sentences)
+            return np.array([[len(text), 1] for text in sentences], float)
+
+        return embed
+
+    monkeypatch.setattr("audio_compositionality.encoders.sentences.SentenceEncoder", embedder)
+    rows = tuple(twin_rows())
+    settings = TASK.settings(rows, {"embedding_match": "an/encoder"})
+    assert settings["embedding_match"] == "an/encoder"
+    tested = [row for row in rows if row["split"] == "test"]
+    outputs = Outputs(answers=tuple(row["answer"] for row in tested))
+    with_match = TASK.score(rows, outputs, settings, "cpu", False).measures
+    without = TASK.score(rows, outputs, TASK.settings(rows, {}), "cpu", False).measures
+    assert without["embedding_match"] is None
+    assert with_match["accuracy"] == without["accuracy"] == 1
+    assert 0 < with_match["embedding_match"] <= 1
+    assert set(texts) >= {row["answer"] for row in tested}
+    refused = Outputs(answers=("I cannot hear anything.",) * len(tested))
+    values = TASK.score(rows, refused, settings, "cpu", False).measures
+    assert values["accuracy"] == 0 < values["embedding_match"]
+    with pytest.raises(TaskError, match="embedding_match compares what a model writes"):
+        TASK.settings(rows, {"embedding_match": "an/encoder", "scoring": "letters"})
