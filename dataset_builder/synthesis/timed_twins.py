@@ -128,7 +128,7 @@ def _cast(count: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
     full: list[tuple[int, ...]]
     doubled: list[tuple[int, ...]] = [(2, 2), (3, 3)]
     if count == 4:
-        full: list[tuple[int, ...]] = [(0, 1, 2, 3), (0, 0, 1, 1)]
+        full = [(0, 1, 2, 3), (0, 0, 1, 1)]
     elif count == 2:
         full, doubled = [(0, 0, 1, 1), (2, 2, 3, 3)], []
     elif rng.random() < 0.5:

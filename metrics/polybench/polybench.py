@@ -856,8 +856,9 @@ def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -
        are passed over: *echo* where nothing is left.
     2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two
        times, Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they
-       differ; what stands side by side ("A and C", "dog or rain") belongs together. A mention is *denied* by a word before it
-       in its clause (not, neither, than, rather than, without), or by what is said of it ("is incorrect", "A) No").
+       differ; what stands side by side ("A and C", "dog or rain") belongs together. A mention is *denied* by a word
+       before it in its clause (not, neither, than, rather than, without), or by what is said of it ("is
+       incorrect", "A) No").
     3. Sentence by sentence, conclusions are looked for: after "answer is", "choose" and so on, or with "is correct"
        (*answer is*); a letter alone on its line (*letter*), or in front of all (*letter first*); after "so",
        "therefore", "must be" and so on (*conclusion*); where letter after letter is gone through, the only one that is
