@@ -165,8 +165,8 @@ def test_tables_of_tasks_and_states(compared):
     assert cells("polite", 1) == [["something overlaps", 0, 0, 24], ["nothing overlaps", 0, 0, 24]]
     assert profiles["polite"].tallies[1].rows[0].cells[3].notes == ("100%",)
     counting, *_, detection = cells("org/listener", 0)
-    assert counting[:3] == ["counting", 1, 0.25]
-    assert detection[0] == "detection"
+    assert counting[:3] == ["counting (no time)", 1, 0.25]
+    assert detection[0].startswith("detection (")
     assert detection[1] == pytest.approx(0.25)
     assert detection[5:] == pytest.approx([0, 1 / 256])
     # Intervals are those of the bars.
