@@ -86,7 +86,7 @@ class RateBinding:
         from audio_compositionality.metrics.informativeness.informativeness import informativeness
 
         contexts = [_context(row) for row in rows]
-        folds = {UNSEEN: np.array([row["group"] for row in rows]), SEEN: dealt_folds(contexts)}
+        folds = {UNSEEN: np.array([row["group"] for row in rows], np.int64), SEEN: dealt_folds(contexts)}
         results = {
             part: informativeness(
                 np.asarray(outputs.clips, np.float64),
