@@ -830,8 +830,8 @@ def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -
        ``\\boxed{}`` holds; of thinking that does not end nothing is. Of a text of more than READ characters, or
        READ_WORDS words, begin and end are read. Options that are repeated as a list ("A. dog B. rain") and questions
        are passed over: *echo* where nothing is left.
-    2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two
-       times, Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they differ;
+    2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two times,
+       Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they differ;
        what stands side by side ("A and C", "dog or rain") belongs together. A mention is *denied* by a word before it
        in its clause (not, neither, than, rather than, without), or by what is said of it ("is incorrect", "A) No").
     3. Sentence by sentence, conclusions are looked for: after "answer is", "choose" and so on, or with "is correct"
@@ -1494,6 +1494,8 @@ class _Words:
         follows_dot = after == "." and self.kind(place + 2) == "word" and len(self.tokens[place + 2].raw) == 1
         if follows_dot and self.tokens[place + 2].start == token.end + 1:
             return False
+        if before == "/" and self.fold(place - 2) == "n":
+            return False
         ends = self.kind(place + 1) in ("", "line", "mark", "unspaced")
         cued = before in _CHOICE or before in _ANSWER
         if token.raw.islower():
@@ -1807,6 +1809,8 @@ class _Reading(_Words):
                 word, follows = token.fold, self.fold(place + 1)
                 if word in _NEGATORS and follows not in _NO_DENIAL:
                     adjacent = seen == 0 or (seen == 1 and follows in _ARTICLES)
+                    # "A) No B) Yes" says no of A.
+                    adjacent &= mention.kind != "letter" or self.fold(place - 1) not in (")", ":", "-", ".")
                     if word not in ("no", "over", "kein", "keine", "against", "ni", "ne", "non") or adjacent:
                         if word == "than" and self.fold(place - 1) == "other" and self.fold(place - 2) == "none":
                             return ""
