@@ -25,9 +25,13 @@ def test_beside_questions_stand_models_that_answer_and_no_others():
     assert _names([], [task], [task]) == (OFFLINE, {})
     baselines, beside = _names(["oracle", "mine.py:Mine"], [task], [task])
     assert baselines == OFFLINE
-    assert beside == {"mine.py:Mine": ["without-audio:mine.py:Mine", "shuffled-audio:mine.py:Mine", "events-as-text:mine.py:Mine"]}
+    assert beside == {
+        "mine.py:Mine": ["without-audio:mine.py:Mine", "shuffled-audio:mine.py:Mine", "events-as-text:mine.py:Mine"]
+    }
     _, beside = _names(["org/answers"], [task], [task])
-    assert beside == {"org/answers": ["without-audio:org/answers", "shuffled-audio:org/answers", "events-as-text:org/answers"]}
+    assert beside == {
+        "org/answers": ["without-audio:org/answers", "shuffled-audio:org/answers", "events-as-text:org/answers"]
+    }
     encoders, _ = _names([], None, [load_task("a_coat")])
     assert not set(encoders) & set(OFFLINE[1:])
     both, _ = _names([], [task, load_task("a_coat")], [task, load_task("a_coat")])
@@ -38,19 +42,26 @@ def test_beside_questions_stand_models_that_answer_and_no_others():
     ("name", "prefixes"),
     [
         ("cascade", ["without-audio:"]),
-        ("first", ["without-audio:", "events-as-text:"]),
+        ("first", ["without-audio:", "shuffled-audio:", "events-as-text:"]),
         ("oracle", []),
         ("other-audio:first", ["without-audio:"]),
     ],
 )
 def test_who_learns_or_reads_labels_is_not_told_what_is_heard(name, prefixes):
-    twins = [f"{prefix}{name}" for prefix in ("without-audio:", "events-as-text:")]
+    twins = [f"{prefix}{name}" for prefix in ("without-audio:", "shuffled-audio:", "events-as-text:")]
     assert _sensible(twins, [load_model(name)]) == [f"{prefix}{name}" for prefix in prefixes]
 
 
 def test_controls_of_a_model_that_answers_share_it():
     arguments = Namespace(device=None, layer=None, pooling=None, precision="float32", compile=False)
-    names = ["first", "without-audio:first", "shuffled-audio:first", "events-as-text:first", "cascade", "noise-audio:cascade"]
+    names = [
+        "first",
+        "without-audio:first",
+        "shuffled-audio:first",
+        "events-as-text:first",
+        "cascade",
+        "noise-audio:cascade",
+    ]
     first, silent, told, cascade, noise = loaded_models(names, arguments, Processes())
     assert (silent.inner[0], told.inner[0]) == (first, first)
     assert noise.inner[0] is not cascade
