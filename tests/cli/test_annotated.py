@@ -13,7 +13,7 @@ from audio_compositionality.dataset_builder.recordings.annotated import open_ann
 from audio_compositionality.dataset_builder.recordings.annotated_data import annotated_data
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.text import listed
-from audio_compositionality.tasks.polybench import TASKS
+from audio_compositionality.tasks.registry import load_task
 
 from ..dataset_builder.questions.labelled import (
     DOMESTIC_QUESTIONS,
@@ -26,6 +26,7 @@ from ..dataset_builder.questions.labelled import (
 )
 
 FEW = ("--set", "least_clips=1", "--set", "train=0")
+KINDS = load_task("polybench").info.profile.parts
 
 
 @pytest.fixture
@@ -232,10 +233,10 @@ def test_a_score_says_of_which_kinds_of_questions_it_is_and_why_others_are_missi
     printed = capsys.readouterr()
     reasons = [line for line in printed.err.splitlines() if line.startswith("note: no questions in the split test: ")]
     result, _ = load_result(next((tmp_path / "few").rglob("polybench.json")))
-    missing = [name for name in TASKS if result.measures[name] is None]
+    missing = [name for name in KINDS if result.measures[name] is None]
     assert missing
     assert {reason.split(": ")[2].split("/")[0] for reason in reasons} >= set(missing)
-    there = [name for name in TASKS if name not in missing]
+    there = [name for name in KINDS if name not in missing]
     said = f"of {listed(there)} alone: no questions of {listed(missing)} are there"
     assert printed.out.splitlines()[0].endswith(f" ({said})")
     assert f"oracle: its scores are {said}." in " ".join(printed.out.split())

@@ -180,7 +180,7 @@ def test_what_is_wrong_is_refused_and_said(results: Repository, evaluated: Path)
     other = json.dumps({**first, "answer": "I cannot tell."}).encode() + b"\n"
     accuracy = json.loads(files["result.json"])["measures"] | {"macro_f1_counting": 0.5}
     for wrong, reason in (
-        ({**files, NAME: b"".join([other, *lines[1:]])}, "accuracy is 1 in the claim and 0.9"),
+        ({**files, NAME: b"".join([other, *lines[1:]])}, "accuracy_micro is 1 in the claim and 0.9"),
         ({**files, NAME: b"".join(lines[1:])}, f"none to {first['id']}"),
         ({**files, NAME: b"".join([*lines, lines[0]])}, f"it has 2 answers to {first['id']}"),
         ({**files, NAME: b'{"id": "x", "answer": NaN}\n'}, "answers.jsonl: line 1: not the JSON of this project"),

@@ -58,7 +58,7 @@ def test_builds_what_it_renders(tmp_path):
 def test_says_on_its_card_what_it_is():
     settings = data_of(domain="birds", background="a", background_snr=12.0).settings["polybench"]
     text = RECIPE.describe(settings)
-    for words in ("38 multiple-choice questions", "(birds)", "12 dB softer than the loudest, is 'a'", "8000 Hz"):
+    for words in ("50 multiple-choice questions", "(birds)", "12 dB softer than the loudest, is 'a'", "8000 Hz"):
         assert words in text
     assert "Behind all" not in RECIPE.describe(data_of().settings["polybench"])
 

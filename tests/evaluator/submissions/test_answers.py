@@ -126,7 +126,7 @@ def test_what_a_submission_cannot_hold_is_replaced_or_refused(made, folder, data
     with pytest.raises(ResultError, match=r"has 20,001 characters, at most 20,000 can be .* without answers"):
         given("A" * (MAX_ANSWER + 1))
     monkeypatch.setattr(making, "ANSWERS_LIMIT", 1_000)
-    with pytest.raises(ResultError, match=r"its answers have 1,\d+ bytes, at most 1,000 can be submitted"):
+    with pytest.raises(ResultError, match=r"its answers have 2,\d+ bytes, at most 1,000 can be submitted"):
         given(answers[0])
 
 
@@ -185,7 +185,7 @@ def test_a_changed_answer_is_noticed(made, verified):
     lines = lines_of(made["oracle"].files)
     lines[5]["answer"] = "B" if lines[5]["answer"] == "A" else "A"
     problems = verified(with_lines(made["oracle"].files, lines)).problems
-    assert any(problem.startswith("accuracy is 1 in the claim and 0.") for problem in problems), problems
+    assert any(problem.startswith("accuracy_micro is 1 in the claim and 0.") for problem in problems), problems
 
 
 def test_another_option_of_a_wrong_answer_is_noticed(made, verified, data):
