@@ -850,45 +850,38 @@ class Match:
 def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -> Match:
     """Read an answer: its last conclusion counts, and two options in one conclusion are a conflict.
 
-        1. What is read: what follows the end of the last thinking and the last ``<answer>``, and what the last
-           ``\\boxed{}`` holds; of thinking that does not end nothing is. Of a text of more than READ characters, or
-           READ_WORDS words, begin and end are read. Options that are repeated as a list ("A. dog B. rain") and questions
-           are passed over: *echo* where nothing is left.
-    <<<<<<< /tmp/m.py
-        2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two
-           times, Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they
-           differ; what stands side by side ("A and C", "dog or rain") belongs together. A mention is *denied* by a word
-           before it in its clause (not, neither, than, rather than, without), or by what is said of it ("is
-           incorrect", "A) No").
-    =======
-        2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two times,
-           Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they differ;
-           what stands side by side ("A and C", "dog or rain") belongs together. A mention is *denied* by a word before it
-           in its clause (not, neither, than, rather than, without), or by what is said of it ("is incorrect", "A) No").
-    >>>>>>> /tmp/t.py
-        3. Sentence by sentence, conclusions are looked for: after "answer is", "choose" and so on, or with "is correct"
-           (*answer is*); a letter alone on its line (*letter*), or in front of all (*letter first*); after "so",
-           "therefore", "must be" and so on (*conclusion*); where letter after letter is gone through, the only one that is
-           called right (*option by option*). A later one replaces an earlier one; what only explains replaces no answer.
-           "Wait" and "actually" withdraw what was concluded before.
-        4. Where there is no conclusion: "none of the …" (*none of them*); an apology, or that nothing can be heard or told
-           (*refusal*); else the only option that is mentioned and not denied (*mention*); of several the only one in a last
-           sentence, or clause after "but", that compares them (*last sentence*); else *several*, or *nothing*. A text that
-           breaks off in the middle of a phrase has no such mention.
+    1. What is read: what follows the end of the last thinking and the last ``<answer>``, and what the last
+       ``\\boxed{}`` holds; of thinking that does not end nothing is. Of a text of more than READ characters, or
+       READ_WORDS words, begin and end are read. Options that are repeated as a list ("A. dog B. rain") and questions
+       are passed over: *echo* where nothing is left.
+    2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two
+       times, Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they
+       differ; what stands side by side ("A and C", "dog or rain") belongs together. A mention is *denied* by a word
+       before it in its clause (not, neither, than, rather than, without), or by what is said of it ("is
+       incorrect", "A) No").
+    3. Sentence by sentence, conclusions are looked for: after "answer is", "choose" and so on, or with "is correct"
+       (*answer is*); a letter alone on its line (*letter*), or in front of all (*letter first*); after "so",
+       "therefore", "must be" and so on (*conclusion*); where letter after letter is gone through, the only one that is
+       called right (*option by option*). A later one replaces an earlier one; what only explains replaces no answer.
+       "Wait" and "actually" withdraw what was concluded before.
+    4. Where there is no conclusion: "none of the …" (*none of them*); an apology, or that nothing can be heard or told
+       (*refusal*); else the only option that is mentioned and not denied (*mention*); of several the only one in a last
+       sentence, or clause after "but", that compares them (*last sentence*); else *several*, or *nothing*. A text that
+       breaks off in the middle of a phrase has no such mention.
 
-        Unparsed are also *conflict*, and *no such letter*: a lone letter beyond the options. A short answer may name an
-        option by its head noun ("brass" for "brass section"). "There is no other sound" means No, or Yes where Yes says
-        that the sound is alone.
+    Unparsed are also *conflict*, and *no such letter*: a lone letter beyond the options. A short answer may name an
+    option by its head noun ("brass" for "brass section"). "There is no other sound" means No, or Yes where Yes says
+    that the sound is alone.
 
-        Args:
-            text: what the model said.
-            options: 2 to 26 texts, in the order shown.
-            polarity: what "Yes" says where the options are Yes and No: one of POLARITIES.
+    Args:
+        text: what the model said.
+        options: 2 to 26 texts, in the order shown.
+        polarity: what "Yes" says where the options are Yes and No: one of POLARITIES.
 
-        >>> match_answer("<think>Rain, I guess.</think> It is the car horn.", ["car", "rain", "car horn"])
-        Match(option=2, rule='mention')
-        >>> match_answer("A. The dog stops early. So the answer is B, not A.", ["dog", "rain"])
-        Match(option=1, rule='answer is')
+    >>> match_answer("<think>Rain, I guess.</think> It is the car horn.", ["car", "rain", "car horn"])
+    Match(option=2, rule='mention')
+    >>> match_answer("A. The dog stops early. So the answer is B, not A.", ["dog", "rain"])
+    Match(option=1, rule='answer is')
     """
     form = _form(tuple(options))
     answer = _final_part(text)
