@@ -851,7 +851,7 @@ def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -
     """Read an answer: its last conclusion counts, and two options in one conclusion are a conflict.
 
     1. What is read: what follows the end of the last thinking and the last ``<answer>``, and what the last
-       ``\\boxed{}`` holds; of thinking that does not end nothing is. Of a text of more than READ characters, or
+       ``\\boxed{}`` holds; of thinking that does not end nothing is. Of a text of more than READ_CHARACTERS, or
        READ_WORDS words, begin and end are read. Options that are repeated as a list ("A. dog B. rain") and questions
        are passed over: *echo* where nothing is left.
     2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two
@@ -1011,7 +1011,7 @@ def embedding_match(
 
 # ----- matching: what is read, and its words
 
-READ = (1000, 2000)
+READ_CHARACTERS = (1000, 2000)
 """Of a longer answer so many characters at its begin and at its end are read: where conclusions stand."""
 
 READ_WORDS = (300, 600)
@@ -1077,7 +1077,9 @@ def _plain(text: str) -> str:
 
 def _clipped(text: str) -> str:
     """The begin and the end of a text, where it is long: what is done with it takes bounded time."""
-    return text if len(text) <= sum(READ) else f"{text[: READ[0]]}\n…\n{text[-READ[1] :]}"
+    return (
+        text if len(text) <= sum(READ_CHARACTERS) else f"{text[: READ_CHARACTERS[0]]}\n…\n{text[-READ_CHARACTERS[1] :]}"
+    )
 
 
 def _final_part(text: str) -> str:

@@ -49,7 +49,7 @@ def perfect(data: AxesMaterial) -> list[Check]:
     return [
         *(at_least(subject, heading(task, name), 0.99, given[name]) for task, name, given in ones),
         near(subject, "Disentanglement: main", 1, disentanglement["main"]),
-        near(subject, "Disentanglement: leak", 0, disentanglement["leak"], 1e-4),
+        near(subject, "Disentanglement: leak", 0, disentanglement.get("leak", math.nan), 1e-4),
         near(subject, "Disentanglement: overlap", 0, disentanglement["overlap"]),
         near("in random directions", "Disentanglement: main", 1, mixed["main"]),
         at_least("in random directions", "Disentanglement", 0.95, mixed["unseen"]),

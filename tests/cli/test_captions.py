@@ -21,7 +21,6 @@ def few(monkeypatch):
         data = rendered_preset("mini", recipes=recipes, **({"items": 12} if "comp_a_order" in recipes else {}))
         return RenderedData("mini", data.settings)
 
-    monkeypatch.setattr("audio_compositionality.dataset_builder.opening.rendered_preset", preset)
     monkeypatch.setattr("audio_compositionality.dataset_builder.rendered.rendered_preset", preset)
 
 

@@ -142,7 +142,7 @@ def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeyp
     from audio_compositionality.dataset_builder import rendered
     from audio_compositionality.dataset_builder.language import language_model
 
-    monkeypatch.setattr(rendered, "rendered_preset", lambda name, *, recipes, seed: small(*recipes))
+    monkeypatch.setattr(rendered, "rendered_preset", lambda name, *, recipes, seed=0: small(*recipes))
     monkeypatch.setattr(language_model, "MOST_NEW_TOKENS", 10)
     folder = save_tiny_gpt2(tmp_path / "tiny")
     few = ("build", "--recipes", "comp_a_train", "--out", str(tmp_path / "x"))

@@ -110,7 +110,7 @@ def test_the_papers_layer_falls_where_embeddings_are_large_and_closed_forms_do_n
 def test_every_task_with_probes_has_them_raw_under_the_papers_protocol() -> None:
     protocols = [task.info.protocols.get("paper") for task in load_benchmark("axes")]
     probed = [settings for settings in protocols if settings and "probes" in settings]
-    assert len(probed) == 5
+    assert len(probed) == 6
     assert all(settings == {"probes": ["slp", "mlp"], "scaled": False} for settings in probed)
 
 

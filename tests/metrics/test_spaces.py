@@ -49,7 +49,7 @@ PRINTED = {
     "disentanglement": (1, 0.5, 0.9),
     "equivariance": (1, 1, 0.66, 0, 1),
     "informativeness": (0.9, 0, 0.8),
-    "invariance": (0.5, 0.8, 1),
+    "invariance": (0.5, 0.8, 1, 1),
     "polybench": (1, 1 / 3, 1, 1 / 3, 0, 1, 1),
     "zero_shot_audio": (1, 1 / 3, 1, 0.99),
 }
@@ -155,7 +155,7 @@ class TestFolder:
 
     def test_card_s_example_runs(self, name: str, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
         _, text = card(name)
-        usage, cure = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        *usage, cure = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
         module, asked = module_of(name), []
         metric = next(value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__
                       and isinstance(value, type) and issubclass(value, evaluate.Metric))  # fmt: skip
@@ -165,7 +165,7 @@ class TestFolder:
             return metric()
 
         monkeypatch.setattr("evaluate.load", load)
-        exec(compile(usage + "import evaluate\n" + cure, "README.md", "exec"), {})
+        exec(compile("".join(usage) + "import evaluate\n" + cure, "README.md", "exec"), {})
         assert [path for path, _ in asked] == [f"ORG/{name}"] * 2
         assert asked[1][1]["download_config"].force_download
         printed = tuple(map(float, capsys.readouterr().out.split()))

@@ -70,7 +70,7 @@ def test_questions_about_one_clip_have_the_same_sound():
     for index, row in enumerate(scenes().rows):
         (clip,) = scenes().clips(index)
         assert (by_recording.setdefault(row["recording"], clip) == clip).all()
-    assert len(by_recording) == 51
+    assert len(by_recording) == 69
 
 
 def test_clips_that_would_pass_full_scale_are_softer_and_so_are_their_twins(monkeypatch):

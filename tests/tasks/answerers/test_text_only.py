@@ -62,7 +62,12 @@ def test_each_is_listed_and_is_what_its_listing_says(name):
 
 
 def test_models_that_answer_are_known_before_they_are_loaded():
-    assert {listing.name for listing in list_models() if listing.answers} == {*NAMES, "random"}
+    assert {listing.name for listing in list_models() if listing.answers} == {
+        *NAMES,
+        "random",
+        "time-blind",
+        "order-blind",
+    }
 
 
 def test_first_and_longest():
@@ -121,7 +126,7 @@ class TestMajority:
 def test_balanced_questions_give_nothing_away(name):
     train, test = [[row for _, _, row in asked(800, seed)] for seed in (1, 2)]
     shares = by_kind(test, answers(taught(name, train), test))
-    assert len(shares) == 7
+    assert len(shares) == 9
     for kind, (share, chance, error) in shares.items():
         assert share <= chance + 3.5 * error, kind
 
