@@ -51,13 +51,13 @@ def test_random_weights_are_at_chance_and_killed_is_as_uninterrupted(model, data
     options = replace(OPTIONS, settings=settings, store=tmp_path / "store", out=tmp_path / "out")
     (result,) = evaluate_models([model], data, [TASK], options)
     measures = result.measures
-    # Groups of up to four twins are drawn: the wider error is that of 5 groups, not of 19 questions.
+    # Groups of up to four twins are drawn: the wider error is that of 5 groups, not of 25 questions.
     error = math.sqrt(measures["chance"] * (1 - measures["chance"]) / 5)
     assert abs(measures["accuracy"] - measures["chance"] * (how != "generate" or not measures["unparsed"])) <= 3 * error
     if how != "generate":
         assert (measures["unparsed"], measures["answers"]) == (0, 83)
     files = sorted((tmp_path / "store").rglob("0*.json"))
-    assert len(files) == 5
+    assert len(files) == 6
     for path in files[1:4:2]:
         path.unlink()
     (again,) = evaluate_models([model], data, [TASK], replace(options, out=None))
