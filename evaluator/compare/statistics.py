@@ -177,13 +177,13 @@ def expanded_level(number: int, level: float = 1 - SIGNIFICANT) -> float:
 
 
 def bounded_interval(interval: Interval, estimate: float, bounds: Interval) -> Interval:
-    """An interval whose ends lie within bounds: itself where they do, else both ends on a scale that cannot pass these.
+    """An interval whose ends lie within bounds: an end that does so stays, another moves to a scale that cannot pass.
 
     Scores of samples that are contributions to a ratio, or to a correlation, can lie outside of what their mean can
     reach, and so can the ends of its interval. The scale g is log(estimate − low) or −log(high − estimate) where there
-    is one bound, and the logit of the share of the range where there are two; an end e becomes
+    is one bound, and the logit of the share of the range where there are two; an end e outside becomes
     g⁻¹(g(estimate) + g′(estimate)·(e − estimate)): the delta method, as for odds and correlations (Efron and Tibshirani
-    1993, section 12.6). Near the estimate both scales are the same.
+    1993, section 12.6). The other end is not stretched with it: near one bound that would make it reach the other.
 
     Args:
         interval: the ends.
@@ -191,22 +191,24 @@ def bounded_interval(interval: Interval, estimate: float, bounds: Interval) -> I
         bounds: the range of the measure; 1e15 and beyond is no bound.
     """
     low, high = bounds
-    if low <= interval[0] and interval[1] <= high:
-        return interval
     if not low < estimate < high:
         return min(max(interval[0], low), high), min(max(interval[1], low), high)
-    moved = np.asarray(interval) - estimate
-    under, over = estimate - low, high - estimate
-    with np.errstate(over="ignore"):
-        if low <= -UNBOUNDED:
-            ends = high - over * np.exp(-moved / over)
-        elif high >= UNBOUNDED:
-            ends = low + under * np.exp(moved / under)
-        else:
-            slope = (high - low) / (under * over)
-            ends = low + (high - low) * special.expit(math.log(under / over) + slope * moved)
-    first, last = np.clip(ends, low, high)
-    return float(first), float(last)
+    first, last = (end if low <= end <= high else _within(end, estimate, bounds) for end in interval)
+    return first, last
+
+
+def _within(end: float, estimate: float, bounds: Interval) -> float:
+    """Where an end outside of bounds moves to; see `bounded_interval`."""
+    low, high = bounds
+    moved, under, over = end - estimate, estimate - low, high - estimate
+    if low <= -UNBOUNDED:
+        inside = high - over * math.exp(-moved / over)
+    elif high >= UNBOUNDED:
+        inside = low + under * math.exp(moved / under)
+    else:
+        slope = (high - low) / (under * over)
+        inside = low + (high - low) * float(special.expit(math.log(under / over) + slope * moved))
+    return min(max(inside, low), high)
 
 
 def mean_intervals(

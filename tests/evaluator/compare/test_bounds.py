@@ -33,9 +33,14 @@ class TestBounds:
     def test_the_one_that_was_printed(self):
         """[-1705, 737] of a score of at most 1."""
         low, high = bounded_interval((-1705.0, 737.0), -484.0, (-1e15, 1.0))
-        assert (low, high) == pytest.approx((1 - 485 * np.exp(1221 / 485), 1 - 485 * np.exp(-1221 / 485)))
-        assert low < -1705
+        assert (low, high) == pytest.approx((-1705, 1 - 485 * np.exp(-1221 / 485)))
         assert -50 < high < 1
+
+    def test_an_end_within_is_not_stretched_by_one_outside(self):
+        """One group of sixty is right: the upper end stays what the bootstrap gave."""
+        low, high = bounded_interval((-0.01, 0.09), 1 / 60, (0.0, 1.0))
+        assert 0 < low < 1 / 60
+        assert high == 0.09
 
     @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1e15, 1.0), (0.0, 1e15)])
     def test_near_the_estimate_both_scales_are_the_same(self, bounds):
