@@ -225,4 +225,19 @@ def reopened_preset(source: str, recipes: Sequence[str] | None = None) -> Render
         InputError: see `changed_preset`.
     """
     preset, _, changes = source.partition(_WITH)
-    return changed_preset(preset, changes.split(", ") if changes else (), recipes=recipes)
+    if not changes:
+        return rendered_preset(preset, recipes=recipes)
+    made = changes_of_preset(changes.split(", "), preset, recipes)
+    accepting, refusals = [], []
+    for recipe, settings in rendered_preset(preset, recipes=recipes).settings.items():
+        known = {field.name for field in fields(settings)}
+        try:
+            replace(settings, **{name: value for name, value in made.items() if name in known})
+        except InputError as error:
+            refusals.append(error)
+        else:
+            accepting.append(recipe)
+    # A change that one recipe refuses may have been made to others.
+    if not accepting:
+        raise refusals[0]
+    return rendered_preset(preset, recipes=accepting, **made)

@@ -57,9 +57,19 @@ ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         (f"labels after {one}, R², `{one}_shift_after`", "transform_disentanglement", (f"{one}_shift_after",))
         for one in TRANSFORMS[1:]
     ),
-    *((f"invariance to {one}, `{one}_invariance`", "invariance", (f"{one}_invariance",)) for one in TRANSFORMS),
+    ("invariance and selectivity, ABX, mean of four transforms, `abx`", "invariance", ("abx",)),
+    (
+        "ABX under gain / noise / low-pass / reverberation, `noise_abx`",
+        "invariance",
+        tuple(f"{one}_abx" for one in TRANSFORMS),
+    ),
+    ("ABX at other onsets, `abx`", "onset_invariance", ("abx",)),
+    (
+        "plain invariance to gain / noise / low-pass / reverberation (ranks nothing)",
+        "invariance",
+        tuple(f"{one}_invariance" for one in TRANSFORMS),
+    ),
     ("the own original among all, under noise, `noise_top1`", "invariance", ("noise_top1",)),
-    ("invariance to onsets", "onset_invariance", ("invariance",)),
     (
         "**rate binding**: which of two sources is the faster, timbres never heard, `unseen_informativeness`",
         "rate_binding",

@@ -117,10 +117,13 @@ _KINDS: Mapping[str, Kind] = {
     ),
     "str": Kind("a text", str, lambda value: isinstance(value, str)),
     "tuple[str, ...]": Kind("names with commas between them", _read_texts, _are_texts),
-    "tuple[int, ...] | None": Kind(
-        "whole numbers with commas between them, such as 1,2,3",
-        lambda text: tuple(int(part) for part in text.split(",")),
-        lambda value: isinstance(value, list | tuple) and all(isinstance(number, Integral) for number in value),
+    **dict.fromkeys(
+        ("tuple[int, ...]", "tuple[int, ...] | None"),
+        Kind(
+            "whole numbers with commas between them, such as 1,2,3",
+            lambda text: tuple(int(part) for part in text.split(",")),
+            lambda value: isinstance(value, list | tuple) and all(isinstance(number, Integral) for number in value),
+        ),
     ),
     "tuple[int, int, int, int]": Kind(
         "four whole numbers with commas between them, such as 8,4,4,4",

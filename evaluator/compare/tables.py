@@ -138,12 +138,14 @@ def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool
     sentences = []
     for place in ("above", "below"):
         placed = [one for one in measures if one.less_is_better == (place == "below")]
-        meant = {
-            null_name(one, null): null.meaning
-            for one in placed
-            for null in (info.measure(name) for name in (one.null, one.floor) if name is not None)
-            if _is_beside(null, one, shown_too, is_larger=one.floor is not None)
-        }
+        meant: dict[str, str] = {}
+        for one in placed:
+            for null in (info.measure(name) for name in (one.null, one.floor) if name is not None):
+                if _is_beside(null, one, shown_too, is_larger=one.floor is not None):
+                    name = null_name(one, null)
+                    is_same = meant.setdefault(name, null.meaning) == null.meaning
+                    # Of several parts, what a null is of stands behind the last semicolon.
+                    meant[name] = null.meaning if is_same else null.meaning.rpartition("; ")[0] or null.meaning
         texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
         several = ", the larger where there are two" if any(one.floor for one in placed) else ""
         sentences += [f"Beside it, what it has to be {place}{several}: {texts}."] if meant else []

@@ -65,7 +65,8 @@ class Check:
     @property
     def is_lower(self) -> bool:
         """Whether the model is surely below the reference."""
-        return self.answer is Answer.NO and (self.difference or 0) < 0 and (self.p or 1) <= SIGNIFICANT
+        is_less = self.difference is not None and self.difference < 0
+        return self.answer is Answer.NO and is_less and self.p is not None and self.p <= SIGNIFICANT
 
     @property
     def sentence(self) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, check_samples
 from audio_compositionality.evaluator.results.strict import told
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
@@ -293,7 +294,14 @@ def open_result_task(result: Result, source: str | Path | None = None) -> Opened
     task = load_task(result.task)
     if result.recipe != task.info.recipe:
         raise ResultError(f"it is of the recipe {result.recipe}, where {task.info.name} scores {task.info.recipe}")
-    return open_with_choices(result, data_with(result.recipe, result.fingerprint, source))
+    try:
+        data = data_with(result.recipe, result.fingerprint, source)
+    except ResultError as error:
+        # A preset with changes is opened for who asks for it: a stranger's may be as large as he likes.
+        if source is None and " with " in result.dataset and is_preset(result.dataset):
+            raise ResultError(f"{error}; the result says --data '{shortened(result.dataset, 100)}'") from None
+        raise
+    return open_with_choices(result, data)
 
 
 def data_with(recipe: str, fingerprint: str, source: str | Path | None = None) -> Data:

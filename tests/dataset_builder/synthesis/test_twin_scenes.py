@@ -263,6 +263,10 @@ CHANCES = {
 # of counting is not chance. It is far below what can be heard.
 SPECTRAL = {"counting": 0.4}
 
+# Two voices of one label at once have another crest than two of different labels: level, crest and activity reach .38 to
+# .40 of 600 questions of two draws, where chance is .33. It is said in docs/polybench.md; more than that is a leak.
+LEVELS = {"counting_together": 0.44}
+
 
 @pytest.mark.slow
 def test_what_tells_no_labels_apart_is_at_chance():
@@ -279,5 +283,6 @@ def test_what_tells_no_labels_apart_is_at_chance():
         groups = [row["group"] for row in rows]
         limit = chance + 3 * np.sqrt(chance * (1 - chance) / len(rows))
         # Level, crest, activity: nothing of the spectrum.
+        limit = max(limit, LEVELS.get(task, 0))
         assert cross_fitted(features[:, [0, 1, 8]], targets, groups) <= limit, task
         assert cross_fitted(features, targets, groups) <= max(limit, SPECTRAL.get(task, 0)), task
