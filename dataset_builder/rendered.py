@@ -229,10 +229,11 @@ def reopened_preset(source: str, recipes: Sequence[str] | None = None) -> Render
         return rendered_preset(preset, recipes=recipes)
     made = changes_of_preset(changes.split(", "), preset, recipes)
     accepting, refusals = [], []
-    for recipe, settings in rendered_preset(preset, recipes=recipes).settings.items():
-        known = {field.name for field in fields(settings)}
+    every: Mapping[str, Any] = rendered_preset(preset, recipes=recipes).settings
+    for recipe, settings in every.items():
+        names = {field.name for field in fields(settings)}
         try:
-            replace(settings, **{name: value for name, value in made.items() if name in known})
+            replace(settings, **{name: value for name, value in made.items() if name in names})
         except InputError as error:
             refusals.append(error)
         else:

@@ -62,3 +62,13 @@ def test_what_cannot_be_counted_is_said_in_one_line(run, tagger, tmp_path, capsy
     (tmp_path / "empty.txt").write_text("\n \n")
     with pytest.raises(DatasetError, match="has no caption"):
         read_captions(tmp_path / "empty.txt")
+
+
+def test_changes_are_those_of_a_preset(run, tagger, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.txt").write_text("a horn\n")
+    for words in (["two.txt"], ["--data", "mini"]):
+        assert run("captions", *words, "--set", "seed=7") == 2
+        assert "--set seed=7 changes a preset or recordings" in capsys.readouterr().err
+    assert run("captions", "--set", "nonsense=1") == 2
+    assert "nonsense" in capsys.readouterr().err

@@ -111,3 +111,13 @@ def test_data_of_equal_settings_share_their_rows_while_anybody_has_them():
     assert first.rows is again.rows
     other = rendered_preset("mini", seed=1).configuration("a_tre")
     assert other.rows is not first.rows
+
+
+def test_a_change_that_one_recipe_refuses_is_made_again_to_those_that_take_it():
+    name = "mini with duration=2.3"
+    data = open_data(name)
+    assert data.source == name
+    assert "rate_binding" in data.recipes
+    assert "a_coat" not in data.recipes
+    with pytest.raises(InputError, match="duration is -1"):
+        open_data("mini with duration=-1.0")

@@ -13,6 +13,7 @@ from audio_compositionality.evaluator.compare.conclusions import judged_by_kind,
 from audio_compositionality.evaluator.compare.verdicts import (
     MATTERS,
     Answer,
+    Check,
     combined,
     verdicts,
 )
@@ -307,3 +308,12 @@ def test_what_is_surely_lower_is_below_and_two_models_alike_are_told_so(compared
     assert [told.text for told in other.told("twin")] == ["cannot tell"]
     (sentence,) = leading_sentences(comparison, [])
     assert "cannot be told apart" in sentence
+
+
+def test_a_difference_without_any_spread_is_sure():
+    """Its p is 0, as of a model that is wrong everywhere."""
+    interval, words = (-0.2, -0.2), "higher"
+    check = Check(NO, "A-COAT", "its twin", -0.2, interval, 0.0, words)
+    assert check.is_lower
+    assert not replace(check, difference=0.0).is_lower
+    assert not replace(check, p=None).is_lower
