@@ -863,15 +863,17 @@ def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -
        (*answer is*); a letter alone on its line (*letter*), or in front of all (*letter first*); after "so",
        "therefore", "must be" and so on (*conclusion*); where letter after letter is gone through, the only one that is
        called right (*option by option*). A later one replaces an earlier one; what only explains replaces no answer.
-       "Wait" and "actually" withdraw what was concluded before.
+       "Wait" and "actually" withdraw what was concluded before; without them, too, the later of two lines "Answer: …"
+       counts. What only supposes ("if", "suppose", "let's say") concludes nothing.
     4. Where there is no conclusion: "none of the …" (*none of them*); an apology, or that nothing can be heard or told
        (*refusal*); else the only option that is mentioned and not denied (*mention*); of several the only one in a last
        sentence, or clause after "but", that compares them (*last sentence*); else *several*, or *nothing*. A text that
        breaks off in the middle of a phrase has no such mention.
 
     Unparsed are also *conflict*, and *no such letter*: a lone letter beyond the options. A short answer may name an
-    option by its head noun ("brass" for "brass section"). "There is no other sound" means No, or Yes where Yes says
-    that the sound is alone.
+    option by its head noun ("brass" for "brass section"). "There is no other sound" and "only the bell is heard" mean
+    No, "the sounds overlap" and "something else is heard" Yes; or the other way round where Yes says that the sound is
+    alone. A guess counts: "I would say B, but I can't hear the audio" is B.
 
     Args:
         text: what the model said.
@@ -1109,6 +1111,9 @@ def _final_part(text: str) -> str:
 LONGEST = 26
 """Most options, and most words of an option that are compared."""
 
+SCANNED = 24
+"""Most tokens that are looked at for how a sentence or clause goes on."""
+
 
 def _braced(text: str) -> str:
     """What stands before the brace that closes one opened before the text."""
@@ -1147,6 +1152,9 @@ def _folded(text: str) -> tuple[str, ...]:
 
 
 def _stem(word: str) -> str:
+    """A word without what makes it a plural or, where it is long, a form of a verb: "bells", "barking"."""
+    if len(word) > 6 and word.endswith("ing"):
+        return word[:-3]
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word
 
 
@@ -1192,7 +1200,7 @@ _CHOICE = _set(
 )
 _ANSWER = _set(
     "answer answers ans antwort lösung respuesta réponse resposta risposta ответ antwoord svar svaret odpowiedź cevap",
-    "conclusion correction solution verdict jawaban đáp",
+    "conclusion correction solution verdict jawaban đáp उत्तर",
 )
 _CORRECT = _set("correct right best final my appropriate suitable likely accurate true likeliest")
 _COPULAS = _set("is was be are 're est es ist è é e är jest seems becomes remains adalah") | frozenset(
@@ -1212,17 +1220,18 @@ _REASONS = _set("because since as which while given due based where when althoug
 _NEGATORS = _set(
     "not never neither nor without cannot except excluding unlike no than instead over eliminate exclude excluded rule",
     "eliminated against nicht kein keine pas non ni не isn't aren't wasn't weren't can't don't doesn't didn't won't",
-    "couldn't wouldn't shouldn't hardly isnt dont none",
+    "couldn't wouldn't shouldn't hardly isnt dont none doubt doubtful unlikely implausible improbable",
 )
 _DENIALS = _set(
     "not isn't wasn't aren't weren't doesn't don't didn't cannot can't incorrect wrong false ruled excluded eliminated",
-    "unlikely invalid absent out never silent inaudible no couldn't neither impossible",
+    "unlikely implausible improbable doubtful invalid absent out never silent inaudible no couldn't neither impossible",
 ) | frozenset("✗✘❌×❎")
 _PRAISES = _set("correct right yes true best") | frozenset("✓✔✅☑")
 _LINKS = _set(
     "is was are were does do did can could has have had seems sound sounds would be being option the answer to"
 )
 _FIRST_THOUGHT = _set("first initially thought originally seemed")
+_SEEMING = _set("might may seem seems seemed appears appeared looks initially originally thought")
 _CONTRAST = _set("but however yet although though aber mais pero")
 _COMPARES = _set(
     "longest longer most overlap overlaps overlapping together simultaneously same dominates during only concurrently",
@@ -1265,6 +1274,8 @@ _ORDINALS = {
 _ORDERED = _CHOICE | _set(
     "answer alternative candidate interval item window opciones respuesta réponse antwort risposta"
 )
+_TONES = _set("note notes chord chords key keys pitch scale plan vitamin vitamins")
+"""What letters name that are no options."""
 _COUNTED = _set(
     "kind kinds type types sort sorts class classes category categories sound sounds source sources event events label",
     "labels noise noises altogether overall instruments instrument timbres timbre voices voice things audible heard",
@@ -1277,7 +1288,7 @@ _BETWEEN = _set(
     "total in can be are",
     "verschiedene verschieden unterschiedliche différents distincts diferentes distintos diversi diversos",
     "разных различных",
-    "kinds of clear sound unlike single types",
+    "kinds of clear sound unlike single types seul seule",
 )
 _TOTAL = _set(
     "is are be equals hear heard exactly only just total count number about least most have has contains",
@@ -1294,7 +1305,7 @@ _NUMBERS_ELSEWHERE = {
     word: count
     for count, words in enumerate(
         (
-            "eins ein eine einer un una uno um uma один одна één en jeden bir 一 하나",
+            "eins ein eine einer un qu'un una uno um uma один одна één en jeden bir 一 하나",
             "zwei deux dos due dois duas два две twee två dwa iki 二 两 兩 둘 두",
             "drei trois tres tre três три drie trzy üç 三 셋 세",
             "vier quatre cuatro quattro quatro четыре fyra cztery dört 四 넷 네",
@@ -1333,9 +1344,46 @@ _BEFORE_YES_NO = (
         "definitely certainly likely perhaps clearly or and",
     )
 )
-_NO_WHAT = _set("other overlap overlapping else additional another different simultaneous concurrent")
+_NO_SOUND = _set(
+    "no nothing not never neither none without isn't aren't wasn't weren't doesn't don't didn't can't"
+) | _set("cannot couldn't nobody nowhere nor")
+_TOGETHER = _set("overlap overlaps overlapping overlapped simultaneous simultaneously concurrent concurrently")
+_HEARD = _set("hear heard hearing audible present play plays playing sounds sounding perceive there exists")
+_HEDGED = _set(
+    "if whether may might maybe perhaps possibly possible unless except until then first initially later before after",
+    "earlier afterwards would should unclear unsure uncertain unlikely doubt doubtful sometimes false once",
+    "question task means check checks checking listen listened asked asks tell determine detect define",
+)
+"""Words of sentences that do not tell whether sounds overlap, or only when."""
+_SURE = re.compile(
+    r"\b(?:there (?:is |can be )?)?(?:no|without(?: a| any)?|beyond(?: a| any)?) (?:doubt|question)"
+    r"(?: (?:about it|that))?\b"
+    r"|\b(?:1 )?after (?:the other|another|each other)\b"
+)
+"""What takes nothing back: "no doubt", "one after the other"."""
+_UNTRUE = re.compile(
+    r"\b(?:not|isn't|hardly) (?:true|the case|correct|clear|certain|sure|obvious|evident)\b"
+    r"|\b(?:untrue|incorrect|wrong)\b"
+)
+_CLAUSES = re.compile(r" ?[,;:] | (?:but|however|although|though|yet|because|since|and so|so|or) ")
+_BESIDES = re.compile(r"^\W{0,3}(?:besides|apart from|aside from|in addition to|other than) ")
+_NOT_ONLY = re.compile(r"\b(?:not|isn't) (?:only|just|the only|alone|on its own|by itself)\b|\bnever (?:\w+ )?alone\b")
+_NOTHING_BUT = re.compile(r"\b(?:nothing|no sound|no other sound) (?:\w+ ){0,2}(?:but|other than|besides|apart from)\b")
+_LONELY = re.compile(
+    r"\b(?:is|are|was|heard|sounds|plays|rings|always|audible|present) (?:\w+ ){0,2}alone\b"
+    r"|\b(?:on its own|by itself|in isolation)\b|\bthe only (?:\w+ )?(?:sound|source|thing|one|instrument|1)\b"
+)
+_ANOTHER = re.compile(
+    r"\b(?:something|anything|nothing|things|sounds|sound|no one) else\b"
+    r"|\b(?:other|another|additional|different|second) (?:\w+ )?"
+    r"(?:sounds?|sources?|noises?|instruments?|events?|things?)\b"
+)
 
-_NONE = re.compile(r"\bnone\s+of\s+(?:the(?!\s+others?\b)|these|them|those|above)\b|以上都不|都不是", re.I)
+_NONE = re.compile(
+    r"\b(?:not|isn't)\s+(?:one\s+of|among)\s+(?:the|these)\s+(?:options|choices|answers)\b"
+    r"|\bnone\s+of\s+(?:the(?!\s+others?\b)|these|them|those|above)\b|以上都不|都不是",
+    re.I,
+)
 _ALL = re.compile(r"\ball\s+of\s+(?:the\s+above|the\s+options|them|these)\b", re.I)
 _REFUSALS = re.compile(
     r"\b(?:i\s?(?:'m|am)|we(?:'re|\s+are))\s+(?:\w+\s+)?"
@@ -1361,6 +1409,15 @@ _REFUSALS = re.compile(
     r"|\bkann\s+(?:\w+\s+)?(?:nicht|keine?n?)\s+(?:\w+\s+)?(?:beantworten|sagen|hören|bestimmen)\b",
     re.I,
 )
+_OFFERS = re.compile(
+    r"^\W{0,9}(?:\w{1,9}\W{1,3}){1,4}(?:i|we)(?:\s?'(?:d|ll|m)|\s+(?:can|could|would|will|am))\s+"
+    r"(?:(?:be\s+)?(?:\w+\s+)?to\s+|certainly\s+|gladly\s+)?(?:help|assist)\b"
+    r"|^\W{0,9}yes\W{1,3}i\s+(?:do\s+)?(?:understand|see)\W{0,3}$"
+    r"|\b(?:please|could\s+you|can\s+you)\s+(?:\w+\s+)?(?:provide|upload|share|attach|send)\s+"
+    r"(?:(?:me|us)\s+)?(?:the|your|an?|that|this)?\s*(?:\w+\s+)?(?:audio|recording|clip|file|sound)\b",
+    re.I,
+)
+"""A "Yes" to the request rather than to the question."""
 _BUT = re.compile(r"\b(?:but|however|though|maybe|probably|perhaps(?!\s+you)|aber|mais|pero)\b|但", re.I)
 
 
@@ -1437,6 +1494,10 @@ class _Words:
             place -= 1
         rank = self.rank.get(place, -1)
         return [self.tokens[position].fold for position in reversed(self.content[max(rank + 1 - count, 0) : rank + 1])]
+
+    def words_and_marks(self, start: int, end: int) -> list[str]:
+        """All tokens from one up to another."""
+        return [token.fold for token in self.tokens[start:end]]
 
     def words_of(self, start: int, end: int) -> list[str]:
         """The words among tokens."""
@@ -1523,6 +1584,8 @@ class _Words:
             return False
         if before == "/" and self.fold(place - 2) == "n":
             return False
+        if self._names_a_tone(place):
+            return False
         ends = self.kind(place + 1) in ("", "line", "mark", "unspaced")
         cued = before in _CHOICE or before in _ANSWER
         if token.raw.islower():
@@ -1542,6 +1605,15 @@ class _Words:
         follows |= bool(self.form.yes_no) and after in ("yes", "no")
         follows |= len(after) == 1 and self.tokens[place + 1].raw.isupper() and self.form.letter(after) is not None
         return follows and not first and (token.raw != "A" or before not in ("", "is", "hear", "heard", "was"))
+
+    def _names_a_tone(self, place: int) -> bool:
+        """Whether a letter is that of a note, a key or the like: "the note is a C", "in the key of D", "plan B"."""
+        for at in range(place - 1, max(place - 5, -1), -1):
+            if self.fold(at) in _TONES:
+                return not (self.fold(at) == "note" and self.is_start(at))
+            if self.fold(at) not in ("is", "was", "of", "a", "an", "the"):
+                break
+        return False
 
     def _ordinals(self) -> list[_Mention]:
         """ "The second option", "option 2", 第二个选项; of "the second one" only where little else is said."""
@@ -1642,6 +1714,12 @@ class _Words:
     def _number(self, place: int) -> str:
         """A number as the options have it, empty where a word is none."""
         word = self.fold(place)
+        if (
+            word == "single"
+            and self.fold(place - 1) == "a"
+            and self.fold(place + 1) in ("kind", "type", "sort", "class")
+        ):
+            return "1"
         if word in _NUMBERS_ELSEWHERE:
             return str(_NUMBERS_ELSEWHERE[word])
         return word if _NUMBER.fullmatch(word) else ""
@@ -1709,6 +1787,7 @@ class _Reading(_Words):
     def __init__(self, text: str, form: _Form, is_alone: bool) -> None:
         super().__init__(text, form)
         self.is_alone, self.withdrawn = is_alone, 0
+        self.within_single = {place for mention in self.single for place in range(mention.start, mention.end)}
         self.mentions = self._merged(self.single)
         self.sentences = self._sentences()
         self.mentions = self._judged(self._grouped(self.mentions))
@@ -1726,7 +1805,10 @@ class _Reading(_Words):
             if left is not None:
                 return Match(None, "echo") if left.rule == "empty" else left
             return _Reading(rest, self.form, self.is_alone).match()
-        return self._conclusion() or self._without_conclusion()
+        concluded = self._conclusion()
+        if concluded is not None and concluded.rule == "yes or no" and _OFFERS.search(self.text):
+            return Match(None, "refusal")
+        return concluded or self._without_conclusion()
 
     def _merged(self, single: Sequence[_Mention]) -> list[_Mention]:
         """Letters and the texts beside them as one: first where they agree, then where they do not."""
@@ -1735,6 +1817,7 @@ class _Reading(_Words):
             merged: list[_Mention] = []
             for mention in mentions:
                 both = self._pair(merged[-1], mention) if merged else False
+                both = both and (agree or not self._goes_on_without(merged[-1], mention))
                 if both and bool(merged[-1].options & mention.options) == agree:
                     before = merged.pop()
                     options = before.options & mention.options if agree else before.options | mention.options
@@ -1760,6 +1843,22 @@ class _Reading(_Words):
             allowed = _set("option letter which is choice answer that") | frozenset("([-,\"'{:") | _CLOSING
             return bool(words) and allowed.issuperset(words) and not (words == [","] and self._is_label(after))
         return False
+
+    def _goes_on_without(self, before: _Mention, after: _Mention) -> bool:
+        """Whether the text after a letter begins a sentence that says of it that it is none: "C. The bell isn't"."""
+        if before.kind != "letter" or after.kind != "text" or "." not in self.words_and_marks(before.end, after.start):
+            return False
+        # "C. The bell (B) is heard earlier": the text has a letter of its own, and more is said of it.
+        last = self.tokens[after.end - 1]
+        if after.end - after.start > 1 and len(last.raw) == 1 and self.form.letter(last.raw) is not None:
+            return self.kind(after.end) == "mark" and self.kind(after.end + 1) in _CONTENT
+        place = after.end
+        while place < after.end + SCANNED and (self.fold(place) in _JOINING or place in self.within_single):
+            place += 1
+        if self.fold(place - 1) == ",":
+            return False
+        said = itertools.takewhile(lambda word: word not in _CLAUSE_MARKS, self.words_and_marks(place, place + 5))
+        return not _DENIALS.isdisjoint(said)
 
     def _is_label(self, mention: _Mention) -> bool:
         return self.fold(mention.end) in (".", ":", ")") and self.kind(mention.end + 1) in _CONTENT
@@ -1791,9 +1890,24 @@ class _Reading(_Words):
                     or (lines and (token.fold in "\n-*|•." or token.kind == "number"))
                     for token in between
                 ):
-                    group = before.group
+                    group = group if self._begins_anew(before, mention) else before.group
             grouped.append(dataclasses.replace(mention, group=group))
         return grouped
+
+    def _begins_anew(self, before: _Mention, after: _Mention) -> bool:
+        """Whether a letter after a letter opens a sentence of its own: "B. A is wrong", but not "B. C"."""
+        between = self.words_and_marks(before.end, after.start)
+        if before.kind == "letter" and after.kind == "text" and "." in between and "\n" not in between:
+            # What is a text of the letter is one mention with it.
+            return True
+        if {before.kind, after.kind} != {"letter"} or not {".", ")", "\n"} & set(between) or "," in between:
+            return False
+        if not _ALTERNATIVES.isdisjoint(between) or self.fold(after.start - 1) in _OPENING:
+            return False
+        place = after.end
+        while place < after.end + SCANNED and (self.fold(place) in _JOINING or place in self.within_single):
+            place += 1
+        return self.kind(place) in _CONTENT
 
     def _bulleted(self, between: Sequence[_Token]) -> bool:
         return bool(between) and all(token.fold in "\n-*•,." or token.kind == "number" for token in between)
@@ -1820,11 +1934,60 @@ class _Reading(_Words):
                         break
                     if any(token.kind == "line" for token in self.tokens[judged[place].end : judged[place + 1].start]):
                         break
+                    joined = self.words_of(judged[place].end, judged[place + 1].start)
+                    if self.fold(mention.end) in _SINGULAR and _ALTERNATIVES.isdisjoint(joined):
+                        # "It is B, A is wrong."
+                        break
                     judged[place] = dataclasses.replace(judged[place], denier="" if said else "wrong", praised=said)
         return judged
 
+    @functools.cached_property
+    def _supposed(self) -> set[int]:
+        """Tokens of clauses that only suppose something: of "if A were louder, it would be B" all of them."""
+        supposed: set[int] = set()
+        for start, end in self.sentences:
+            place = start
+            while place < end:
+                opens = self._supposes(place)
+                if opens is not None:
+                    clause = next((at for at in range(place, end) if self.fold(at) in opens), end)
+                    supposed.update(range(place, clause))
+                    place = clause
+                place += 1
+        return supposed
+
+    def _supposes(self, place: int) -> frozenset[str] | None:
+        """With what a clause ends that a word opens, where it only supposes something; else None."""
+        word = self.fold(place)
+        if word == "if" and place not in self._guessed:
+            is_counterfactual = self.is_start(place) and place in self._would
+            return frozenset(";") if is_counterfactual else frozenset(",;")
+        if word not in _SUPPOSING and not (word == "say" and self.fold(place - 1) == "let"):
+            return None
+        opens = self.is_start(place) or self.fold(place - 1) in ("let", "us")
+        return frozenset(";") if opens else None
+
+    @functools.cached_property
+    def _guessed(self) -> set[int]:
+        """Tokens of sentences with a guess: "if I had to choose"."""
+        return {
+            place for span in self.sentences if not _GUESSING.isdisjoint(self.words_of(*span)) for place in range(*span)
+        }
+
+    @functools.cached_property
+    def _would(self) -> set[int]:
+        """Tokens of sentences that say what would be."""
+        would = _set("would were could might it'd i'd we'd")
+        return {
+            place for span in self.sentences if not would.isdisjoint(self.words_of(*span)) for place in range(*span)
+        }
+
     def _denier(self, mention: _Mention) -> str:
         """A word before a mention, in its clause, that denies it."""
+        if mention.start in self._supposed:
+            return "if"
+        if mention.kind == "count" and self.words_before(mention.start, 2) == ["least", "at"]:
+            return "least"
         place, seen = mention.start - 1, 0
         while place >= 0 and seen < 5:
             token = self.tokens[place]
@@ -1834,6 +1997,10 @@ class _Reading(_Words):
                 return ""
             if token.kind in _CONTENT:
                 word, follows = token.fold, self.fold(place + 1)
+                if word == "doubt" and self.fold(place - 1) in _DOUBTLESS:
+                    return ""
+                if seen and word in ("not", "isn't") and self._is_of_what_is_not(place, mention):
+                    return ""
                 if word in _NEGATORS and follows not in _NO_DENIAL:
                     adjacent = seen == 0 or (seen == 1 and follows in _ARTICLES)
                     # "A) No B) Yes" says no of A.
@@ -1853,6 +2020,11 @@ class _Reading(_Words):
                 seen += 1
             place -= 1
         return ""
+
+    def _is_of_what_is_not(self, place: int, mention: _Mention) -> bool:
+        """Whether a "not" belongs to a clause before: "the sound that is not heard is the siren"."""
+        relative = {"that", "which", "what"} & set(self.words_before(place, 2))
+        return bool(relative) and self.fold_before(mention) in ("is", "was") and self.fold(place + 1) != "the"
 
     def _said_of(self, mention: _Mention, starts: set[int]) -> bool | None:
         """Whether a mention is called right, or wrong; None where neither."""
@@ -1877,6 +2049,8 @@ class _Reading(_Words):
         word, follows = self.fold(place), self.fold(place + 1)
         if self.kind(place) == "mark" and word in _DENIALS | _PRAISES:
             return word in _PRAISES
+        if word in _ARTICLES and follows in ("distractor", "distraction") and linked:
+            return False
         another = place + 1 in starts or (follows in _ARTICLES and place + 2 in starts)
         if word in _DENIALS:
             if follows in ("only", "just", "merely") or (another and not linked and not marked):
@@ -2041,7 +2215,33 @@ class _Reading(_Words):
             return _Verdict(
                 frozenset[int]().union(*(m.options for m in said)), strength, "yes or no", said[0].start, True
             )
-        return self._so(span, mentions)
+        return self._turned(number, span, mentions) or self._so(span, mentions)
+
+    def _turned(self, number: int, span: _Span, mentions: Sequence[_Mention]) -> "_Verdict | None":
+        """What it is after what it seemed: "it might be A, but it's really B"."""
+        turn = next((place for place in range(*span) if self.fold(place) in _CONTRAST), None)
+        if turn is None:
+            return None
+        begin = span[0] if turn > span[0] or number == 0 else self.sentences[number - 1][0]
+        seemed = self.words_of(begin, turn)
+        at_first = ("first", "guess") in itertools.pairwise(seemed) or ("at", "first") in itertools.pairwise(seemed)
+        first = [mention for mention in mentions if mention.start < turn]
+        if _SEEMING.isdisjoint(seemed) and not at_first:
+            return None
+        after = [mention for mention in mentions if mention.start > turn and not mention.denier]
+        named = frozenset[int]().union(*(mention.options for mention in after))
+        is_cued = bool(after) and self._is_told(turn, after[0])
+        if len(named) != 1 or not is_cued or any(mention.group == after[0].group for mention in first):
+            return None
+        return _Verdict(named, 2, "conclusion", after[0].start, True)
+
+    def _is_told(self, turn: int, mention: _Mention) -> bool:
+        """Whether "it is" or the like stands right before a mention, rather than "it is louder than"."""
+        told = [word for word in self.words_before(mention.start, 5) if word not in _ARTICLES and word not in _ADVERBS]
+        told = [word for word in told if word not in ("really", "actually", "in", "option", "rather")]
+        if {"may", "might", "could"} & set(told):
+            return False
+        return mention.start - turn <= SCANNED and told[:1] in (["is"], ["was"], ["be"], ["it"])
 
     def fold_before(self, mention: _Mention) -> str:
         """The word before a mention, but for articles."""
@@ -2052,7 +2252,8 @@ class _Reading(_Words):
         """Whether a mention stands in front of all that is said."""
         if any(not self._asks(earlier) for earlier in self.sentences[:number]):
             return False
-        return all(word in _CHOICE or word in _ARTICLES for word in self.words_of(span[0], mention.start))
+        small = _CHOICE | _ARTICLES | _set("definitely certainly clearly")
+        return all(word in small for word in self.words_of(span[0], mention.start))
 
     def _settled(self, mention: _Mention, strength: int, rule: str) -> "_Verdict":
         """A conclusion with all that stands beside its mention and is not denied."""
@@ -2087,9 +2288,12 @@ class _Reading(_Words):
             return None
         word, before = self.fold(place), self.fold(place - 1)
         if word in _ANSWER and before != "no":
-            return place + 1, True
+            # Hindi has its copula at the end.
+            return place + 1, word != "उत्तर"
         if word in _CHOICE or word in ("sound", "one", "1", "interval"):
             return (place + 1, True) if before in _CORRECT and before not in ("likely", "final", "my") else None
+        if word in ("match", "fit", "guess"):
+            return (place + 1, True) if before in ("best", "closest", "likeliest") else None
         if word in _ACTIVE:
             return place + 1, False
         if word in ("go", "going") and self.fold(place + 1) == "with":
@@ -2162,6 +2366,12 @@ class _Reading(_Words):
         before, after = self.fold(place - 1), self.fold(place + 1)
         if word in ("total", "altogether", "overall"):
             return self.form.counts
+        if word == "conclude":
+            return before in ("i", "we", "can", "must", "would", "to", "'d") and "cannot" not in self.words_before(
+                place, 3
+            )
+        if word == "conclusion":
+            return before == "in"
         if word in _SO:
             return after not in _NOT_SO and not (
                 word == "so" and before in ("think", "guess", "believe", "or", "and", "not")
@@ -2263,6 +2473,10 @@ class _Reading(_Words):
             return None
         compares = not _COMPARES.isdisjoint(words) or "likely" in words
         compares |= len(words) <= 3 and not self.form.counts
+        if last and "it" in words[:2]:
+            # "It is the bell." as all that the sentence says.
+            small = _CONTRAST | _ADVERBS | _ARTICLES | _set("it is was must be really actually that in")
+            compares |= small.issuperset(self.words_of(begin, last[0].start)) and not self.words_of(last[-1].end, end)
         narrates = bool(words) and words[0] in (
             "if",
             "first",
@@ -2291,6 +2505,9 @@ class _Reading(_Words):
         if self.form.yes_no:
             return self._stated()
         if self.form.intervals:
+            if self.mentions or not _NEGATORS.isdisjoint(words):
+                # "Not 2.5-5.0 s."
+                return Match(None, "nothing")
             numbers = tuple(_value(self.tokens[place].raw) for place in self.content if self.kind(place) == "number")
             place = self.form.intervals.index(numbers) if numbers in self.form.intervals else None
             return Match(None, "nothing") if place is None else Match(place, "interval")
@@ -2303,20 +2520,52 @@ class _Reading(_Words):
         return Match(min(named), "mention") if len(named) == 1 else Match(None, "several")
 
     def _stated(self) -> Match:
-        """Yes or No from "there is no other sound" or "it is heard alone" in the last sentence."""
-        words = self.words_of(*self.sentences[-1]) if self.sentences else []
-        alone = False
-        for place, word in enumerate(words):
-            if word in ("no", "nothing"):
-                alone |= not _NO_WHAT.isdisjoint(words[place + 1 : place + 4])
-            if word == "alone":
-                before = words[max(place - 4, 0) : place]
-                alone |= bool({"is", "heard", "sounds", "plays", "always"} & set(before)) and _NEGATORS.isdisjoint(
-                    before
-                )
-        if not alone or self._breaks_off() or {"until", "then", "first", "initially", "later"} & set(words):
+        """Yes or No from what is said of other sounds, where all that is said agrees: as much is read of either."""
+        if self._breaks_off():
             return Match(None, "nothing")
-        return Match(self.form.yes_no["yes" if self.is_alone else "no"], "mention")
+        stated = {alone for span in self.sentences if not self._asks(span) for alone in self._states_alone(span)}
+        if len(stated) != 1:
+            return Match(None, "several" if stated else "nothing")
+        return Match(self.form.yes_no["yes" if stated == {self.is_alone} else "no"], "mention")
+
+    def _states_alone(self, span: _Span) -> Iterator[bool]:
+        """Of each clause that tells, whether nothing overlaps the sound."""
+        words = _SURE.sub(" ", " ".join(token.fold for token in self.tokens[slice(*span)]))
+        if not _HEDGED.isdisjoint(words.split()) or _UNTRUE.search(words):
+            return
+        if _NOTHING_BUT.search(words):
+            yield True
+            return
+        besides = _BESIDES.search(words) is not None
+        for clause in [words] if besides else _CLAUSES.split(words):
+            alone = _says_alone(clause, besides=besides)
+            if alone is not None:
+                yield alone
+
+
+def _says_alone(clause: str, *, besides: bool) -> bool | None:
+    """Whether a clause says that nothing overlaps the sound; None where it tells neither."""
+    words = clause.split()
+    if not words or len(words) > SCANNED:
+        return None
+    if _NOT_ONLY.search(clause):
+        return False
+    lonely = _LONELY.search(clause)
+    if lonely is not None:
+        return _NO_SOUND.isdisjoint(clause[: lonely.start()].split())
+    denials = sum(word in _NO_SOUND for word in words)
+    if _TOGETHER.isdisjoint(words) and not besides and not (_ANOTHER.search(clause) and _is_heard(words)):
+        only = "only" in words and not _HEARD.isdisjoint(words) and not denials and _ALTERNATIVES.isdisjoint(words)
+        return True if only else None
+    if besides and _HEARD.isdisjoint(words) and not denials:
+        return None
+    # "Not without another sound".
+    return None if denials > 1 else denials == 1
+
+
+def _is_heard(words: Sequence[str]) -> bool:
+    """Whether something is said to be there."""
+    return not _HEARD.isdisjoint(words) or bool({"no", "nothing", "with"} & set(words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -2340,8 +2589,11 @@ class _Verdict:
     listed: bool = False
 
 
+_SINGULAR = _set("is was isn't wasn't does doesn't has")
 _REMAINS = _set("remains remain fits matches wins")
-_COMPARING = _set("than over rather instead unlike without against except")
+_COMPARING = _set("than over rather instead unlike without against except if least")
+_SUPPOSING = _set("suppose supposing assume assuming imagine")
+_DOUBTLESS = _set("no without any little beyond")
 _GUESSING = _set("had have must forced guess choose pick")
 _NO_DENIAL = _set("only just merely sure certain entirely doubt question hesitation")
 _MOST = _set("longest most dominates")

@@ -11,6 +11,8 @@ from pathlib import Path
 from audio_compositionality.metrics.polybench.polybench import match_answer
 
 HELD_OUT, DEVELOPMENT = "held_out", "development"
+INDEPENDENT, TRAPS = "independent", "traps"
+"""Files of answers; see `answers/README.md` for who wrote which, and when."""
 ALL = "all"
 """Of all kinds together."""
 
@@ -65,10 +67,10 @@ class Scores:
 
 
 def labelled_answers(half: str) -> list[LabelledAnswer]:
-    """One half; what stands in both is left out of the held-out one."""
+    """One file; of the held-out half without what stands in the development half too."""
     rows = [json.loads(line) for line in (_FOLDER / f"{half}.jsonl").read_text("utf-8").splitlines()]
     answers = [LabelledAnswer(**row | {"options": tuple(row["options"])}) for row in rows]
-    if half == DEVELOPMENT:
+    if half != HELD_OUT:
         return answers
     known = {(row.options, row.answer) for row in labelled_answers(DEVELOPMENT)}
     return [row for row in answers if (row.options, row.answer) not in known]
@@ -110,7 +112,7 @@ def _row(kind: str, scores: Scores) -> str:
 
 
 if __name__ == "__main__":
-    for half in (HELD_OUT, DEVELOPMENT):
+    for half in (HELD_OUT, DEVELOPMENT, INDEPENDENT, TRAPS):
         print(
             f"\n{half}\n{'kind':18}{'n':>5}  {'precision':>22} of parsed  {'recall':>22} of those that name an option"
         )

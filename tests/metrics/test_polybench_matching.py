@@ -11,7 +11,7 @@ import pytest
 
 from audio_compositionality.metrics.polybench.polybench import LETTERS, REFUSED, UNPARSED, match_answer, polybench
 
-from .labelled_answers import ALL, DEVELOPMENT, HELD_OUT, labelled_answers, scores_by_kind
+from .labelled_answers import ALL, DEVELOPMENT, HELD_OUT, INDEPENDENT, TRAPS, labelled_answers, scores_by_kind
 
 PETS = ("dog", "cat", "rain", "car horn")
 NESTED = ("car", "car horn", "horn", "police car siren")
@@ -58,7 +58,7 @@ def test_the_unparsed_rules_are_among_them() -> None:
     assert set(REFUSED) < set(UNPARSED) < set(RULES)
 
 
-@pytest.mark.parametrize("half", [DEVELOPMENT, HELD_OUT])
+@pytest.mark.parametrize("half", [DEVELOPMENT, HELD_OUT, INDEPENDENT])
 def test_labelled_answers_are_read_as_they_are_labelled(half: str) -> None:
     """The bounds of the project: at least .99 of what is read is right, and .93 of what names an option is read."""
     rows = labelled_answers(half)
@@ -69,6 +69,13 @@ def test_labelled_answers_are_read_as_they_are_labelled(half: str) -> None:
     # With 95 % certainty, of answers like these.
     assert scores.precision_interval[0] >= 0.97
     assert scores.recall_interval[0] >= 0.93
+
+
+def test_traps_are_read_better_than_at_first_reading() -> None:
+    """Then precision was .574 and recall .551; what is left is listed beside the answers."""
+    scores = scores_by_kind(labelled_answers(TRAPS))[ALL]
+    assert scores.precision >= 0.84
+    assert scores.recall >= 0.77
 
 
 def test_labelled_answers_are_of_many_kinds_and_of_every_letter() -> None:
@@ -111,6 +118,65 @@ def test_what_is_said_of_other_sounds_depends_on_what_yes_says() -> None:
     assert polybench([text], polarity=["alone"], **asked)["accuracy"] == 1
     assert polybench([text], polarity=["overlap"], **asked)["accuracy"] == 0
     assert match_answer("Yes, there is no other sound.", YES_NO).option == 0
+
+
+OVERLAPS = (
+    *("There is overlap.", "The sounds overlap.", "There is another sound.", "Something else is audible."),
+    *("The bell is not alone.", "No doubt the sounds overlap.", "Not only the bell is heard."),
+)
+ALONE = (
+    *("There is no overlap.", "The sounds do not overlap.", "There is no other sound.", "Nothing else is audible."),
+    *("The bell is heard alone.", "Only the bell is heard.", "I can't hear anything else."),
+)
+
+
+def test_as_much_is_read_of_overlap_as_of_none() -> None:
+    """Of what is said without Yes or No, or the unparsed share would depend on what is true."""
+    for polarity, (overlaps, alone) in {"overlap": (0, 1), "alone": (1, 0)}.items():
+        assert [match_answer(text, YES_NO, polarity).option for text in OVERLAPS] == [overlaps] * len(OVERLAPS)
+        assert [match_answer(text, YES_NO, polarity).option for text in ALONE] == [alone] * len(ALONE)
+
+
+def test_what_is_said_of_other_options_takes_no_answer_back() -> None:
+    """ "B. A is wrong": a letter and the next sentence, whichever letters they are."""
+    for place, other in itertools.permutations(range(4), 2):
+        for form in (
+            "The answer is {0}. {1} is wrong, it ends early.",
+            "**{0}**. {1} comes later.",
+            "{0}\n{1} is no match.",
+        ):
+            assert match_answer(form.format(LETTERS[place], LETTERS[other]), PETS).option == place
+        assert match_answer(f"The answer is {LETTERS[place]}. {PETS[other]}", PETS).rule == "conflict"
+        assert match_answer(f"The answer is {LETTERS[place]}. {PETS[other]} is not heard.", PETS).option == place
+
+
+def test_of_two_answers_the_later_counts() -> None:
+    """Without a word of correction, too; and what a model would say counts, whatever it says of its ears."""
+    assert match_answer("Answer: B\nAnswer: C", PETS).option == 2
+    assert match_answer("I would say B, but I can't hear the audio.", PETS).option == 1
+
+
+def test_suppositions_and_letters_of_notes_are_no_answer() -> None:
+    for place, letter in enumerate(LETTERS[:4]):
+        for form in (
+            "Suppose the answer is {}.",
+            "Let's say it is {}.",
+            "If it were {}, it would ring.",
+            "I doubt it's {}.",
+        ):
+            assert match_answer(form.format(letter), PETS).option is None, form
+        for form in ("The note is a {}.", "It is in the key of {}.", "The voice says: plan {}."):
+            assert match_answer(form.format(letter), PETS).option is None, form
+        assert match_answer(f"If I had to guess, I would say {letter}.", PETS).option == place
+
+
+def test_a_yes_to_the_request_is_a_refusal() -> None:
+    for text in (
+        "Yes, I can help with that. Please upload the audio.",
+        "Yes, I understand. Please provide the clip.",
+    ):
+        assert match_answer(text, YES_NO).rule == "refusal"
+    assert match_answer("Yes, I can hear another sound.", YES_NO).option == 0
 
 
 STYLES: dict[str, Callable[[str, str], str]] = {
@@ -331,6 +397,19 @@ PIECES = (
         "A: ",
         "if A ",
         "impossible to ",
+        "suppose ",
+        "suppose A ",
+        "it might be A, but ",
+        "A. B ",
+        "A and ",
+        "B\n",
+        "overlap ",
+        "no doubt ",
+        "nothing but ",
+        "apart from ",
+        "yes, please ",
+        "the note is a ",
+        "another sound ",
     ),
 )
 HALVES = (
