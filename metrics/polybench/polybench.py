@@ -1206,10 +1206,6 @@ _CORRECT = _set("correct right best final my appropriate suitable likely accurat
 _COPULAS = _set("is was be are 're est es ist è é e är jest seems becomes remains adalah") | frozenset(
     ":=-—|>是为為は은는이が가"
 )
-_CHOOSE = _set(
-    "choose chose select selected selecting pick picked choosing going go say guess believe think vote opt wähle elijo",
-    "choisis scelgo escolho выбираю said meant",
-)
 _ACTIVE = _set(
     "choose chose select selected pick picked wähle elijo choisis scelgo escolho выбираю meant lean leaning prefer"
 )
