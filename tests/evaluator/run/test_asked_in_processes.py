@@ -18,7 +18,7 @@ from ...encoders.language_models.tiny import SAVERS
 
 SCRIPT = Path(__file__).parent / "asked.py"
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-QUESTIONS, BATCH = 65, 4
+QUESTIONS, BATCH = 83, 4
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_two_processes_write_the_answers_and_the_result_of_one(start, tmp_path, 
     finish(start("together", scoring, launcher=TORCHRUN))
     assert asked(tmp_path / "alone") == asked(tmp_path / "together") == QUESTIONS
     stored = answers(tmp_path / "together")
-    assert len(stored) == 6
+    assert len(stored) == 7
     assert stored == answers(tmp_path / "alone")
     (alone, beside), (together, as_well) = result(tmp_path / "alone"), result(tmp_path / "together")
     assert beside == as_well
