@@ -311,7 +311,7 @@ def test_the_family_has_a_part_for_each_text_and_nothing_fails():
     assert len(parts) == 1 + len(PARTS)
     assert not parts[0].checks
     assert all(part.checks for part in parts[1:])
-    assert [part.dial is not None for part in parts[1:]] == [False] * 7 + [True] * 6
+    assert [part.dial is not None for part in parts[1:]] == [False] * 8 + [True] * 6
     assert len({part.name for part in parts}) == len(parts)
     assert not any("{" in part.text for part in parts)
     for part in parts:
