@@ -1252,7 +1252,15 @@ _CORRECTING = (
         ("let", "me", "check"),
         ("let", "me", "correct"),
     ),
-    *(("on", "reflection"), ("scratch", "that"), ("i", "was", "wrong"), ("oops",), ("moment",), ("my", "mistake")),
+    *(
+        ("on", "reflection"),
+        ("upon", "reflection"),
+        ("scratch", "that"),
+        ("i", "was", "wrong"),
+        ("oops",),
+        ("moment",),
+        ("my", "mistake"),
+    ),
 )
 _ORDINALS = {
     word: place
