@@ -300,8 +300,7 @@ def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None
 
     changes = getattr(options, "set", None) or ()
     if options.data is not None:
-        if changes:
-            raise InputError(f"--set {changes[0]} changes a preset or recordings; the data of --data are as they are")
+        refuse_changes(options, "the data of --data")
         return open_data(options.data)
     preset = preset_of(options.preset, options)
     if tasks is None:
@@ -311,6 +310,13 @@ def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None
     else:
         recipes = list(dict.fromkeys(task.info.recipe for task in tasks))
     return changed_preset(preset, changes, recipes=recipes)
+
+
+def refuse_changes(options: argparse.Namespace, given: str) -> None:
+    """Raise InputError where `options.set` changes what is given, in words, and as it is."""
+    changes = getattr(options, "set", None)
+    if changes:
+        raise InputError(f"--set {changes[0]} changes a preset or recordings; {given} are as they are")
 
 
 def preset_of(preset: str, options: argparse.Namespace) -> str:

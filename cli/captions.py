@@ -49,10 +49,8 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"--nouns is {options.nouns}; it must be 1 or more")
     if options.files and (options.data is not None or recordings.are_given(options)):
         raise InputError(f"captions are those of {options.files[0]}, or of data that are named; give one of both")
-    if options.files and options.set:
-        raise InputError(
-            f"--set {options.set[0]} changes a preset or recordings; the captions of a file are as they are"
-        )
+    if options.files:
+        arguments.refuse_changes(options, "the captions of a file")
     tag = open_tagger()
     counted = {source: word_statistics(captions, tag) for source, captions in _captions(options)}
     if not counted:
@@ -86,10 +84,8 @@ def _data(options: argparse.Namespace) -> Data:
 
     if recordings.are_given(options):
         return recordings.recordings_data(options, None)
-    changes = options.set or ()
     if options.data is not None:
-        if changes:
-            raise InputError(f"--set {changes[0]} changes a preset or recordings; the data of --data are as they are")
+        arguments.refuse_changes(options, "the data of --data")
         return open_data(options.data)
     preset = arguments.preset_of(options.preset, options)
     named = {name: load_recipe(name) for name in list_recipes()}
@@ -98,7 +94,7 @@ def _data(options: argparse.Namespace) -> Data:
         for name, recipe in named.items()
         if preset in recipe.presets and "captions" in recipe.features(recipe.presets[preset])
     ]
-    return changed_preset(preset, changes, recipes=with_captions or None)
+    return changed_preset(preset, options.set or (), recipes=with_captions or None)
 
 
 def _count_table(counted: dict[str, WordStatistics]) -> Table:

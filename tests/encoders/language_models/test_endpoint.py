@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -428,13 +429,15 @@ def test_pages_of_gateways_are_not_shown(server: LoopbackEndpoint):
 def test_the_first_error_in_order_ends_it_and_nothing_more_is_sent(server: LoopbackEndpoint):
     def respond(request: Request) -> Response:
         number = int(request.prompt.split()[1])
+        if number > 3:
+            # Those under way beside the first error last long enough for it to be noticed, on a busy machine too.
+            time.sleep(0.5)
         return refusal(400, f"bad {number}") if number >= 3 else completion(str(number))
 
     server.respond = respond
     with pytest.raises(EndpointError, match="bad 3"):
         model_of(server, concurrency=3).answer(clips_of(40), prompts_of(40))
-    # Of 40: how many more are under way when the first is noticed depends on the machine.
-    assert len(server.requests) <= 20
+    assert len(server.requests) < 10
 
 
 def test_an_error_wakes_those_who_wait(server: LoopbackEndpoint):
