@@ -1242,6 +1242,7 @@ _FILLERS = _set(
     "is it its it'd the a an this that there are answer sound sounds of means i would say hear most likely probably",
     "therefore thus clearly definitely simply just option choice letter be as 're correct",
 )
+_HEDGES = _set("may might could")
 _QUESTION = _set("which what how is are does do did in while can whenever for when at from over")
 _CORRECTING = (
     *(("wait",), ("actually",), ("hmm",), ("correction",), ("sorry",), ("apologies",), ("i", "meant"), ("no", "wait")),
@@ -1253,6 +1254,7 @@ _CORRECTING = (
         ("let", "me", "correct"),
     ),
     *(
+        ("then", "again"),
         ("on", "reflection"),
         ("upon", "reflection"),
         ("scratch", "that"),
@@ -2102,13 +2104,19 @@ class _Reading(_Words):
         for number, span in enumerate(self.sentences):
             mentions = self._of(span)
             corrected = self._corrects(span)
+            doubted = current if corrected is not None and self._only_doubts(corrected, span) else None
             if corrected is not None:
                 current, self.withdrawn = None, corrected
             if not mentions or self._asks(span):
                 continue
             verdict = self._verdict(number, span, mentions, listed, corrected)
+            if verdict is None and current is not None:
+                weighed = self._weighed(current, span, mentions)
+                current = dataclasses.replace(current, options=current.options | weighed)
             if verdict is None:
                 continue
+            if doubted is not None:
+                verdict = dataclasses.replace(verdict, options=verdict.options | doubted.options)
             if current is None or verdict.strength >= current.strength or (verdict.strength == 2 and verdict.is_plain):
                 if current is not None and current.listed and verdict.listed and current.options != verdict.options:
                     verdict = dataclasses.replace(verdict, options=current.options | verdict.options)
@@ -2158,6 +2166,18 @@ class _Reading(_Words):
                         if words[: len(phrase)] == phrase:
                             corrected = place + len(phrase)
         return corrected
+
+    def _only_doubts(self, corrected: int, span: _Span) -> bool:
+        """Whether a sentence weighs another option against what was said: "then again, it may be C"."""
+        again = self.words_before(corrected, 2) == ["again", "then"]
+        return again and not _HEDGES.isdisjoint(self.words_of(corrected, span[1]))
+
+    def _weighed(self, current: "_Verdict", span: _Span, mentions: Sequence[_Mention]) -> frozenset[int]:
+        """What is as possible as what was no more than possible: "it could be B. But it could be C"."""
+        if self.fold(span[0]) not in _CONTRAST or _HEDGES.isdisjoint(self.words_before(current.place, 5)):
+            return frozenset()
+        weighed = [m for m in mentions if not m.denier and not _HEDGES.isdisjoint(self.words_before(m.start, 5))]
+        return frozenset[int]().union(*(mention.options for mention in weighed))
 
     def _listed(self) -> bool:
         """Whether the options are gone through by their letters, rather than one being given and explained."""
@@ -2243,7 +2263,7 @@ class _Reading(_Words):
         """Whether "it is" or the like stands right before a mention, rather than "it is louder than"."""
         told = [word for word in self.words_before(mention.start, 5) if word not in _ARTICLES and word not in _ADVERBS]
         told = [word for word in told if word not in ("really", "actually", "in", "option", "rather")]
-        if {"may", "might", "could"} & set(told):
+        if not _HEDGES.isdisjoint(told):
             return False
         return mention.start - turn <= SCANNED and told[:1] in (["is"], ["was"], ["be"], ["it"])
 

@@ -156,6 +156,15 @@ def test_of_two_answers_the_later_counts() -> None:
     assert match_answer("I would say B, but I can't hear the audio.", PETS).option == 1
 
 
+@pytest.mark.parametrize("hedge", ["may", "might", "could"])
+def test_two_that_are_only_possible_are_no_answer(hedge: str) -> None:
+    assert match_answer(f"B. Then again, it {hedge} be C.", PETS).option is None
+    assert match_answer(f"I think it {hedge} be B. But it {hedge} be C.", PETS).option is None
+    # One of the two is said to be so.
+    assert match_answer(f"I think it is B. But it {hedge} be C.", PETS).option == 1
+    assert match_answer("B. Then again, it is C.", PETS).option == 2
+
+
 def test_suppositions_and_letters_of_notes_are_no_answer() -> None:
     for place, letter in enumerate(LETTERS[:4]):
         for form in (
