@@ -102,6 +102,7 @@ def test_what_is_built_of_recordings_opens_their_results_again(sounds, run, tmp_
     evaluated(run, tmp_path, "--data", tmp_path / "built", "--tasks", "invariance")
 
 
+@pytest.mark.slow
 def test_run_scores_them_and_its_report_has_their_clips(sounds, run, tmp_path, capsys):
     words = ("--recordings", sounds, "--transforms", "gain", "--benchmark", "axes", "--out", tmp_path / "results")
     assert run("run", *words) == 0
@@ -224,6 +225,7 @@ def test_presets_have_settings_in_all_commands(command, change, message, run, tm
     assert len(printed.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_fresh_draw_of_a_preset_is_data_of_its_own_and_is_found_again(run, tmp_path, capsys):
     few = ("--set", "quadruples=6", "--set", "quadruple_candidates=12")
     for out, words in (("zero", few), ("seven", (*few, "--set", "seed=7"))):

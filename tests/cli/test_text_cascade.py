@@ -70,6 +70,7 @@ def questions(server: LoopbackEndpoint) -> list[str]:
     return [text for text in texts if not text.startswith("Answer with the letter A")]
 
 
+@pytest.mark.slow
 def test_the_built_in_detector_learns_and_a_server_reads(server, data, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("audio_compositionality.tasks.answerers.cascade.STEPS", 100)
     name = f"heard-as-text:cascade:{server.name}"

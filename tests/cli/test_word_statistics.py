@@ -41,6 +41,7 @@ def test_words_of_tables_are_counted(run, tagger, tmp_path, capsys, monkeypatch)
     assert "horn" in said
 
 
+@pytest.mark.slow
 def test_words_of_our_own_items_are_counted(run, tagger, capsys):
     assert run("captions", "--preset", "mini", "--nouns", 1) == 0
     said = capsys.readouterr().out

@@ -96,11 +96,17 @@ FROZEN = {
 }
 
 
+SLOW = {"comp_a_train", "transforms"}
+"""Recipes whose preset takes long to draw."""
+
+
 def test_every_recipe_is_frozen():
     assert set(FROZEN) == set(list_recipes())
 
 
-@pytest.mark.parametrize("recipe", FROZEN)
+@pytest.mark.parametrize(
+    "recipe", [pytest.param(recipe, marks=pytest.mark.slow if recipe in SLOW else ()) for recipe in FROZEN]
+)
 def test_the_mini_preset_keeps_its_rows_and_samples(recipe):
     configuration = open_data("mini").configuration(recipe)
     # The other columns follow from these; their last bits may be those of a processor.

@@ -142,8 +142,10 @@ def by_fold(fit: Any, settings: Any, features: list[np.ndarray], y: np.ndarray, 
     return predictions
 
 
-@pytest.mark.parametrize("dim", [10, 100])
-@pytest.mark.parametrize("probe", ["ridge", "kernel"])
+@pytest.mark.parametrize(
+    ("dim", "probe"),
+    [(10, "ridge"), (100, "ridge"), (10, "kernel"), pytest.param(100, "kernel", marks=pytest.mark.slow)],
+)
 def test_r_equals_scikit_learn_on_explicit_pairs(dim: int, probe: str) -> None:
     """Also in more dimensions than rows train, where the metric fits within their span."""
     data = crossed(dim=dim, orbits=25)
@@ -275,7 +277,7 @@ def test_the_mean_step_is_a_reference() -> None:
     assert abs(result["r_equivariance"]) < 0.05
 
 
-@pytest.mark.parametrize("levels", [4, 8])
+@pytest.mark.parametrize("levels", [4, pytest.param(8, marks=pytest.mark.slow)])
 def test_perfect_encoder(levels: int) -> None:
     result = equivariance(**perfect(160 // levels, levels))
     assert result["p_start"] == pytest.approx(levels / (2 * (levels - 1)), abs=0.03)

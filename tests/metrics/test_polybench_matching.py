@@ -239,6 +239,7 @@ would year you young your I option answer choice
 """
 
 
+@pytest.mark.slow
 def test_random_words_are_hardly_ever_parsed() -> None:
     rng, vocabulary = random.Random(0), COMMON.split()
     for options in SETS[:6]:

@@ -45,6 +45,7 @@ def test_the_presets_have_the_sizes_that_are_documented():
     assert len({row["id"] for row in rows()}) == 1_000
 
 
+@pytest.mark.slow
 def test_there_are_sources_enough_for_the_full_preset():
     rendering = RECIPE.render(RECIPE.presets["full"])
     scenes = rendering.scenes

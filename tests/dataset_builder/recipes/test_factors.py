@@ -37,6 +37,7 @@ def stars(few):
     return every
 
 
+@pytest.mark.slow
 def test_the_presets_have_the_sizes_that_are_documented():
     sizes = {name: (settings.stars, settings.crossed_levels) for name, settings in RECIPE.presets.items()}
     assert {name: sizes[name] for name in ("mini", "full")} == {"mini": (32, (8, 4, 4, 4)), "full": (300, (8, 8, 8, 8))}

@@ -220,6 +220,7 @@ class TestPauses:
                 used[one.question.answer == "dog"] |= files & {"Dog/0.wav", "Dog/1.wav"}
         assert used == {True: {"Dog/0.wav"}, False: {"Dog/0.wav", "Dog/1.wav"}}
 
+    @pytest.mark.slow
     def test_in_all_sounds_are_refused(self, tmp_path):
         with pytest.raises(
             DatasetError, match=r"0 of 6 groups of duration/total can be made for test.*part all sounds"

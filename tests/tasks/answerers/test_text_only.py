@@ -122,6 +122,7 @@ class TestMajority:
         assert answers(model, [duration("rain", "dog")]) == ["A"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["majority", "blind"])
 def test_balanced_questions_give_nothing_away(name):
     train, test = [[row for _, _, row in asked(800, seed)] for seed in (1, 2)]
