@@ -33,7 +33,7 @@ def with_twin(file: str, name: str) -> tuple[str, str]:
 
 
 SPEECH = with_twin("speech_embedding.py", "SpeechEmbedding")
-SOUNDS = (*with_twin("yamnet.py", "YAMNet"), *with_twin("sound_effects.py", "AiSfx"))
+SOUNDS = (*with_twin("sound_effects.py", "AiSfx"), *with_twin("yamnet.py", "YAMNet"))
 
 ENCODERS = {
     "words": (*WHISPER, *BASE, *SPEECH),
@@ -91,10 +91,16 @@ def mean_of(label: str, comparison: Comparison, score: str) -> float | None:
     return float(comparison.views[score].means[comparison.labels.index(label)])
 
 
+def plain(name: str) -> str:
+    """A name of a class or of a model, in which `SpeechEmbedding` and `speech-embedding` are one."""
+    return name.lower().replace("-", "")
+
+
 def differences_of(sounds: str, comparison: Comparison) -> Table:
     """The first encoder of some sounds less every other model, and less what a map fitted with labels makes of it."""
-    first = Path(ENCODERS[sounds][0]).name.rpartition(":")[2]
-    place = next(n for n, label in enumerate(comparison.labels) if label.lower() == first.lower())
+    first = plain(Path(ENCODERS[sounds][0]).name.rpartition(":")[2])
+    place = next((n for n, label in enumerate(comparison.labels) if plain(label) == first), 0)
+    first = comparison.labels[place]
     rows = []
     for score in ("top1", "part_top1"):
         view, fitted = comparison.views[score], comparison.views[f"fitted_{score}"]

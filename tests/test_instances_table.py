@@ -18,6 +18,7 @@ def test_the_command_scores_and_prints_each_model_beside_the_first(tmp_path, mon
         "whisper-base",
         "AiSfx",
     }
+    assert script.plain("SpeechEmbedding") == script.plain("speech-embedding")
     monkeypatch.setattr(script, "ENCODERS", {"timbres": ("log-mel-statistics",)})
     monkeypatch.setattr(script, "CONTROLS", ("random",))
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
