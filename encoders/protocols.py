@@ -234,7 +234,7 @@ class Window(Protocol):
 
 @runtime_checkable
 class Windowed(Protocol):
-    """A `Teller` that takes further questions while those before are still asked, so that none waits for the slowest."""
+    """A `Teller` that takes further questions while earlier ones are under way: none waits for the slowest."""
 
     def window(self, most: int) -> AbstractContextManager[Window | None]:
         """While the block lasts, calls return an empty list as soon as their questions are checked and taken, and

@@ -179,8 +179,9 @@ def failure_of(error: Exception, key: str | None, model: str, settings: Endpoint
         return out_of_time(settings.deadline)
     if isinstance(error, TooLargeError):
         return Failure(
-            f"the server's answer is larger than {MOST_BYTES / 1e6:g} MB, and the rest of it was not read",
+            f"the server answered {error.status} with more than {MOST_BYTES / 1e6:g} MB, and no more of it was read",
             "check that the URL is that of an OpenAI-compatible server, up to /v1",
+            error.status,
         )
     if isinstance(error, RedirectError):
         return _redirect(error, key, model)

@@ -34,7 +34,15 @@ class DeadlineError(Exception):
 
 
 class TooLargeError(Exception):
-    """A reply has more bytes than `MOST_BYTES`."""
+    """A reply has more bytes than `MOST_BYTES`.
+
+    Attributes:
+        status: of the reply.
+    """
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"{status} with more than {MOST_BYTES} bytes")
+        self.status = status
 
 
 class RedirectError(Exception):
@@ -190,7 +198,7 @@ async def _whole(response: httpx2.Response) -> HttpReply:
     """
     length = response.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > MOST_BYTES:
-        raise TooLargeError
+        raise TooLargeError(response.status_code)
     body = bytearray()
     try:
         # A server may compress a gigabyte into a megabyte: what is here comes bit by bit.
@@ -198,7 +206,7 @@ async def _whole(response: httpx2.Response) -> HttpReply:
             async for part in parts:
                 body += part
                 if max(len(body), response.num_bytes_downloaded) > MOST_BYTES:
-                    raise TooLargeError
+                    raise TooLargeError(response.status_code)
     except httpx2.HTTPError:
         if response.is_success:
             raise

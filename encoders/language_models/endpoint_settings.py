@@ -47,7 +47,7 @@ class EndpointSettings:
         concurrency: questions that are under way at a time, 1 to 64.
         max_questions: the most questions that a model may be asked in all, tries not counted; None for any number. More
             are refused before one of them is sent.
-        timeout: seconds without a sign of the server after which a try is given up, where the question has so many left.
+        timeout: seconds without a sign of the server after which a try is given up, where so many are left.
         deadline: seconds that a question may take in all, its tries together, from the opening of a connection to the
             last byte of an answer. The waits between tries, which a server may ask for, do not count.
         sample_rate: rate in Hz at which clips are sent; those of other rates are resampled.
