@@ -174,7 +174,7 @@ def failure_of(error: Exception, key: str | None, model: str, settings: Endpoint
         settings: how the server was asked.
     """
     if isinstance(error, OfflineError):
-        return Failure("huggingface_hub is offline, so no question is sent either", "unset HF_HUB_OFFLINE")
+        return Failure("huggingface_hub is offline, and so no question is sent", "unset HF_HUB_OFFLINE")
     if isinstance(error, DeadlineError):
         return out_of_time(settings.deadline)
     if isinstance(error, TooLargeError):

@@ -146,10 +146,10 @@ class Server:
         self._loop.close()
 
     async def _end(self) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        exchanges = asyncio.all_tasks() - {asyncio.current_task()}
+        for exchange in exchanges:
+            exchange.cancel()
+        await asyncio.gather(*exchanges, return_exceptions=True)
         await self._client.aclose()
 
     async def _within(self, question: bytes, key: str | None, seconds: float) -> HttpReply:

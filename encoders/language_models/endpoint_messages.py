@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import INT16_SCALE, FloatArray
+from ..base import INT16_SCALE, FloatArray, ModelError
 from ..protocols import LETTERS
 from .endpoint_calls import Failure, no_completion, words_in
 
@@ -211,5 +211,5 @@ def _masked(value: str | None, masked: Callable[[str], str]) -> str | None:
 def _constant(name: str) -> float:
     """Infinity, which is no JSON either, stands for the logarithm of 0 in what some servers say."""
     if name == "NaN":
-        raise ValueError("it holds NaN, which is no number")
+        raise ModelError("it holds NaN, which is no number")
     return float(name)

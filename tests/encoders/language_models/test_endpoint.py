@@ -334,7 +334,7 @@ def test_refusals_while_others_are_answered_do_not_count(clock: StillClock):
 
 
 def test_an_error_in_the_form_of_a_list_has_its_status(server: LoopbackEndpoint, clock: StillClock):
-    """Google's servers give such; huggingface_hub stumbles over it."""
+    """Google's servers give such."""
     body = b'[{"error": {"code": 429, "message": "Resource exhausted"}}]'
     server.faults = [Response(429, body, {"Content-Type": "application/json", "Retry-After": "3"})]
     assert model_of(server).answer(clips_of(1), ["a"]) == ["re: a"]

@@ -123,14 +123,14 @@ def test_what_is_stored_does_not_depend_on_what_comes_first(server: LoopbackEndp
 
     server.respond = respond
     stored = []
-    for concurrency in (1, 8, 64):
+    for concurrency in (1, 8):
         folder = tmp_path / str(concurrency)
         with pytest.warns(UserWarning, match="40 of 200 answers were cut"):
             assert scored(endpoint(server, concurrency=concurrency), folder) == texts_of(FIRST_ASKED)
         files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
         stored.append({str(path.relative_to(folder)): path.read_bytes() for path in files})
         assert server.most_at_once <= concurrency
-    assert stored[1:] == stored[:1] * 2
+    assert stored[0] == stored[1]
     assert len(stored[0]) == 1 + 13
 
 
