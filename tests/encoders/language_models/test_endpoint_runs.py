@@ -140,8 +140,8 @@ def test_likelihoods_come_through_the_window_as_well(server: LoopbackEndpoint, s
         return completion("A", logprobs=logprobs(A=of_a, B=-1.0))
 
     server.respond = respond
-    answers = scored(endpoint(server), settings={"scoring": "letters", "orders": 2})
-    assert answers == [letter for number in range(FIRST_ASKED, FIRST_ASKED + ASKED) for letter in "BA"[number % 2] * 2]
+    answers = scored(endpoint(server), data=Questions(asked=40), settings={"scoring": "letters", "orders": 2})
+    assert answers == [letter for number in range(FIRST_ASKED, FIRST_ASKED + 40) for letter in "BA"[number % 2] * 2]
 
 
 def test_no_answer_that_came_is_lost_by_an_error(server: LoopbackEndpoint, scored, tmp_path: Path):
@@ -208,7 +208,7 @@ def test_clips_that_cannot_be_asked_about_are_left_out(server: LoopbackEndpoint,
 
 def test_a_smaller_batch_is_a_narrower_window(server: LoopbackEndpoint, scored):
     server.respond = lambda request: completion(f"answer {number_of(request)}")
-    assert scored(endpoint(server), batch_size=2) == texts_of(FIRST_ASKED)
+    assert scored(endpoint(server), data=Questions(asked=40), batch_size=2) == texts_of(FIRST_ASKED, 40)
     assert server.most_at_once <= 2
 
 
