@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 from audio_compositionality.support.errors import InputError
@@ -11,7 +12,7 @@ NAMES = ("prompt", "orders", "scoring", "embedding_match")
 
 
 def add_asking_options(parser: argparse.ArgumentParser) -> None:
-    """Add how questions are put: `asking_settings` and `most_questions` read it."""
+    """Add how questions are put: `asking_settings`, `most_questions` and `deadline` read it."""
     group = parser.add_argument_group("tasks that ask questions of models that answer")
     group.add_argument(
         "--prompt",
@@ -48,6 +49,13 @@ def add_asking_options(parser: argparse.ArgumentParser) -> None:
         help="refuse, before the first one, to put more questions than this to a model behind a server (endpoint:), "
         "where each may cost; answers that are kept from before do not count",
     )
+    group.add_argument(
+        "--deadline",
+        type=float,
+        metavar="SECONDS",
+        help="seconds that one question to a model behind a server may take, all its tries together; default 120. "
+        "The command ends where there is no whole answer then; what was answered is kept",
+    )
 
 
 def asking_settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -83,3 +91,15 @@ def most_questions(options: argparse.Namespace) -> int | None:
     if most is not None and most < 0:
         raise InputError(f"--max-questions is {most}; it must be 0 or more")
     return most
+
+
+def deadline(options: argparse.Namespace) -> float | None:
+    """The seconds that a question to a server may take; None for its own number, also of commands that ask none.
+
+    Raises:
+        InputError: it is not above 0, or without end.
+    """
+    seconds: float | None = getattr(options, "deadline", None)
+    if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+        raise InputError(f"--deadline is {seconds:g}; it must be a number of seconds above 0, such as 120")
+    return seconds

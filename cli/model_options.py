@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from audio_compositionality.support.errors import InputError
 
+from . import asking
 from .arguments import names_of
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def _without_layer(options: argparse.Namespace) -> EncoderOptions:
         compile=options.compile,
         # Commands that put no questions have none.
         batch_size=getattr(options, "batch_size", None),
+        deadline=asking.deadline(options),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -217,6 +218,37 @@ class Teller(Protocol):
     """
 
     on_answers: OnAnswer | None
+
+
+class Window(Protocol):
+    """Questions of several calls that are under way together."""
+
+    def wait_for_room(self) -> None:
+        """Wait until the next call is wanted, so that there is always something to ask.
+
+        Raises:
+            Exception: a question has failed.
+        """
+        ...
+
+
+@runtime_checkable
+class Windowed(Protocol):
+    """A `Teller` that takes further questions while earlier ones are under way: none waits for the slowest."""
+
+    def window(self, most: int) -> AbstractContextManager[Window | None]:
+        """While the block lasts, calls return an empty list as soon as their questions are checked and taken, and
+        `Teller.on_answers`, as it is at the call, is called with each answer once it is there, by any thread.
+
+        At the end of the block all answers are there. Where it fails, those that are under way are told of before.
+
+        Args:
+            most: questions that may be under way at a time.
+
+        Returns:
+            the window; None of a model that answers each call before the next.
+        """
+        ...
 
 
 @runtime_checkable

@@ -10,14 +10,16 @@ from __future__ import annotations
 import copy
 import math
 import threading
+import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
-from huggingface_hub import InferenceClient
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import plain, shortened
@@ -26,10 +28,12 @@ from ..base import ClipError, FloatArray, ModelError, check_sample_rate, check_w
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..protocols import LETTERS, ModelCard, OnAnswer
 from ..texts import check_texts
-from .endpoint_calls import Clock, EndpointError, Failure, Pace, ask_all, failure_of
-from .endpoint_messages import Reply, SoundClip, letter_scores, messages_of, reply_of
+from .endpoint_calls import Clock, EndpointError, Failure, Pace, failure_of, out_of_time, refusal_of
+from .endpoint_http import Server
+from .endpoint_messages import Reply, SoundClip, letter_scores, question_of, reply_of
 from .endpoint_name import KEY_VARIABLE, SERVER, Address, masked_answer, parse_endpoint, read_key
 from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, EndpointSettings, check_count
+from .endpoint_window import Window, open_window
 from .options import LanguageOptions, language_options
 
 UNKNOWN = "unknown"
@@ -91,6 +95,7 @@ class EndpointModel:
         self._lock = threading.Lock()
         self._questions = 0
         self._served: set[str] = set()
+        self._open: tuple[Server, Window] | None = None
         self._has_warned = False
         if read_key() is not None and address.is_open_to_listeners:
             warnings.warn(f"the key in {KEY_VARIABLE} goes to {address.host} unencrypted: use https://", stacklevel=2)
@@ -105,8 +110,8 @@ class EndpointModel:
 
     @property
     def questions_per_call(self) -> int:
-        """How many questions it wants in a call: several times those that are under way at a time, so that all but a
-        few are, until the slowest answer of a call has come."""
+        """How many questions it wants in a call: several times those that are under way at a time, so that outside of a
+        `window` all but a few are, until the slowest answer of a call has come."""
         return 8 * self.settings.concurrency
 
     @property
@@ -130,6 +135,24 @@ class EndpointModel:
         model.max_tokens = count
         model.card = replace(self.card, id=self.address.id + suffix)
         return model
+
+    @contextmanager
+    def window(self, most: int) -> Iterator[Window | None]:
+        """See `Windowed`.
+
+        Raises:
+            ModelError: one is open already.
+            EndpointError: the first question in order that failed.
+        """
+        if self._open is not None:
+            raise ModelError(f"'{self.card.id}' is being asked already")
+        with self._opened(min(most, self.settings.concurrency)) as (server, window):
+            self._open = server, window
+            try:
+                yield window
+            finally:
+                self._open = None
+        self._warn_of_changes()
 
     def check_questions(self, count: int) -> None:
         """Refuse so many further questions, where they are too many; nothing is sent.
@@ -231,8 +254,8 @@ class EndpointModel:
             facts = {name: value for name, value in reply.facts.items() if name in ("refused", "fingerprint")}
             return scores[place], {**facts, "unlisted": bounds} if bounds else facts
 
-        self._ask(clips, prompts, scored, max_tokens=1, logprobs=True, top_logprobs=most)
-        return [scores[place] for place in range(len(prompts))]
+        replies = self._ask(clips, prompts, scored, max_tokens=1, logprobs=True, top_logprobs=most)
+        return [scores[place] for place in range(len(replies))]
 
     def _letter_scores(self, reply: Reply, count: int) -> tuple[list[float], int]:
         """The log-likelihoods of so many letters as a reply's first token, and how many of them are upper bounds."""
@@ -252,11 +275,12 @@ class EndpointModel:
         answer_of: Callable[[int, Reply], tuple[str | list[float], dict[str, Any]]],
         **parameters: Any,
     ) -> list[Reply]:
-        """The replies to some questions, in order; all is checked before one of them is sent.
+        """The replies to some questions, in order, none yet where a window is open; all is checked before one is sent.
 
         Each is told of as soon as it is there: `answer_of` says what the answer is, and what is known of
         it beside, by its place and the reply.
         """
+        listener = self.on_answers
         texts = check_texts(prompts) if len(prompts) else []
         if clips is not None and len(clips) != len(texts):
             raise InputError(f"there are {len(texts)} prompts about {len(clips)} clips; there must be as many")
@@ -267,9 +291,12 @@ class EndpointModel:
 
         def tell(place: int, reply: Reply) -> None:
             answer = answer_of(place, reply)
-            if self.on_answers is not None:
-                self.on_answers([(place, *answer)])
+            if listener is not None:
+                listener([(place, *answer)])
 
+        if self._open is not None:
+            self._put(*self._open, sounds, texts, tell, parameters)
+            return []
         return self._send(sounds, texts, tell, **parameters)
 
     def _checked(self, clip: Any, row: int) -> SoundClip:
@@ -292,25 +319,35 @@ class EndpointModel:
         on_reply: Callable[[int, Reply], object] | None = None,
         **parameters: Any,
     ) -> list[Reply]:
+        with self._opened(self.settings.concurrency) as (server, window):
+            replies = self._put(server, window, clips, prompts, on_reply, parameters)
+        self._warn_of_changes()
+        return [reply.result() for reply in replies]
+
+    @contextmanager
+    def _opened(self, threads: int) -> Iterator[tuple[Server, Window]]:
+        with closing(Server(self.address.url, self.settings.timeout)) as server, open_window(threads) as window:
+            yield server, window
+
+    def _put(
+        self,
+        server: Server,
+        window: Window,
+        clips: Sequence[SoundClip | None],
+        prompts: Sequence[str],
+        on_reply: Callable[[int, Reply], object] | None,
+        parameters: Mapping[str, Any],
+    ) -> list[Future[Reply]]:
         key = read_key()
-        client = InferenceClient(
-            base_url=self.address.url,
-            api_key=key,
-            timeout=self.settings.timeout,
-            # Without a key huggingface_hub would send the token of HF_TOKEN or `hf auth login`, to any server.
-            headers=None if key else cast(dict[str, str], {"authorization": None}),
-        )
         questions = [
-            partial(self._question, client, key, clip, prompt, parameters)
+            partial(self._question, server, key, clip, prompt, parameters)
             for clip, prompt in zip(clips, prompts, strict=True)
         ]
-        replies = ask_all(questions, self.settings.concurrency, on_reply)
-        self._warn_of_changes()
-        return replies
+        return window.put(questions, on_reply)
 
     def _question(
         self,
-        client: InferenceClient,
+        server: Server,
         key: str | None,
         clip: SoundClip | None,
         prompt: str,
@@ -318,11 +355,17 @@ class EndpointModel:
         stopped: threading.Event,
     ) -> Reply:
         # Made by the thread that sends it, so that no more sound is held as text than is under way.
-        samples = None if clip is None else _at_rate(clip, self.settings.sample_rate)
-        messages = messages_of(prompt, samples, self.settings.sample_rate)
+        rate, left = self.settings.sample_rate, self.settings.deadline
+        samples = None if clip is None else _at_rate(clip, rate)
+        question = question_of(self.address.model, prompt, samples, rate, parameters)
 
         def ask() -> Reply | Failure:
-            return self._try(client, key, messages, parameters)
+            nonlocal left
+            begun = time.monotonic()
+            outcome = self._try(server, key, question, left)
+            left -= time.monotonic() - begun
+            is_over = left <= 0 and isinstance(outcome, Failure) and outcome.is_transient
+            return out_of_time(self.settings.deadline) if is_over else outcome
 
         reply = self._pace.call(ask, stopped)
         if reply.model:
@@ -330,16 +373,15 @@ class EndpointModel:
                 self._served.add(reply.model)
         return reply
 
-    def _try(
-        self, client: InferenceClient, key: str | None, messages: list[dict[str, Any]], parameters: Mapping[str, Any]
-    ) -> Reply | Failure:
+    def _try(self, server: Server, key: str | None, question: bytes, seconds: float) -> Reply | Failure:
         """One try. The client's error ends here: what is raised of a `Failure` has no request in its context."""
-        call: Callable[..., Any] = client.chat_completion
         try:
-            output = call(messages, model=self.address.model, temperature=0, **parameters)
-            return reply_of(output, partial(masked_answer, key=key))
+            reply = server.post(question, key, seconds)
+            if reply.status // 100 != 2:
+                return refusal_of(reply, key)
+            return reply_of(reply.body, partial(masked_answer, key=key))
         except Exception as error:
-            failure = failure_of(error, key, self.settings.timeout)
+            failure = failure_of(error, key, self.address.model, self.settings)
             if failure is None:
                 raise
             return failure
@@ -363,7 +405,8 @@ def load_endpoint(
 
     Args:
         name: see `parse_endpoint`.
-        options: `LanguageOptions`: the most tokens of an answer, and as `batch_size` the questions at a time.
+        options: `LanguageOptions`: the most tokens of an answer, as `batch_size` the questions at a time, and the
+            deadline.
         settings: how the server is asked.
         hears: whether it takes sound; False of a language model.
         clock: see `EndpointModel`.
@@ -373,6 +416,8 @@ def load_endpoint(
     """
     if isinstance(options, LanguageOptions) and options.batch_size is not None:
         settings = replace(settings, concurrency=min(options.batch_size, MOST_THREADS))
+    if isinstance(options, LanguageOptions) and options.deadline is not None:
+        settings = replace(settings, deadline=options.deadline)
     model = EndpointModel(parse_endpoint(name), options, settings, clock=clock)
     if settings.revision is None:
         model.identify(hears=hears)

@@ -1,23 +1,34 @@
-"""Calls to a server by many threads: tried again where that can help, at the pace that the server asks for."""
+"""Calls to a server: what went wrong, tried again where that can help, at the pace that the server asks for."""
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import httpx2
-from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS, requested_wait
 from audio_compositionality.support.text import first_line, shortened
 
 from ..base import ModelError
-from .endpoint_name import KEY_VARIABLE, masked
+from .endpoint_http import (
+    MOST_BYTES,
+    MOST_REDIRECTS,
+    REPEATED,
+    DeadlineError,
+    HttpReply,
+    OfflineError,
+    RedirectError,
+    TooLargeError,
+)
+from .endpoint_name import KEY_VARIABLE, PREFIX, masked
+from .endpoint_settings import EndpointSettings
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
 """Statuses after which the same question may be answered."""
@@ -153,82 +164,67 @@ class Pace:
         return EndpointError(f"'{self._name}': {failure.reason}{often}; {failure.advice}", failure.status)
 
 
-def ask_all(
-    questions: Sequence[Callable[[threading.Event], Answer]],
-    threads: int,
-    on_answer: Callable[[int, Answer], object] | None = None,
-) -> list[Answer]:
-    """Ask questions, so many at a time; their answers in order.
-
-    Args:
-        questions: each is given an event that is set when there is nothing more to ask.
-        threads: how many are asked at a time, at most.
-        on_answer: called with the place of each question and its answer as soon as that is there, in this thread.
-
-    Raises:
-        Exception: that of the first question in order that failed. Those that are under way then are waited for, and no
-            further one is asked.
-    """
-    stopped = threading.Event()
-    pool = ThreadPoolExecutor(max(1, min(threads, len(questions))), thread_name_prefix="endpoint")
-    try:
-        answers = [pool.submit(question, stopped) for question in questions]
-        places = {answer: place for place, answer in enumerate(answers)}
-        for answer in as_completed(places):
-            if not answer.cancelled() and answer.exception() is None:
-                if on_answer is not None:
-                    on_answer(places[answer], answer.result())
-            elif not stopped.is_set():
-                stopped.set()
-                for other in answers:
-                    other.cancel()
-    except BaseException:
-        # The user has interrupted it: what is under way is not waited for.
-        stopped.set()
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
-    error = next(filter(None, map(_error_of, answers)), None)
-    if error is not None:
-        raise error
-    return [answer.result() for answer in answers]
-
-
-def _error_of(answer: Future[Any]) -> BaseException | None:
-    if answer.cancelled():
-        return None
-    error = answer.exception()
-    return None if isinstance(error, Stopped) else error
-
-
-def failure_of(error: Exception, key: str | None, timeout: float) -> Failure | None:
+def failure_of(error: Exception, key: str | None, model: str, settings: EndpointSettings) -> Failure | None:
     """What an error of the client says; None of one that is none of the client's.
 
     Args:
-        error: of `InferenceClient`, or of reading what it returns.
+        error: of `Server.post`, or of reading what it returns.
         key: that was sent, to be masked.
-        timeout: seconds after which the client gives up.
+        model: what the server calls it.
+        settings: how the server was asked.
     """
-    chain = tuple(_chain(error))
-    response = next(filter(None, map(_response_of, chain)), None)
-    if response is not None:
-        return _refusal(response, key)
-    if any(isinstance(cause, OfflineModeIsEnabled) for cause in chain):
-        return Failure("huggingface_hub is offline, and it sends the questions", "unset HF_HUB_OFFLINE")
-    if any(isinstance(cause, (httpx2.TimeoutException, TimeoutError)) for cause in chain):
+    if isinstance(error, OfflineError):
+        return Failure("huggingface_hub is offline, and so no question is sent", "unset HF_HUB_OFFLINE")
+    if isinstance(error, DeadlineError):
+        return out_of_time(settings.deadline)
+    if isinstance(error, TooLargeError):
         return Failure(
-            f"there was no answer within {timeout:g} s", "see whether the server is overloaded", is_transient=True
+            f"the server answered {error.status} with more than {MOST_BYTES / 1e6:g} MB, and no more of it was read",
+            "check that the URL is that of an OpenAI-compatible server, up to /v1",
+            error.status,
         )
-    why = shortened(masked(first_line(chain[-1]), key), LONGEST_WORDS)
-    if any(isinstance(cause, (httpx2.TransportError, ConnectionError)) for cause in chain):
+    if isinstance(error, RedirectError):
+        return _redirect(error, key, model)
+    if isinstance(error, httpx2.TimeoutException):
+        return Failure(
+            f"there was no answer within {settings.timeout:g} s",
+            "see whether the server is overloaded",
+            is_transient=True,
+        )
+    cause = tuple(_chain(error))[-1]
+    why = shortened(masked(_cause_of(cause), key), LONGEST_WORDS)
+    if isinstance(error, (httpx2.TransportError, ConnectionError)):
         reason = f"the server cannot be reached or broke the connection ({why})"
         return Failure(reason, "check the URL, and whether the server runs", is_transient=True)
-    if isinstance(error, httpx2.HTTPError):
+    if isinstance(error, httpx2.DecodingError):
+        return no_completion(f"it cannot be decompressed: {why}")
+    if isinstance(error, (httpx2.HTTPError, httpx2.InvalidURL)):
         return Failure(f"the question could not be sent ({why})", "check the URL")
-    # What huggingface_hub raises of an answer that it cannot read; with NaN in one it calls itself without end.
     if isinstance(error, RecursionError):
-        return no_completion("nested too deep, or with a number that is none")
+        return no_completion("nested too deep")
     return no_completion(why) if isinstance(error, ValueError) else None
+
+
+def out_of_time(deadline: float) -> Failure:
+    """The failure of a question that was not answered within so many seconds."""
+    return Failure(
+        f"there was no whole answer within {deadline:g} s, the most that a question may take in all",
+        "see whether the server is overloaded, or allow more (--deadline)",
+    )
+
+
+def _redirect(error: RedirectError, key: str | None, model: str) -> Failure:
+    source, target = (shortened(masked(name or "", key), LONGEST_WORDS) for name in (error.source, error.target))
+    if error.target is None:
+        reason = f"the server {source} answered {error.status}, a redirect to no address"
+        return Failure(reason, "check the URL, which goes up to /v1", error.status)
+    if error.target == error.source:
+        what = f"more than {MOST_REDIRECTS} times" if error.status in REPEATED else "in a way that loses the question"
+        reason = f"the server {source} redirects ({error.status}) within it {what}"
+        return Failure(reason, "give the URL that it redirects to, up to /v1", error.status)
+    name = f"{PREFIX}{model}@" + ("URL" if error.endpoint is None else masked(error.endpoint, key))
+    reason = f"the server redirects ({error.status}) from {source} to {target}, where nothing was sent"
+    return Failure(reason, f"if that is the one to ask, name it: {shortened(name, LONGEST_WORDS)}", error.status)
 
 
 def no_completion(what: str) -> Failure:
@@ -239,10 +235,11 @@ def no_completion(what: str) -> Failure:
     )
 
 
-def _refusal(response: httpx2.Response, key: str | None) -> Failure:
-    status = response.status_code
+def refusal_of(reply: HttpReply, key: str | None) -> Failure:
+    """The failure of a reply that is no success; the server's words are in it, without the key."""
+    status = reply.status
     # Cut after it is masked: a part of the key could not be recognised.
-    words = shortened(masked(" ".join(_words_of(response).split()), key), LONGEST_WORDS)
+    words = shortened(masked(" ".join(_words_of(reply).split()), key), LONGEST_WORDS)
     if status in (401, 403):
         advice = (
             f"set the environment variable {KEY_VARIABLE} to a key for it"
@@ -256,20 +253,17 @@ def _refusal(response: httpx2.Response, key: str | None) -> Failure:
     else:
         advice = "see what the server says: another model or shorter clips may do"
     reason = f"the server answered {status}" + (f" ({words})" if words else "")
-    return Failure(reason, advice, status, status in RETRIED, requested_wait(response.headers))
+    return Failure(reason, advice, status, status in RETRIED, requested_wait(reply.headers))
 
 
-def _words_of(response: httpx2.Response) -> str:
+def _words_of(reply: HttpReply) -> str:
     """What a server says of what went wrong, in its own words; empty where they are a page or cannot be read."""
     try:
-        return words_in(response.json())
+        return words_in(json.loads(reply.body))
     except RecursionError:
         return ""
-    except (ValueError, httpx2.HTTPError, httpx2.StreamError):
-        try:
-            return "" if "html" in response.headers.get("Content-Type", "").lower() else response.text
-        except (httpx2.HTTPError, httpx2.StreamError):
-            return ""
+    except ValueError:
+        return "" if "html" in reply.headers.get("Content-Type", "").lower() else reply.text
 
 
 def words_in(content: Any) -> str:
@@ -284,8 +278,14 @@ def words_in(content: Any) -> str:
     return str(content)
 
 
-def _response_of(error: BaseException) -> httpx2.Response | None:
-    return error.response if isinstance(error, (HfHubHTTPError, httpx2.HTTPStatusError)) else None
+def _cause_of(error: BaseException) -> str:
+    """The first line of an error; of several, as of the addresses of one name, of the first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    # The words of asyncio, in place of those in which the system says why.
+    if isinstance(error, OSError) and error.errno is not None and "Connect call failed" in str(error):
+        return os.strerror(error.errno)
+    return first_line(error)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

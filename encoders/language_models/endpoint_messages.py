@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import math
 import wave
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..base import INT16_SCALE, FloatArray
+from ..base import INT16_SCALE, FloatArray, ModelError
 from ..protocols import LETTERS
 from .endpoint_calls import Failure, no_completion, words_in
 
@@ -93,14 +94,36 @@ def messages_of(prompt: str, waveform: FloatArray | None, sample_rate: int) -> l
     return [{"role": "user", "content": [sound, {"type": "text", "text": prompt}]}]
 
 
-def reply_of(output: Any, masked: Callable[[str], str]) -> Reply | Failure:
+def question_of(
+    model: str, prompt: str, waveform: FloatArray | None, sample_rate: int, parameters: Mapping[str, Any]
+) -> bytes:
+    """One question as JSON, to be answered by the likeliest tokens.
+
+    Args:
+        model: what the server calls it.
+        prompt: the text.
+        waveform: see `messages_of`.
+        sample_rate: likewise.
+        parameters: further ones of a chat completion, such as ``max_tokens``.
+    """
+    messages = messages_of(prompt, waveform, sample_rate)
+    content = {"model": model, "messages": messages, "temperature": 0, "stream": False, **parameters}
+    return json.dumps(content, allow_nan=False).encode()
+
+
+def reply_of(body: bytes, masked: Callable[[str], str]) -> Reply | Failure:
     """What an answer says, whatever the server has left out.
 
     Args:
-        output: a `ChatCompletionOutput`, which takes any JSON object.
+        body: of the server's reply.
         masked: takes the key out of a text.
+
+    Raises:
+        ValueError, RecursionError: it is no JSON, or nested too deep.
     """
-    content = _plain(output)
+    content = json.loads(body, parse_constant=_constant)
+    if not isinstance(content, dict):
+        return no_completion(masked(words_in(content)))
     choices = content.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
@@ -185,9 +208,8 @@ def _masked(value: str | None, masked: Callable[[str], str]) -> str | None:
     return None if value is None else masked(value)
 
 
-def _plain(value: Any) -> Any:
-    """Plain dictionaries and lists of what huggingface_hub parses, whose own dictionary lacks what it does not know."""
-    if isinstance(value, dict):
-        content = vars(value) if is_dataclass(value) else value
-        return {name: _plain(item) for name, item in content.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+def _constant(name: str) -> float:
+    """Infinity, which is no JSON either, stands for the logarithm of 0 in what some servers say."""
+    if name == "NaN":
+        raise ModelError("it holds NaN, which is no number")
+    return float(name)

@@ -113,7 +113,7 @@ def parse_endpoint(name: str) -> Address:
         valid = False
     if not valid:
         raise ModelError(f"{what}: the URL has no valid host or port; it must be http(s)://HOST[:PORT][/PATH]")
-    # In lower case huggingface_hub sees that it is a URL.
+    # One server has one name, in whatever case it is typed.
     return Address(model, f"{scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}")
 
 

@@ -13,6 +13,7 @@ import copy
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -31,6 +32,8 @@ from ..protocols import (
     OptionScorer,
     QuestionCounter,
     Teller,
+    Window,
+    Windowed,
     Writer,
 )
 
@@ -163,6 +166,10 @@ class EventTextModel:
     def on_answers(self, listener: OnAnswer | None) -> None:
         if isinstance(self._model, Teller):
             self._model.on_answers = listener
+
+    def window(self, most: int) -> AbstractContextManager[Window | None]:
+        """See `Windowed`: that of the language model; none of one that has none."""
+        return self._model.window(most) if isinstance(self._model, Windowed) else nullcontext()
 
     def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
         """Answer one prompt about each clip; see `AudioLanguageModel.answer`.

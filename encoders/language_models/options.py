@@ -34,6 +34,7 @@ class LanguageOptions(EncoderOptions):
             where the model is to reason first. An answer of other than `DIRECT_TOKENS` is one of another id.
         batch_size: questions at a time; None for 4 on a CPU and 16 elsewhere. It is halved whenever memory does not
             suffice.
+        deadline: seconds that a question to a model behind a server may take, see `EndpointSettings`; None for its own.
         spread: lay the layers of one large model over all GPUs that there are, and what does not fit into them into the
             memory of the machine (`device_map="auto"` of accelerate).
 
@@ -45,6 +46,7 @@ class LanguageOptions(EncoderOptions):
     max_new_tokens: int = DIRECT_TOKENS
     batch_size: int | None = None
     spread: bool = False
+    deadline: float | None = None
 
     def __post_init__(self) -> None:
         if self.precision not in (AUTO, *PRECISIONS):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tqdm.auto import tqdm
@@ -16,7 +17,7 @@ from audio_compositionality.encoders.protocols import AudioLanguageModel, LabelR
 from audio_compositionality.tasks.base import TaskError
 
 from .answer_store import Answer, AnswerShard, AnswerStore, answer_store, scoring_of
-from .asking import Answers, Asked, ask, ask_of_labels, questions_per_call, scoring_problem
+from .asking import Answers, Asked, ask, ask_of_labels, questions_per_call, scoring_problem, window_of
 from .blocks import clips_at
 from .embed import recorded_error
 from .opened import OpenedTask
@@ -188,6 +189,63 @@ def _refuse_recorded(store: AnswerStore, ids: Sequence[str]) -> None:
             raise recorded_error(why, store.folder, place, ids[store.items(shard).start + place])
 
 
+class _Shards:
+    """The shards that are being asked for. Those that are whole are written at the end of their call; in a window, see
+    `Windowed`, as soon as the last answer has come, by whatever thread.
+    """
+
+    def __init__(self, store: AnswerStore, on_done: Callable[[int], object], in_window: bool) -> None:
+        """`on_done` is called with a number of questions as soon as so many are done."""
+        self._store = store
+        self._on_done = on_done
+        self._in_window = in_window
+        self._lock = threading.RLock()
+        self._answers: dict[int, Answer] = {}
+        self._errors: dict[int, str] = {}
+
+    def done(self, count: int) -> None:
+        """Count so many questions more."""
+        with self._lock:
+            self._on_done(count)
+
+    def begin(self, shards: Sequence[int]) -> list[int]:
+        """The places that are yet to be asked; the answers of shards that are begun are taken."""
+        begun = {place: answer for shard in shards for place, answer in self._store.begun(shard).items()}
+        with self._lock:
+            self._answers |= begun
+            self._on_done(len(begun))
+        return [place for shard in shards for place in self._store.items(shard) if place not in begun]
+
+    def keep(self, answers: Sequence[tuple[int, Answer]]) -> None:
+        """Keep answers, by their places, before the others of their shards are there."""
+        of_shard: dict[int, list[tuple[int, Answer]]] = {}
+        for place, answer in answers:
+            of_shard.setdefault(place // self._store.items_per_shard, []).append((place, answer))
+        with self._lock:
+            for shard, some in of_shard.items():
+                self._store.add(shard, some)
+            if self._in_window:
+                self._on_done(len(answers))
+                self.finish(list(of_shard), dict(answers), {})
+
+    def finish(self, shards: Sequence[int], answers: Mapping[int, Answer], errors: Mapping[int, str]) -> None:
+        """Take answers, and why there are none, by their places; write those of the shards that are whole."""
+        with self._lock:
+            self._answers |= answers
+            self._errors |= errors
+            for shard in shards:
+                self._write_whole(shard)
+
+    def _write_whole(self, shard: int) -> None:
+        items = self._store.items(shard)
+        if self._store.has(shard) or not all(place in self._answers or place in self._errors for place in items):
+            return
+        given = [self._answers.pop(place, ("", {})) for place in items]
+        facts = tuple(beside for _, beside in given)
+        failed = {place - items.start: self._errors.pop(place) for place in items if place in self._errors}
+        self._store.write(shard, AnswerShard(tuple(text for text, _ in given), failed, facts if any(facts) else ()))
+
+
 def _fill(
     store: AnswerStore,
     calls: Sequence[Sequence[int]],
@@ -199,37 +257,46 @@ def _fill(
 ) -> None:
     """Ask what is missing, call by call. Answers that a model tells of before its call is done are kept at once."""
     size = questions_per_call(model, options)
-    for call in calls:
-        shards = [shard for shard in call if not store.has(shard)]
-        on_done(sum(len(store.items(shard)) for shard in call if shard not in shards))
-        begun = {place: answer for shard in shards for place, answer in store.begun(shard).items()}
-        on_done(len(begun))
-        places = [place for shard in shards for place in store.items(shard) if place not in begun]
+    with window_of(model, size) as window:
+        kept = _Shards(store, on_done, window is not None)
+        for call in calls:
+            shards = [shard for shard in call if not store.has(shard)]
+            kept.done(sum(len(store.items(shard)) for shard in call if shard not in shards))
+            places = kept.begin(shards)
+            if window is not None:
+                window.wait_for_room()
+            given = _given(model, places, asked, opened, options, kept, waits=window is None) if places else _NONE
+            answers = {places[number]: answer for number, answer in given.answers.items()}
+            kept.finish(shards, answers, {places[number]: why for number, why in given.errors.items()})
 
-        def keep(answers: Sequence[tuple[int, Answer]], places: Sequence[int] = places) -> None:
-            of_shard: dict[int, list[tuple[int, Answer]]] = {}
-            for number, answer in answers:
-                of_shard.setdefault(places[number] // store.items_per_shard, []).append((places[number], answer))
-            for shard, some in of_shard.items():
-                store.add(shard, some)
 
-        part = asked.of(places)
-        if not places:
-            given = Answers((), {})
-        elif isinstance(model, LabelReader):
-            given = ask_of_labels(model, model.card, part, keep)
-            on_done(len(places))
-        else:
-            clips = _clips_of(opened, part.ids, options.skip_invalid)
-            given = ask(model, clips, part, size, options.skip_invalid, keep, on_done)
-        answers = begun | dict(zip(places, given.answers, strict=True))
-        errors = {places[number]: why for number, why in given.errors.items()}
-        for shard in shards:
-            items = store.items(shard)
-            facts = tuple(answers[place][1] for place in items)
-            failed = {place - items.start: errors[place] for place in items if place in errors}
-            texts = tuple(answers[place][0] for place in items)
-            store.write(shard, AnswerShard(texts, failed, facts if any(facts) else ()))
+_NONE = Answers({}, {})
+
+
+def _given(
+    model: AudioLanguageModel,
+    places: Sequence[int],
+    asked: Asked,
+    opened: OpenedTask,
+    options: RunOptions,
+    kept: _Shards,
+    *,
+    waits: bool,
+) -> Answers:
+    """What a model gives to the questions at some places, in one call or more; what it tells of before is kept."""
+
+    def keep(answers: Sequence[tuple[int, Answer]]) -> None:
+        kept.keep([(places[number], answer) for number, answer in answers])
+
+    part = asked.of(places)
+    if isinstance(model, LabelReader):
+        given = ask_of_labels(model, model.card, part, keep, waits=waits)
+        kept.done(len(places) if waits else 0)
+        return given
+    clips = _clips_of(opened, part.ids, options.skip_invalid)
+    return ask(
+        model, clips, part, questions_per_call(model, options), options.skip_invalid, keep, kept.done, waits=waits
+    )
 
 
 def _train_rows(opened: OpenedTask) -> list[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -22,6 +22,8 @@ from audio_compositionality.encoders.protocols import (
     ModelCard,
     OptionScorer,
     Teller,
+    Window,
+    Windowed,
 )
 from audio_compositionality.tasks.base import GENERATE, Scoring, TaskError
 
@@ -35,14 +37,14 @@ OnAnswers = Callable[[Sequence[tuple[int, Answer]]], object]
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model answered to questions, in their order.
+    """What a model answered to questions.
 
     Attributes:
-        answers: with an empty text where there is none.
+        answers: by place; those that are only told of when they are there are not among them.
         errors: by place, why there is none.
     """
 
-    answers: Sequence[Answer]
+    answers: Mapping[int, Answer]
     errors: Mapping[int, str]
 
 
@@ -114,7 +116,17 @@ def questions_per_call(model: AudioLanguageModel, options: RunOptions) -> int:
     return size
 
 
-def ask_of_labels(model: LabelReader, card: ModelCard, asked: Asked, on_answers: OnAnswers) -> Answers:
+@contextmanager
+def window_of(model: AudioLanguageModel | LabelReader, most: int) -> Iterator[Window | None]:
+    """The window that a model is asked through, see `Windowed`; None of one that has none."""
+    inside = innermost(cast(Model, model))
+    with inside.window(most) if isinstance(inside, Windowed) else nullcontext() as window:
+        yield window
+
+
+def ask_of_labels(
+    model: LabelReader, card: ModelCard, asked: Asked, on_answers: OnAnswers, *, waits: bool = True
+) -> Answers:
     """The answers of a model that is told labels.
 
     Args:
@@ -122,6 +134,7 @@ def ask_of_labels(model: LabelReader, card: ModelCard, asked: Asked, on_answers:
         card: of the model.
         asked: the questions.
         on_answers: called with answers before all are there, by models that tell of them.
+        waits: whether the model gives the answers; else it only tells of them, see `Windowed`.
 
     Raises:
         ModelError: they are no texts or numbers, or not as many as prompts.
@@ -129,9 +142,11 @@ def ask_of_labels(model: LabelReader, card: ModelCard, asked: Asked, on_answers:
     with _listening(model, asked, card, on_answers) as facts:
         if asked.scoring != GENERATE and isinstance(model, LabelScorer):
             scores = model.score_options_from_labels(asked.rows, asked.prompts, asked.options, asked.by)
-            return Answers(_likeliest(scores, asked.options, card, facts), {})
-        texts = checked_texts(model.answer_from_labels(asked.rows, asked.prompts), len(asked.prompts), card)
-        return Answers([(text, facts.get(place, {})) for place, text in enumerate(texts)], {})
+            given = _likeliest(scores, asked.options, card, facts) if waits else []
+        else:
+            texts = model.answer_from_labels(asked.rows, asked.prompts)
+            given = _with_facts(checked_texts(texts, len(asked.prompts), card), facts) if waits else []
+    return Answers(dict(enumerate(given)), {})
 
 
 def ask(
@@ -142,6 +157,8 @@ def ask(
     skip_invalid: bool,
     on_answers: OnAnswers,
     on_done: Callable[[int], object],
+    *,
+    waits: bool = True,
 ) -> Answers:
     """The answers to questions about clips; none about clips that cannot be used.
 
@@ -152,19 +169,20 @@ def ask(
         size: questions that the model is given at a time.
         skip_invalid: go on without a clip that the model refuses.
         on_answers: called with answers before all of a call are there, by models that tell of them.
-        on_done: called with a number of questions as soon as so many are done.
+        on_done: called with a number of questions as soon as so many are done, but for those that are only told of.
+        waits: see `ask_of_labels`.
 
     Raises:
         ClipError: the model refuses a clip, which is not to be left out.
         ModelError: answers are no texts or numbers, or not as many as prompts.
     """
     errors = {place: clip.problem for place, clip in enumerate(clips) if clip.problem is not None}
-    answers: list[Answer] = [("", {})] * len(clips)
+    answers: dict[int, Answer] = {}
     usable = [place for place in range(len(clips)) if place not in errors]
     on_done(len(errors))
     for start in range(0, len(usable), size):
         batch = usable[start : start + size]
-        on_done(len(batch))
+        on_done(len(batch) if waits else 0)
         while batch:
             part = asked.of(batch)
             places = list(batch)
@@ -174,16 +192,17 @@ def ask(
 
             try:
                 with _listening(model, part, model.card, tell) as facts:
-                    given = _answers(model, [clips[place] for place in batch], part, facts)
+                    given = _answers(model, [clips[place] for place in batch], part, facts, waits)
             except ClipError as error:
                 place = batch[error.row]
                 if not skip_invalid:
                     raise ClipError(f"{error.reason}; --skip-invalid leaves it out", place, clips[place].id) from error
                 errors[place] = error.reason
+                on_done(0 if waits else 1)
                 batch = [other for other in batch if other != place]
                 continue
-            for place, answer in zip(batch, given, strict=True):
-                answers[place] = answer
+            if waits:
+                answers |= zip(batch, given, strict=True)
             break
     return Answers(answers, errors)
 
@@ -230,16 +249,20 @@ def checked_texts(given: Any, count: int, card: ModelCard) -> tuple[str, ...]:
 
 
 def _answers(
-    model: AudioLanguageModel, clips: Sequence[Clip], asked: Asked, facts: Mapping[int, Mapping[str, Any]]
+    model: AudioLanguageModel, clips: Sequence[Clip], asked: Asked, facts: Mapping[int, Mapping[str, Any]], waits: bool
 ) -> list[Answer]:
-    """The answers to one call, with what the model has told beside."""
+    """The answers to one call, with what the model has told beside; none where it only tells of them."""
     if asked.scoring != GENERATE:
         problem = scoring_problem(model, asked.scoring)
         if problem is not None or not isinstance(model, OptionScorer):
             raise TaskError(problem)
         scores = model.score_options(clips, asked.prompts, asked.options, asked.by)
-        return _likeliest(scores, asked.options, model.card, facts)
-    texts = checked_texts(model.answer(clips, asked.prompts), len(asked.prompts), model.card)
+        return _likeliest(scores, asked.options, model.card, facts) if waits else []
+    texts = model.answer(clips, asked.prompts)
+    return _with_facts(checked_texts(texts, len(asked.prompts), model.card), facts) if waits else []
+
+
+def _with_facts(texts: Sequence[str], facts: Mapping[int, Mapping[str, Any]]) -> list[Answer]:
     return [(text, facts.get(place, {})) for place, text in enumerate(texts)]
 
 

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 
-import huggingface_hub
 import pytest
 
 from audio_compositionality.cli.main import main
@@ -20,7 +20,17 @@ from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.language_models.endpoint_name import KEY_VARIABLE
 from audio_compositionality.evaluator.results.result import load_result
 
-from ..encoders.language_models.endpoint_server import Clock, LoopbackEndpoint, Request, StillClock, completion, refusal
+from ..encoders.language_models.endpoint_server import (
+    Clock,
+    LoopbackEndpoint,
+    Raw,
+    Request,
+    Response,
+    StillClock,
+    completion,
+    head,
+    refusal,
+)
 
 KEY = "sk-loopback-0123456789"
 QUESTIONS = 25
@@ -42,7 +52,6 @@ def server(monkeypatch) -> Iterator[LoopbackEndpoint]:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "127.0.0.1")
-    huggingface_hub.close_session()
     server = LoopbackEndpoint(Clock())
 
     def respond(request: Request):
@@ -53,7 +62,6 @@ def server(monkeypatch) -> Iterator[LoopbackEndpoint]:
     server.respond = respond
     yield server
     server.close()
-    huggingface_hub.close_session()
 
 
 @pytest.fixture
@@ -153,6 +161,71 @@ def test_what_came_before_a_server_went_down_is_not_asked_again(server, evaluate
     before = len(questions(server))
     assert evaluate("--max-questions", str(QUESTIONS - 11)) == 0
     assert len(questions(server)) == before + QUESTIONS - 11
+
+
+@pytest.fixture
+def other(server) -> Iterator[LoopbackEndpoint]:
+    """A second server, which would answer."""
+    second = LoopbackEndpoint(Clock())
+    yield second
+    second.close()
+
+
+FAULTS = {
+    "redirect": ("the server redirects (307) from http://{host} to http://{other}, where nothing was sent", []),
+    "large": ("the server answered 200 with more than 1 MB", []),
+    "slow": ("there was no whole answer within 1.5 s", ["--deadline", "1.5"]),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_server_that_goes_too_far_ends_the_command_at_once(server, other, evaluate, capsys, tmp_path, name):
+    """In the middle of a run; nothing is asked twice, nothing that came is lost, and nothing goes elsewhere."""
+    answer = server.respond
+
+    def dribble() -> Iterator[bytes]:
+        yield head()
+        for _ in range(600):
+            server.closing.wait(0.1)
+            yield b" "
+
+    def respond(request: Request):
+        if len(questions(server)) <= 11:
+            return answer(request)
+        if name == "redirect":
+            return Response(307, b"", {"Location": f"{other.url}/chat/completions"})
+        return Raw(dribble() if name == "slow" else chain([head()], repeat(b" " * 2**16, 9_000)))
+
+    server.respond = respond
+    words, more = FAULTS[name]
+    assert evaluate(*more) == 2
+    said = capsys.readouterr().err
+    assert len([line for line in said.splitlines() if words.format(host=server.host, other=other.host) in line]) == 1
+    assert "Traceback" not in said
+    assert KEY not in said
+    assert other.requests == []
+    asked = [json.dumps(request.content) for request in questions(server)]
+    assert len(asked) == len(set(asked)) < QUESTIONS
+    server.respond = answer
+    assert evaluate("--max-questions", str(QUESTIONS - 11)) == 0
+    assert len(questions(server)) == len(asked) + QUESTIONS - 11
+    assert other.requests == []
+    no_key_in(tmp_path)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_a_deadline_that_is_none(server, evaluate, capsys, seconds):
+    assert evaluate("--deadline", seconds) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"--deadline is {seconds}; it must be a number of seconds above 0, such as 120" in said
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("command", ["evaluate", "run"])
+def test_the_deadline_is_in_the_help(capsys, command):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert "--deadline SECONDS" in capsys.readouterr().out
 
 
 @pytest.mark.slow

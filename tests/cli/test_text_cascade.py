@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import huggingface_hub
 import pytest
 
 from audio_compositionality.cli.main import main
@@ -44,12 +43,10 @@ def server(monkeypatch) -> Iterator[LoopbackEndpoint]:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "127.0.0.1")
-    huggingface_hub.close_session()
     server = LoopbackEndpoint(Clock())
     server.respond = lambda request: completion("A")
     yield server
     server.close()
-    huggingface_hub.close_session()
 
 
 @pytest.fixture

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
+from audio_compositionality.encoders.language_models.endpoint_name import KEY_VARIABLE
 from audio_compositionality.encoders.loading.registry import load_model
 
+from .endpoint_server import LoopbackEndpoint, StillClock
 from .tiny import NEEDS, SAVERS
 
 Folder = Callable[[str], Path]
@@ -65,3 +67,23 @@ def loaded() -> dict[str, TransformersLanguageModel]:
 def model(family: str, load: Load, loaded: dict[str, TransformersLanguageModel]) -> TransformersLanguageModel:
     """A tiny model of each family in turn; tests must not change it."""
     return loaded.setdefault(family, loaded.get(family) or load(family))
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    """The clock of `server`, on which waits take no time."""
+    return StillClock()
+
+
+@pytest.fixture
+def server(clock: StillClock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[LoopbackEndpoint]:
+    """A server, and an environment without keys; questions may be sent to it."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "no-token"))
+    for name in (KEY_VARIABLE, "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1,localhost")
+    server = LoopbackEndpoint(clock)
+    yield server
+    server.close()

@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 import wave
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -86,6 +86,23 @@ class Cut:
     reset: bool = False
 
 
+@dataclass(frozen=True)
+class Raw:
+    """A reply as its bytes come, head and all, until there are no more or nobody takes them.
+
+    Attributes:
+        parts: of the reply; `LoopbackEndpoint.taken` counts their bytes.
+    """
+
+    parts: Iterable[bytes]
+
+
+def head(status: int = 200, **headers: str) -> bytes:
+    """The head of a reply."""
+    lines = [f"HTTP/1.1 {status} Some", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
 def completion(text: Any = "A", *, finish: str = "stop", **changes: Any) -> Response:
     """A chat completion; `changes` are of the whole answer, of `message` and of `logprobs`."""
     message = {"role": "assistant", "content": text, **changes.pop("message", {})}
@@ -119,13 +136,14 @@ class LoopbackEndpoint:
         respond: what to do about a request; by default the answer repeats the prompt.
         faults: taken in order before `respond` is asked.
         most_at_once: requests that were under way at a time.
+        taken: bytes of `Raw` replies that somebody has taken.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.requests: list[Request] = []
-        self.respond: Callable[[Request], Response | Cut] = lambda request: completion(f"re: {request.prompt}")
-        self.faults: list[Response | Cut] = []
-        self.most_at_once = self._at_once = 0
+        self.respond: Callable[[Request], Response | Cut | Raw] = lambda request: completion(f"re: {request.prompt}")
+        self.faults: list[Response | Cut | Raw] = []
+        self.most_at_once = self._at_once = self.taken = 0
         self.closing = threading.Event()
         self.clock = clock
         self.lock = threading.Lock()
@@ -136,7 +154,7 @@ class LoopbackEndpoint:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
         self._thread.start()
 
-    def act(self, request: Request) -> Response | Cut:
+    def act(self, request: Request) -> Response | Cut | Raw:
         with self.lock:
             self.requests.append(request)
             self._at_once += 1
@@ -162,6 +180,13 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
         action = self.endpoint.act(Request(self.path, headers, json.loads(body), self.endpoint.clock.now()))
+        if isinstance(action, Raw):
+            self.close_connection = True
+            for part in action.parts:
+                self.wfile.write(part)
+                with self.endpoint.lock:
+                    self.endpoint.taken += len(part)
+            return
         if isinstance(action, Cut):
             if action.reset:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -9,12 +9,10 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import huggingface_hub
 import numpy as np
 import pytest
 
@@ -42,27 +40,6 @@ RATE = 32_000
 class Clip:
     waveform: np.ndarray
     sample_rate: int = RATE
-
-
-@pytest.fixture
-def clock() -> StillClock:
-    return StillClock()
-
-
-@pytest.fixture
-def server(clock: StillClock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[LoopbackEndpoint]:
-    """A server, and an environment without keys; the client of `huggingface_hub` may reach it."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "no-token"))
-    for name in (KEY_VARIABLE, "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1")
-    huggingface_hub.close_session()
-    server = LoopbackEndpoint(clock)
-    yield server
-    huggingface_hub.close_session()
-    server.close()
 
 
 def model_of(server: LoopbackEndpoint, **settings: Any) -> EndpointModel:
@@ -357,7 +334,7 @@ def test_refusals_while_others_are_answered_do_not_count(clock: StillClock):
 
 
 def test_an_error_in_the_form_of_a_list_has_its_status(server: LoopbackEndpoint, clock: StillClock):
-    """Google's servers give such; huggingface_hub stumbles over it."""
+    """Google's servers give such."""
     body = b'[{"error": {"code": 429, "message": "Resource exhausted"}}]'
     server.faults = [Response(429, body, {"Content-Type": "application/json", "Retry-After": "3"})]
     assert model_of(server).answer(clips_of(1), ["a"]) == ["re: a"]
@@ -523,17 +500,6 @@ def test_no_other_key_of_the_user_is_sent(
     model_of(server).answer(clips_of(1), ["a"])
     assert "authorization" not in server.requests[0].headers
     assert "secret" not in json.dumps(server.requests[0].headers)
-
-
-def test_the_key_does_not_follow_to_another_server(server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-    other = LoopbackEndpoint(server.clock)
-    try:
-        server.faults = [Response(307, b"", {"Location": f"{other.url}/chat/completions"})]
-        model_of(server).answer(clips_of(1), ["a"])
-        assert "authorization" not in other.requests[0].headers
-    finally:
-        other.close()
 
 
 @pytest.mark.parametrize("key", ["sk-secret\nX-Header: a", "sk secret", "sk-sécret"])

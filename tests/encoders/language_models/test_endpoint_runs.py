@@ -1,17 +1,39 @@
 """What a run asks of a model behind a server: longer answers, and how many questions it wants in a call."""
 
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from audio_compositionality.encoders.base import ClipError, ModelError
 from audio_compositionality.encoders.language_models.endpoint import EndpointModel
+from audio_compositionality.encoders.language_models.endpoint_calls import EndpointError
 from audio_compositionality.encoders.language_models.endpoint_name import parse_endpoint
 from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
+from audio_compositionality.encoders.language_models.endpoint_window import open_window
 from audio_compositionality.encoders.loading.controls import CONTROLS, control
 from audio_compositionality.encoders.loading.under_controls import innermost, with_new_tokens
-from audio_compositionality.encoders.protocols import BatchFormer, QuestionCounter, Teller, Writer
+from audio_compositionality.encoders.protocols import BatchFormer, QuestionCounter, Teller, Windowed, Writer
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+
+from ...evaluator.run.test_answers import Questions
+from ...evaluator.run.test_asking import Orders
+from .endpoint_server import LoopbackEndpoint, Request, Response, completion, logprobs, refusal
 
 
 def test_longer_answers_are_those_of_another_id_and_settings_stay():
     settings = EndpointSettings(concurrency=3, max_questions=5)
     model = EndpointModel(parse_endpoint("endpoint:m@http://127.0.0.1:9/v1"), settings=settings)
-    for kind in (BatchFormer, QuestionCounter, Teller, Writer):
+    for kind in (BatchFormer, QuestionCounter, Teller, Windowed, Writer):
         assert isinstance(model, kind)
     longer = with_new_tokens(control(model, CONTROLS["without-audio"]), 1024)
     inside = innermost(longer)
@@ -20,3 +42,248 @@ def test_longer_answers_are_those_of_another_id_and_settings_stay():
     assert (inside.max_tokens, inside.new_tokens, inside.settings) == (1024, 1024, settings)
     assert (model.max_tokens, model.questions_per_call) == (16, 24)
     assert inside.with_new_tokens(16).card.id == model.card.id == "endpoint:m@127.0.0.1:9"
+
+
+# A window over all questions of a task
+
+
+@pytest.fixture
+def scored(server: LoopbackEndpoint) -> Callable[..., list[str]]:
+    """Function of a model and a store: its answers to 200 questions, which are four calls."""
+
+    def run(model: Any, store: Path | None = None, data: Questions | None = None, **options: Any) -> list[str]:
+        task = Orders()
+        how = RunOptions(progress=False, store=store, **options)
+        evaluate_models([model], data or Questions(asked=ASKED), [task], how)
+        return task.answers
+
+    return run
+
+
+ASKED = 200
+
+
+def endpoint(server: LoopbackEndpoint, **settings: Any) -> EndpointModel:
+    return EndpointModel(parse_endpoint(server.name), settings=EndpointSettings(**settings), clock=server.clock)
+
+
+def number_of(request: Request) -> int:
+    """Of the row that a question is about."""
+    found = re.search(r"\br(\d+)\?", request.prompt)
+    assert found is not None
+    return int(found[1])
+
+
+def texts_of(first: int, count: int = ASKED) -> list[str]:
+    return [f"answer {number}" for number in range(first, first + count)]
+
+
+FIRST_ASKED = next(int(row["id"][1:]) for row in Questions(asked=ASKED).rows if row["split"] == "test")
+
+
+@pytest.mark.parametrize("prefix", ["", "without-audio:", "events-as-text:"])
+def test_slow_questions_keep_no_other_waiting(server: LoopbackEndpoint, scored, tmp_path: Path, prefix: str):
+    """Seven of eight questions at the beginning are answered when all others are: each holds a slot, and no more."""
+    slow = set(range(FIRST_ASKED, FIRST_ASKED + 7))
+    others, is_late = threading.Event(), []
+    answered: list[int] = []
+
+    def respond(request: Request) -> Response:
+        number = number_of(request)
+        if number in slow:
+            is_late.append(not others.wait(30))
+        else:
+            with server.lock:
+                answered.append(number)
+                if len(answered) == ASKED - len(slow):
+                    others.set()
+        return completion(f"answer {number}")
+
+    server.respond = respond
+    data = Questions(asked=ASKED)
+    for row in data.rows:
+        row |= {"events": [], "duration": 1.0}
+    model: Any = endpoint(server)
+    if prefix:
+        model = control(model, CONTROLS[prefix[:-1]])
+    assert scored(model, tmp_path, data) == texts_of(FIRST_ASKED)
+    assert is_late == [False] * 7
+    assert server.most_at_once == 8
+    assert not [*tmp_path.rglob("*.begun")]
+
+
+def test_what_is_stored_does_not_depend_on_what_comes_first(server: LoopbackEndpoint, scored, tmp_path: Path):
+    order = np.random.default_rng(0).permutation(ASKED)
+
+    def respond(request: Request) -> Response:
+        number = number_of(request)
+        server.closing.wait(0.005 * order[number - FIRST_ASKED] / ASKED)
+        finish = "length" if number % 5 == 0 else "stop"
+        return completion(f"answer {number}", finish=finish, system_fingerprint=f"fp {number % 3}")
+
+    server.respond = respond
+    stored = []
+    for concurrency in (1, 8):
+        folder = tmp_path / str(concurrency)
+        with pytest.warns(UserWarning, match="40 of 200 answers were cut"):
+            assert scored(endpoint(server, concurrency=concurrency), folder) == texts_of(FIRST_ASKED)
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        stored.append({str(path.relative_to(folder)): path.read_bytes() for path in files})
+        assert server.most_at_once <= concurrency
+    assert stored[0] == stored[1]
+    assert len(stored[0]) == 1 + 13
+
+
+def test_likelihoods_come_through_the_window_as_well(server: LoopbackEndpoint, scored):
+    def respond(request: Request) -> Response:
+        of_a = -0.1 if number_of(request) % 2 else -3.0
+        return completion("A", logprobs=logprobs(A=of_a, B=-1.0))
+
+    server.respond = respond
+    answers = scored(endpoint(server), data=Questions(asked=40), settings={"scoring": "letters", "orders": 2})
+    assert answers == [letter for number in range(FIRST_ASKED, FIRST_ASKED + 40) for letter in "BA"[number % 2] * 2]
+
+
+def test_no_answer_that_came_is_lost_by_an_error(server: LoopbackEndpoint, scored, tmp_path: Path):
+    """Of one question in the middle, while the others are answered in any order."""
+
+    def respond(request: Request) -> Response:
+        number = number_of(request)
+        server.closing.wait(0.001 * (number * 7 % 5))
+        return refusal(400, "no such sound") if number == 103 else completion(f"answer {number}")
+
+    server.respond = respond
+    with pytest.raises(EndpointError, match="no such sound"):
+        scored(endpoint(server), tmp_path)
+    asked = {number_of(request) for request in server.requests}
+    assert len(asked) == len(server.requests) < ASKED
+    server.requests.clear()
+    server.respond = lambda request: completion(f"answer {number_of(request)}")
+    assert scored(endpoint(server), tmp_path) == texts_of(FIRST_ASKED)
+    again = {number_of(request) for request in server.requests}
+    assert again == {*range(FIRST_ASKED, FIRST_ASKED + ASKED)} - asked | {103}
+    assert len(server.requests) == len(again)
+
+
+def test_answers_are_kept_while_clips_are_read(server: LoopbackEndpoint, scored, tmp_path: Path):
+    """Whatever ends the process then, what has come is there: the answers are kept by those who wait for them."""
+    kept: list[int] = []
+
+    class Slow(Questions):
+        def clips(self, wanted=None, *, keep_invalid=False):
+            for clip in super().clips(wanted, keep_invalid=keep_invalid):
+                if clip.id == f"r{FIRST_ASKED + 100}/audio":
+                    deadline = time.monotonic() + 30
+                    # All of the first call, a part of the second.
+                    while not (kept and kept[-1] >= 64) and time.monotonic() < deadline:
+                        lines = [line for path in tmp_path.rglob("*.begun") for line in path.read_bytes().split(b"\n")]
+                        kept.append(16 * len([*tmp_path.rglob("0*.json")]) + len([line for line in lines if line]))
+                        time.sleep(0.01)
+                yield clip
+
+    server.respond = lambda request: completion(f"answer {number_of(request)}")
+    assert scored(endpoint(server), tmp_path, Slow(asked=ASKED)) == texts_of(FIRST_ASKED)
+    assert 64 <= kept[-1] < ASKED
+
+
+def test_clips_that_cannot_be_asked_about_are_left_out(server: LoopbackEndpoint, scored, tmp_path: Path):
+    class Damaged(Questions):
+        def clips(self, wanted=None, *, keep_invalid=False):
+            for clip in super().clips(wanted, keep_invalid=keep_invalid):
+                number = int(clip.id[1:].split("/")[0])
+                yield replace(clip, waveform=np.zeros(80, np.float32)) if number % 50 == 0 else clip
+
+    data = Damaged(asked=ASKED)
+    data.damaged = f"r{FIRST_ASKED + 90}/audio"
+    server.respond = lambda request: completion(f"answer {number_of(request)}")
+    left = [n for n in range(FIRST_ASKED, FIRST_ASKED + ASKED) if n % 50 and n != FIRST_ASKED + 90]
+    model = endpoint(server, limit_seconds=5)
+    with pytest.raises(ClipError, match=r"lasts 10 s, but .* takes 5 s"):
+        scored(model, tmp_path, data)
+    answers = scored(endpoint(server, limit_seconds=5), tmp_path, data, skip_invalid=True)
+    assert answers == [f"answer {number}" for number in left]
+    assert {number_of(request) for request in server.requests} == set(left)
+    assert len(server.requests) == len(left)
+
+
+def test_a_smaller_batch_is_a_narrower_window(server: LoopbackEndpoint, scored):
+    server.respond = lambda request: completion(f"answer {number_of(request)}")
+    assert scored(endpoint(server), data=Questions(asked=40), batch_size=2) == texts_of(FIRST_ASKED, 40)
+    assert server.most_at_once <= 2
+
+
+def test_an_interrupted_window_waits_for_nobody(server: LoopbackEndpoint):
+    begun, never = threading.Event(), threading.Event()
+
+    def respond(request: Request) -> Response:
+        begun.set()
+        server.closing.wait(60)
+        never.set()
+        return completion("late")
+
+    server.respond = respond
+    model = endpoint(server)
+
+    def interrupted() -> None:
+        with model.window(8):
+            assert model.answer_texts(["a"] * 20) == []
+            assert begun.wait(30)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not never.is_set()
+    assert len(server.requests) <= 8
+    server.closing.set()
+    server.respond = lambda request: completion("soon")
+    assert model.answer_texts(["a"]) == ["soon"]
+
+
+def test_one_window_at_a_time(server: LoopbackEndpoint):
+    model, told = endpoint(server), list[tuple[int, Any]]()
+    model.on_answers = lambda answers: told.extend((place, text) for place, text, _ in answers)
+    with model.window(8) as window:
+        assert window is not None
+        assert model.answer_texts(["a", "b"]) == []
+        model.on_answers = None
+        with pytest.raises(ModelError, match="is being asked already"), model.window(8):
+            pass
+        window.wait_for_room()
+    assert sorted(told) == [(0, "re: a"), (1, "re: b")]
+    assert model.answer_texts(["c"]) == ["re: c"]
+
+
+def test_the_first_error_in_order_is_that_of_a_window():
+    later = threading.Event()
+
+    def question(number: int) -> Callable[[threading.Event], int]:
+        def ask(stopped: threading.Event) -> int:
+            if number == 2:
+                later.wait(30)
+                raise EndpointError("of 2")
+            if number == 5:
+                later.set()
+                raise EndpointError("of 5")
+            return number
+
+        return ask
+
+    told: list[int] = []
+
+    def ask() -> None:
+        with open_window(4) as window:
+            window.put([question(number) for number in range(3)], lambda place, answer: told.append(answer))
+            window.put([question(number) for number in range(3, 400)], lambda place, answer: told.append(answer))
+
+    with pytest.raises(EndpointError, match="of 2"):
+        ask()
+    assert {0, 1} <= set(told)
+    assert len(told) < 390
+
+
+def test_who_cannot_take_an_answer_ends_the_window():
+    def full(place: int, answer: int) -> None:
+        raise OSError("no space left on device")
+
+    with pytest.raises(OSError, match="no space left"), open_window(2) as window:
+        window.put([lambda stopped: 1] * 9, full)

@@ -1,0 +1,386 @@
+"""What a server behind a model cannot do: send questions on to another, fill the memory, or take for ever."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import socket
+import threading
+import tracemalloc
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from audio_compositionality.encoders.language_models.endpoint import EndpointModel, load_endpoint
+from audio_compositionality.encoders.language_models.endpoint_calls import Clock, EndpointError
+from audio_compositionality.encoders.language_models.endpoint_http import (
+    MOST_BYTES,
+    MOST_REDIRECTS,
+    completions_url,
+)
+from audio_compositionality.encoders.language_models.endpoint_name import KEY_VARIABLE, parse_endpoint
+from audio_compositionality.encoders.language_models.endpoint_settings import DEFAULT_SETTINGS, EndpointSettings
+from audio_compositionality.encoders.language_models.options import LanguageOptions
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.retries import WAITS
+
+from .endpoint_server import LoopbackEndpoint, Raw, Request, Response, StillClock, completion, head, refusal
+
+KEY = "sk-loopback-0123456789"
+REDIRECTS = (301, 302, 303, 307, 308)
+MB = 1_000_000
+
+
+def model_of(server: LoopbackEndpoint, **settings: Any) -> EndpointModel:
+    return EndpointModel(parse_endpoint(server.name), settings=EndpointSettings(**settings), clock=server.clock)
+
+
+def error_of(model: EndpointModel, prompts: int = 1) -> EndpointError:
+    """The error of questions, which is one line."""
+    with pytest.raises(EndpointError) as caught:
+        model.answer_texts([f"question {number}" for number in range(prompts)])
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 500
+    return caught.value
+
+
+@pytest.fixture
+def other(server: LoopbackEndpoint) -> Iterator[LoopbackEndpoint]:
+    """A second server, which answers as the first does."""
+    second = LoopbackEndpoint(server.clock)
+    yield second
+    second.close()
+
+
+# Redirects
+
+
+def redirect(status: int, location: str) -> Response:
+    return Response(status, b"over there", {"Location": location})
+
+
+@pytest.mark.parametrize("status", REDIRECTS)
+def test_a_redirect_to_another_server_is_refused_by_name_and_nothing_goes_there(
+    server: LoopbackEndpoint, other: LoopbackEndpoint, clock: StillClock, monkeypatch: pytest.MonkeyPatch, status: int
+):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    server.respond = lambda request: redirect(status, f"{other.url}/chat/completions")
+    error = error_of(model_of(server))
+    assert (
+        f"'endpoint:tiny@{server.host}': the server redirects ({status}) from http://{server.host} to "
+        f"http://{other.host}, where nothing was sent; if that is the one to ask, name it: {other.name}"
+    ) == str(error)
+    assert error.status == status
+    assert (len(server.requests), other.requests, clock.waits) == (1, [], [])
+    with pytest.raises(EndpointError, match="where nothing was sent"):
+        load_endpoint(server.name, clock=clock)
+    assert other.requests == []
+
+
+@pytest.mark.parametrize(
+    ("location", "target", "name"),
+    [
+        ("https://{host}/v1/chat/completions", "https://{host},", "endpoint:tiny@https://{host}/v1"),
+        ("http://localhost:{port}/v1/chat/completions", "http://localhost:{port},", "@http://localhost:{port}/v1"),
+        ("//localhost:{port}/v1/chat/completions", "http://localhost:{port},", "@http://localhost:{port}/v1"),
+        ("http://127.0.0.1/v1/chat/completions", "http://127.0.0.1,", "endpoint:tiny@http://127.0.0.1/v1"),
+        (
+            "http://hunter2:hunter2@localhost:{port}/v1/chat/completions",
+            "http://localhost:{port},",
+            "@http://localhost",
+        ),
+        ("https://login.example/hunter2?back=hunter2", "https://login.example,", "endpoint:tiny@URL"),
+        ("https://h.example/v1/chat/completions?key=hunter2", "https://h.example,", "endpoint:tiny@URL"),
+        ("ftp://h.example/v1/chat/completions", "ftp://h.example,", "endpoint:tiny@URL"),
+        ("file:///etc/passwd", "file://127.0.0.1,", "endpoint:tiny@URL"),
+        (
+            "http://" + KEY + ".example/v1/chat/completions",
+            "http://***.example,",
+            "endpoint:tiny@http://***.example/v1",
+        ),
+    ],
+)
+def test_scheme_host_and_port_make_a_server(
+    server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch, location: str, target: str, name: str
+):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    place = {"host": server.host, "port": server.host.split(":")[1]}
+    server.respond = lambda request: redirect(307, location.format(**place))
+    text = str(error_of(model_of(server)))
+    assert f"from http://{server.host} to {target.format(**place)}" in text
+    assert name.format(**place) in text
+    assert "hunter2" not in text
+    assert KEY not in text
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_redirect_within_a_server_is_followed_with_the_question_and_the_key(
+    server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch, status: int
+):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    places = ["/a", f"http://{server.host}/b", "//" + server.host + "/c"]
+    server.faults = [redirect(status, place) for place in places]
+    assert model_of(server).answer_texts(["How many?"]) == ["re: How many?"]
+    assert [request.path for request in server.requests] == ["/v1/chat/completions", "/a", "/b", "/c"]
+    assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
+    assert len({json.dumps(request.body) for request in server.requests}) == 1
+    assert len(places) == MOST_REDIRECTS
+
+
+@pytest.mark.parametrize("status", REDIRECTS)
+def test_a_redirect_without_end_or_without_the_question_is_refused(
+    server: LoopbackEndpoint, clock: StillClock, status: int
+):
+    server.respond = lambda request: redirect(status, request.path)
+    text = str(error_of(model_of(server)))
+    keeps = status in (307, 308)
+    assert f"redirects ({status}) within it" in text
+    assert ("more than 3 times" if keeps else "in a way that loses the question") in text
+    assert len(server.requests) == (1 + MOST_REDIRECTS if keeps else 1)
+    assert not clock.waits
+
+
+@pytest.mark.parametrize("location", ["http://[::1", "http://h:99999/", "http://a b/"])
+def test_a_redirect_to_what_is_no_address(server: LoopbackEndpoint, location: str):
+    server.respond = lambda request: redirect(307, location)
+    error_of(model_of(server))
+    assert len(server.requests) == 1
+
+
+def test_the_rest_of_a_redirect_is_not_read(server: LoopbackEndpoint):
+    server.faults = [Raw(endless(head(308, Location="/v1/elsewhere")))]  # type: ignore[list-item]
+    assert model_of(server).answer_texts(["a"]) == ["re: a"]
+    assert server.taken < 64 * MB
+
+
+# Size
+
+
+def endless(first: bytes, total: int = 600 * MB, part: bytes = b" " * 2**16) -> Iterator[bytes]:
+    """A reply of 600 MB, which nobody has to make."""
+    yield first
+    for _ in range(total // len(part)):
+        yield part
+
+
+def bomb(code: Callable[[], Any], total: int = 1_500 * MB) -> Iterator[bytes]:
+    """The compressed form of a reply of 1.5 GB."""
+    maker, part = code(), b" " * 2**20
+    for _ in range(total // len(part)):
+        yield maker.compress(part)
+    yield maker.flush()
+
+
+def gzipped() -> Any:
+    return zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+
+
+def twice_gzipped() -> Iterator[bytes]:
+    return iter([gzip.compress(b"".join(bomb(gzipped, 100 * MB)))])
+
+
+REPLIES: dict[str, Callable[[], Iterator[bytes]]] = {
+    "to its end": lambda: endless(head()),
+    "error": lambda: endless(head(400, Content_Type="application/json") + b'{"error": "'),
+    "error that can pass": lambda: endless(head(503, Retry_After="1")),
+    "gzip": lambda: chain([head(Content_Encoding="gzip")], bomb(gzipped)),
+    "deflate": lambda: chain([head(Content_Encoding="deflate")], bomb(zlib.compressobj)),
+    "gzip of gzip": lambda: chain([head(Content_Encoding="gzip, gzip")], twice_gzipped()),
+    "gzip of an error": lambda: chain([head(500, Content_Encoding="gzip")], bomb(gzipped)),
+}
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_reply_that_is_too_large_ends_it_at_once_and_fills_no_memory(
+    server: LoopbackEndpoint, clock: StillClock, name: str
+):
+    parts = REPLIES[name]()
+    server.respond = lambda request: Raw(parts)  # type: ignore[assignment, return-value]
+    model = model_of(server)
+    tracemalloc.start()
+    try:
+        error = error_of(model)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert "with more than 1 MB, and no more of it was read" in str(error)
+    assert (len(server.requests), clock.waits) == (1, [])
+    # That of the sockets between the two is in it.
+    assert server.taken < 64 * MB
+    assert most < 32 * MB
+
+
+@pytest.mark.parametrize("status", [200, 404, 503])
+def test_a_reply_that_says_that_it_is_too_large_is_not_waited_for(server: LoopbackEndpoint, status: int):
+    taken = threading.Event()
+
+    def parts() -> Iterator[bytes]:
+        yield head(status, Content_Length=str(600 * MB))
+        taken.wait(20)
+
+    server.respond = lambda request: Raw(parts())  # type: ignore[assignment, return-value]
+    error = error_of(model_of(server))
+    taken.set()
+    assert f"the server answered {status} with more than 1 MB" in str(error)
+    assert error.status == status
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_megabyte_may_be_answered_and_not_a_byte_more(server: LoopbackEndpoint, encoding: str, more: int):
+    body = completion("A").body
+    body += b" " * (MOST_BYTES - len(body) + more)
+    packed = gzip.compress(body) if encoding == "gzip" else body
+    server.respond = lambda request: Response(body=packed, headers={"Content-Encoding": encoding})
+    if more:
+        assert "with more than 1 MB" in str(error_of(model_of(server)))
+    else:
+        assert model_of(server).answer_texts(["a"]) == ["A"]
+    assert MOST_BYTES == MB
+
+
+def test_what_an_error_says_before_it_breaks_off(server: LoopbackEndpoint):
+    server.faults = [Raw([head(400, Content_Length="999"), b"no such sound"])]  # type: ignore[list-item]
+    assert "the server answered 400 (no such sound)" in str(error_of(model_of(server)))
+
+
+def test_what_cannot_be_decompressed(server: LoopbackEndpoint):
+    server.faults = [Response(body=b"plain", headers={"Content-Encoding": "gzip"})]
+    assert "is no chat completion (it cannot be decompressed" in str(error_of(model_of(server)))
+
+
+# Time
+
+
+def dribble(first: bytes, each: bytes = b" ", count: int = 600, seconds: float = 0.1) -> Iterator[bytes]:
+    """A reply a byte at a time, which has no silence in it; whole it would take a minute."""
+    pause = threading.Event()
+    yield first
+    for _ in range(count):
+        pause.wait(seconds)
+        yield each
+
+
+SLOW: dict[str, Callable[[], Iterator[bytes]]] = {
+    "body": lambda: dribble(head()),
+    "body of a known length": lambda: dribble(head(Content_Length="600")),
+    "body of an error": lambda: dribble(head(503)),
+    "head": lambda: dribble(b"HTTP/1.1 200 Fine\r\nX-Long: "),
+    "words before the head": lambda: dribble(b"", each=b"HTTP/1.1 102 Processing\r\n\r\n"),
+    "bytes that are none": lambda: dribble(
+        head(Content_Encoding="gzip") + b"\x1f\x8b\x08" + bytes(7), each=b"\x00\x00\x00\xff\xff"
+    ),
+    "silence": lambda: dribble(b"", each=b"", seconds=5, count=12),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_an_answer_without_end_ends_at_the_deadline(server: LoopbackEndpoint, clock: StillClock, name: str):
+    parts = SLOW[name]()
+    ended: list[bool] = []
+
+    def replies() -> Iterator[bytes]:
+        yield from parts
+        ended.append(True)
+
+    server.respond = lambda request: Raw(replies())  # type: ignore[assignment, return-value]
+    error = error_of(model_of(server, deadline=0.5))
+    assert "there was no whole answer within 0.5 s, the most that a question may take in all" in str(error)
+    assert "--deadline" in str(error)
+    assert not ended
+    assert (len(server.requests), clock.waits) == (1, [])
+
+
+def test_a_connection_that_is_never_made_ends_at_the_deadline(clock: StillClock, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        place = full.getsockname()
+        waiting: list[socket.socket] = []
+        try:
+            # The system takes one or a few, and then no more.
+            with pytest.raises(TimeoutError):
+                waiting.extend(socket.create_connection(place, 0.3) for _ in range(50))
+            address = parse_endpoint(f"endpoint:tiny@http://127.0.0.1:{place[1]}/v1")
+            model = EndpointModel(address, settings=EndpointSettings(deadline=0.5), clock=clock)
+            assert "no whole answer within 0.5 s" in str(error_of(model))
+        finally:
+            for one in waiting:
+                one.close()
+
+
+def test_the_tries_of_a_question_share_its_deadline(server: LoopbackEndpoint, clock: StillClock):
+    def respond(request: Request) -> Response:
+        server.closing.wait(0.4)
+        return refusal(503, "later")
+
+    server.respond = respond
+    text = str(error_of(model_of(server, deadline=0.6)))
+    assert "no whole answer within 0.6 s" in text
+    assert 1 <= len(server.requests) <= 2
+    # Five would have been made, with all waits between them.
+    assert sum(clock.waits) < sum(WAITS)
+
+
+def test_waits_that_the_server_asks_for_do_not_count(server: LoopbackEndpoint):
+    """With the clock of the machine: a wait that is longer than the deadline."""
+    server.faults = [refusal(429, "slow down", Retry_After="1.5")]
+    model = EndpointModel(parse_endpoint(server.name), settings=EndpointSettings(deadline=1), clock=Clock())
+    assert model.answer_texts(["a"]) == ["re: a"]
+
+
+def test_each_question_has_a_deadline_of_its_own(server: LoopbackEndpoint):
+    """All together take longer than one may."""
+
+    def respond(request: Request) -> Response:
+        server.closing.wait(0.3)
+        return completion("A")
+
+    server.respond = respond
+    assert model_of(server, concurrency=1, deadline=2.0).answer_texts(["a"] * 8) == ["A"] * 8
+
+
+def test_the_deadline_is_a_setting(server: LoopbackEndpoint):
+    assert DEFAULT_SETTINGS.deadline == 120
+    model = load_endpoint(server.name, LanguageOptions(deadline=7.5))
+    assert model.settings.deadline == 7.5
+    assert load_endpoint(server.name, LanguageOptions()).settings.deadline == 120
+    for wrong in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(InputError, match=r"deadline is .*; it must be a number of seconds above 0"):
+            EndpointSettings(deadline=wrong)
+
+
+# The client
+
+
+@pytest.mark.parametrize(
+    ("url", "full"),
+    [
+        ("http://h", "http://h/v1/chat/completions"),
+        ("http://h/v1", "http://h/v1/chat/completions"),
+        ("http://h/one/v1", "http://h/one/v1/chat/completions"),
+        ("http://h/one", "http://h/one/v1/chat/completions"),
+        ("http://h/one/chat/completions", "http://h/one/chat/completions"),
+    ],
+)
+def test_where_questions_go(url: str, full: str):
+    assert completions_url(url) == full
+
+
+def test_nothing_of_a_client_stays_behind(server: LoopbackEndpoint, caplog: pytest.LogCaptureFixture):
+    """Neither threads nor words of asyncio about what was not waited for."""
+    with caplog.at_level(logging.WARNING):
+        model = model_of(server, deadline=0.3)
+        assert model.answer_texts(["a", "b"]) == ["re: a", "re: b"]
+        server.respond = lambda request: Raw(dribble(head()))  # type: ignore[assignment, return-value]
+        error_of(model, prompts=3)
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("endpoint")]
+    assert not caplog.records
