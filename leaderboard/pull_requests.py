@@ -22,7 +22,7 @@ from functools import partial
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.copies import Earlier
 from audio_compositionality.evaluator.submissions.record import verification_files, verification_folder
-from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES, OUTPUTS, parse_path
+from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES, OUTPUTS, parse_path, part_problem
 from audio_compositionality.evaluator.submissions.verification import Verification
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit, PullRequest
@@ -434,7 +434,10 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[Folder], li
     added = {path: file for path, file in head.items() if path not in base}
     for path in added:
         parts = parse_path(path)
-        if parts is None or parts.file is None:
+        too_long = part_problem(path)
+        if too_long is not None:
+            reasons.append(f"a part of the path {quoted(path)} is too long: {too_long}")
+        elif parts is None or parts.file is None:
             reasons.append(f"{quoted(path)} is no file of an entry, results/<model>/<revision>/<task>-<id>/…")
         elif parts.kind != "results":
             reasons.append(f"it adds {quoted(path)}; only the checker writes to verified/")
