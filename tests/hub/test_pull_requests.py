@@ -37,6 +37,7 @@ from audio_compositionality.tasks.registry import load_tasks
 
 from .discussions import open_pull_request
 from .faults import Status
+from .rounds import rounds
 from .server import LoopbackHub
 from .storage import Repository
 from .test_push import PASSING
@@ -95,14 +96,6 @@ def new_checks(**options: Any) -> Checks:
     return Checks(
         Hub(), "lab", SECRET, device="cpu", **{"recompute": verify_folder, "check_claim": check_claim} | options
     )
-
-
-def rounds(checks: Checks) -> list[Outcome]:
-    """What the last of the rounds finds that follow each other at once."""
-    outcomes = checks.check_pull_requests()
-    while checks.goes_on:
-        outcomes = checks.check_pull_requests(again=False)
-    return outcomes
 
 
 @pytest.fixture

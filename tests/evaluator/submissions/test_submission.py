@@ -183,6 +183,7 @@ def test_skipped_clips_and_names_that_mislead_cannot_be_submitted(small_data, tm
     named.card = replace(ShortEncoder.card, id="<b>org</b>")
     with pytest.raises(ResultError, match=r"model\.id is '<b>org</b>'; in a submission it has"):
         submit(named)
+    (tmp_path / "out").rename(tmp_path / "misleading")
     # Each slash becomes two characters.
     named.card = replace(ShortEncoder.card, id="a" + "/a" * 74)
     with pytest.raises(ResultError, match=r"as a part of a path it has 223 bytes; at most 200 can be"):
