@@ -14,7 +14,7 @@ from huggingface_hub import HfApi
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS
 
-from .errors import Action, explain, is_of_client, is_transient, retry_after, said, status_of
+from .errors import Action, explain, is_misread, is_of_client, is_transient, misread, retry_after, said, status_of
 
 Answer = TypeVar("Answer")
 
@@ -47,12 +47,14 @@ def pause_or_raise(error: BaseException, action: Action, number: int, api: HfApi
     """Wait before the next try, after so many (from 0); before the first one the log says why.
 
     Raises:
-        HubError: another try would not help, or there were enough.
+        HubError: another try would not help, or there were enough, or what the Hub answered is no reply of it.
         BaseException: the error itself, where it is none of the clients'.
     """
     # An error of ours is final: what raised it has been tried as often as helps.
-    if isinstance(error, AudioCompositionalityError) or not is_of_client(error):
+    if isinstance(error, AudioCompositionalityError):
         raise error
+    if not is_of_client(error):
+        raise (misread(error, action) if is_misread(error) else error) from error.__cause__
     wait = WAITS[number] if number < len(WAITS) else None
     asked = retry_after(error)
     if wait is None or not is_transient(error) or (asked is not None and asked > LONGEST_WAIT):
@@ -70,10 +72,10 @@ def who(api: HfApi, status: int | None) -> dict[str, Any] | None:
     try:
         user: dict[str, Any] = api.whoami()
     except Exception as error:
-        if is_of_client(error) or isinstance(error, OSError):
+        if is_of_client(error) or is_misread(error) or isinstance(error, OSError):
             return None
         raise
-    return user
+    return user if isinstance(user, dict) and isinstance(user.get("name"), str) else None
 
 
 class _Retries(logging.Filter):

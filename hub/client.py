@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -13,7 +14,6 @@ from huggingface_hub import (
     CommitOperationAdd,
     CommitOperationDelete,
     DiscussionComment,
-    DiscussionWithDetails,
     DryRunFileInfo,
     HfApi,
     constants,
@@ -24,7 +24,7 @@ from audio_compositionality.support.retries import WAITS
 
 from .calls import call, pause_or_raise, quiet_client
 from .content import Changes, Comment, Commit, Content, PullRequest, RemoteFile, size_of
-from .errors import Action, HubError, Repository, is_repository_absent, status_of
+from .errors import Action, HubError, ReplyError, Repository, is_repository_absent, status_of
 
 MAX_CONFLICTS = 10
 """How often a commit is made anew because somebody else's came first."""
@@ -43,8 +43,8 @@ class Hub:
         """Name of the user whose token is in use."""
         # Kept by the client: the Hub limits how often it is asked this.
         whoami = partial(self._api.whoami, cache=True)
-        answer: dict[str, Any] = self._call(Action("find out whose token this is"), whoami)
-        return str(answer["name"])
+        action = Action("find out whose token this is", reply="the name of a user")
+        return self._call(action, lambda: _text(_entry(whoami(), "name"), "name"))
 
     def create(self, repository: Repository, *, private: bool = False) -> None:
         """Make a repository unless it is there; a Space is one of Gradio.
@@ -54,7 +54,7 @@ class Hub:
         if self.exists(repository):
             return
         self._call(
-            Action(f"make the {repository}", "write", repository),
+            Action(f"make the {repository}", "write", repository, "the address of what was made"),
             lambda: self._api.create_repo(
                 repository.id,
                 repo_type=repository.kind,
@@ -70,7 +70,7 @@ class Hub:
 
     def head(self, repository: Repository, revision: str = "main") -> str:
         """The commit that a branch, tag or pull request (``refs/pr/1``) stands at."""
-        action = Action(f"read the {repository} at {revision}", repository=repository)
+        action = Action(f"read the {repository} at {revision}", repository=repository, reply="a commit")
         return self._call(action, lambda: self._sha(repository, revision))
 
     def files(self, repository: Repository, revision: str = "main") -> dict[str, RemoteFile]:
@@ -80,14 +80,15 @@ class Hub:
             tree = self._api.list_repo_tree(repository.id, recursive=True, revision=revision, repo_type=repository.kind)
             return list(tree)
 
-        items = self._call(Action(f"list the files of the {repository}", repository=repository), listed)
-        return {
-            item.path: RemoteFile(
-                item.path, item.size, f"sha256:{item.lfs.sha256}" if item.lfs else f"git:{item.blob_id}"
-            )
-            for item in items
-            if isinstance(item, RepoFile)
-        }
+        def files() -> dict[str, RemoteFile]:
+            present = [_remote_file(item) for item in listed() if isinstance(item, RepoFile)]
+            if not present and self._info(repository, revision).siblings:
+                # An empty object goes for an empty list.
+                raise ReplyError("no files, where there are some")
+            return {file.path: file for file in present}
+
+        action = Action(f"list the files of the {repository}", repository=repository, reply="a list of files")
+        return self._call(action, files)
 
     def files_if_any(self, repository: Repository) -> dict[str, RemoteFile] | None:
         """All files of the branch main; None where the repository does not exist, as far as the token sees."""
@@ -96,11 +97,15 @@ class Hub:
 
     def commits(self, repository: Repository, revision: str = "main") -> list[str]:
         """The commits of a revision, the newest first."""
-        commits = self._call(
-            Action(f"list the commits of the {repository}", repository=repository),
-            lambda: self._api.list_repo_commits(repository.id, repo_type=repository.kind, revision=revision),
-        )
-        return [commit.commit_id for commit in commits]
+
+        def listed() -> list[str]:
+            commits = self._api.list_repo_commits(repository.id, repo_type=repository.kind, revision=revision)
+            if not commits:
+                raise ReplyError("no commit, where there is always one")
+            return [_oid(commit.commit_id) for commit in commits]
+
+        action = Action(f"list the commits of the {repository}", repository=repository, reply="a list of commits")
+        return self._call(action, listed)
 
     def download(self, repository: Repository, path: str, revision: str = "main", *, limit: int) -> Path:
         """A file in the clients' cache, fetched where it is not there yet.
@@ -111,7 +116,7 @@ class Hub:
             revision: commit, branch, tag or pull request.
             limit: bytes; a larger file is refused before it is fetched.
         """
-        action = Action(f"fetch {path!r} of the {repository}", repository=repository)
+        action = Action(f"fetch {path!r} of the {repository}", repository=repository, reply="a file")
         if ".." in path.split("/"):
             raise HubError(f"could not {action.what}: a path must not leave the repository")
         fetch = partial(self._api.hf_hub_download, repository.id, path, repo_type=repository.kind)
@@ -173,7 +178,7 @@ class Hub:
             pull_request: open a pull request instead, or bring the user's open one of this title to this content.
         """
         what = f"open a pull request on the {repository}" if pull_request else f"commit to the {repository}"
-        action = Action(what, "discuss" if pull_request else "write", repository)
+        action = Action(what, "discuss" if pull_request else "write", repository, "the commit that was made")
         gone = tuple(delete)
         tries = conflicts = 0
         first: Changes | None = None
@@ -190,6 +195,8 @@ class Hub:
             try:
                 with quiet_client():
                     info = send(commit_message=message, commit_description=description)
+                    oid = _oid(info.oid)
+                    number = _number(info.pr_num) if create and info.pr_num is not None else None
             except Exception as error:
                 if status_of(error) == 412 and conflicts < MAX_CONFLICTS:
                     # The first at once; a repository that many push to is given time.
@@ -199,12 +206,12 @@ class Hub:
                     pause_or_raise(error, action, tries, self._api)
                     tries += 1
                 continue
-            if create and info.pr_num is None:
+            if create and number is None:
                 # Somebody brought main to the same content meanwhile: seen in the next round.
                 continue
-            if create:
-                request = PullRequest(int(str(info.pr_num)), message, self.user())
-            return _made(repository, info.oid, first, request)
+            if number is not None:
+                request = PullRequest(number, message, self.user())
+            return _made(repository, oid, first, request)
 
     def _prepared(
         self,
@@ -235,9 +242,10 @@ class Hub:
 
     def pull_requests(self, repository: Repository, *, author: str | None = None) -> list[PullRequest]:
         """The open pull requests, the oldest first."""
-        action = Action(f"list the pull requests of the {repository}", repository=repository)
+        what = f"list the pull requests of the {repository}"
+        action = Action(what, repository=repository, reply="a list of pull requests")
 
-        def listed() -> list[Any]:
+        def listed() -> list[PullRequest]:
             discussions = self._api.get_repo_discussions(
                 repository.id,
                 author=author,
@@ -245,10 +253,12 @@ class Hub:
                 discussion_status="open",
                 repo_type=repository.kind,
             )
-            return list(discussions)
+            return [
+                PullRequest(_number(item.num), _text(item.title, "title"), _text(item.author, "author"))
+                for item in discussions
+            ]
 
-        requests = [PullRequest(item.num, item.title, item.author) for item in self._call(action, listed)]
-        return sorted(requests, key=lambda request: request.number)
+        return sorted(self._call(action, listed), key=lambda request: request.number)
 
     def own_request(self, repository: Repository, title: str) -> PullRequest | None:
         """The user's newest open pull request with a title."""
@@ -257,17 +267,17 @@ class Hub:
 
     def comments(self, repository: Repository, number: int) -> list[Comment]:
         """The comments on a pull request, the oldest first; its description is the first."""
-        events = self._details(repository, number).events
-        return [Comment(event.author, event.content) for event in events if isinstance(event, DiscussionComment)]
+        return self._details(repository, number)[1]
 
     def status(self, repository: Repository, number: int) -> str:
         """Of a pull request: ``open``, ``closed``, ``merged`` or ``draft``."""
-        return str(self._details(repository, number).status)
+        return self._details(repository, number)[0]
 
     def comment(self, repository: Repository, number: int, text: str) -> None:
         """Comment on a pull request, unless this user has said the same there."""
         user = self.user()
-        action = Action(f"comment on pull request {number} of the {repository}", "discuss", repository)
+        what = f"comment on pull request {number} of the {repository}"
+        action = Action(what, "discuss", repository, "the comment")
 
         def say() -> None:
             said = {(comment.author, comment.text.strip()) for comment in self.comments(repository, number)}
@@ -278,7 +288,7 @@ class Hub:
 
     def close(self, repository: Repository, number: int) -> None:
         """Close a pull request that is open; others are left as they are."""
-        action = Action(f"close pull request {number} of the {repository}", "write", repository)
+        action = Action(f"close pull request {number} of the {repository}", "write", repository, "its new status")
 
         def shut() -> None:
             if self.status(repository, number) in ("open", "draft"):
@@ -289,14 +299,23 @@ class Hub:
     def _call(self, action: Action, function: Callable[[], _Answer]) -> _Answer:
         return call(action, function, self._api)
 
-    def _details(self, repository: Repository, number: int) -> DiscussionWithDetails:
-        action = Action(f"read pull request {number} of the {repository}", repository=repository)
-        return self._call(
-            action, lambda: self._api.get_discussion_details(repository.id, number, repo_type=repository.kind)
-        )
+    def _details(self, repository: Repository, number: int) -> tuple[str, list[Comment]]:
+        """Status and comments of a pull request."""
+
+        def read() -> tuple[str, list[Comment]]:
+            details = self._api.get_discussion_details(repository.id, number, repo_type=repository.kind)
+            comments = [event for event in details.events if isinstance(event, DiscussionComment)]
+            said = [Comment(_text(one.author, "author"), _text(one.content, "comment")) for one in comments]
+            return _text(details.status, "status"), said
+
+        what = f"read pull request {number} of the {repository}"
+        return self._call(Action(what, repository=repository, reply="a pull request and its comments"), read)
 
     def _sha(self, repository: Repository, revision: str) -> str:
-        return str(self._api.repo_info(repository.id, repo_type=repository.kind, revision=revision).sha)
+        return _oid(self._info(repository, revision).sha)
+
+    def _info(self, repository: Repository, revision: str) -> Any:
+        return self._api.repo_info(repository.id, repo_type=repository.kind, revision=revision)
 
     def _head(self, repository: Repository, revision: str) -> str | None:
         """None where there is no such repository, as far as the token sees."""
@@ -330,6 +349,41 @@ class Hub:
                 free_memory=False,
             )
             self._call(action, upload)
+
+
+def _entry(reply: Any, key: str) -> Any:
+    """An entry of an object that the Hub sent."""
+    if not isinstance(reply, dict) or key not in reply:
+        raise ReplyError(f"no object with {key!r}, but {reply!r}")
+    return reply[key]
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise ReplyError(f"the {name} is {value!r}, which is no text")
+    return value
+
+
+def _number(value: Any) -> int:
+    """The number of a pull request, which the client takes from an address in one place: a text there."""
+    if isinstance(value, bool) or not isinstance(value, int | str) or not re.fullmatch("[0-9]{1,18}", str(value)):
+        raise ReplyError(f"the number of the pull request is {value!r}")
+    return int(value)
+
+
+def _oid(value: Any) -> str:
+    """The hash of a commit."""
+    if not isinstance(value, str) or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", value):
+        raise ReplyError(f"the commit is {value!r}, which is no hash of one")
+    return value
+
+
+def _remote_file(item: RepoFile) -> RemoteFile:
+    digest = item.lfs.sha256 if item.lfs else item.blob_id
+    if isinstance(item.size, bool) or not isinstance(item.size, int):
+        raise ReplyError(f"the size of a file is {item.size!r}")
+    kind, path = "sha256" if item.lfs else "git", _text(item.path, "path of a file")
+    return RemoteFile(path, item.size, f"{kind}:{_text(digest, 'hash of a file')}")
 
 
 def _made(repository: Repository, oid: str, changes: Changes, request: PullRequest | None) -> Commit:

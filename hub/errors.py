@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from json import JSONDecodeError
@@ -16,6 +17,7 @@ from huggingface_hub.errors import (
     LocalTokenNotFoundError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
+    StrictDataclassError,
 )
 
 from audio_compositionality.support.errors import AudioCompositionalityError
@@ -46,6 +48,10 @@ class HubError(AudioCompositionalityError):
     def __init__(self, text: str, status: int | None = None) -> None:
         super().__init__(text)
         self.status = status
+
+
+class ReplyError(Exception):
+    """What came with a status that says that all is well is no reply of the Hub; says what it holds."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +89,13 @@ class Action:
         what: completes "could not …".
         right: that it needs.
         repository: that it is about; None for a call about the user.
+        reply: what the Hub is asked for.
     """
 
     what: str
     right: Right = "read"
     repository: Repository | None = None
+    reply: str = "this"
 
 
 def status_of(error: BaseException) -> int | None:
@@ -130,6 +138,30 @@ def is_of_client(error: BaseException) -> bool:
         TimeoutError,
     )
     return isinstance(error, JSONDecodeError) or _has(error, *kinds)
+
+
+def is_misread(error: BaseException) -> bool:
+    """Whether the client stumbled over a reply of the Hub: 200 with other JSON, which it takes for what it expects.
+
+    It raises what Python raises of a key or type that is not there; of such an error only the place tells that it is no
+    mistake of ours.
+    """
+    if isinstance(error, ReplyError):
+        return True
+    kinds = (LookupError, TypeError, AttributeError, ValueError, StrictDataclassError)
+    # One that the system does not number is the client's own: of headers that lack, or of more bytes than were told.
+    is_kind = _has(error, *kinds) or (isinstance(error, OSError) and error.errno is None)
+    frames = traceback.walk_tb(error.__traceback__)
+    modules = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in frames}
+    return is_kind and "huggingface_hub" in modules
+
+
+def misread(error: BaseException, action: Action) -> HubError:
+    """The error to show for a reply that is none."""
+    stumbled = "" if isinstance(error, ReplyError) else f"{type(error).__name__}: "
+    reason = f"{constants.ENDPOINT} answered, but not as the Hub does where it is asked for {action.reply}"
+    advice = "check HF_ENDPOINT, and whether something answers in the Hub's place"
+    return HubError(f"could not {action.what}: {reason} ({stumbled}{_first_line(error)}); {advice}")
 
 
 def retry_after(error: BaseException) -> float | None:
@@ -188,8 +220,8 @@ def missing_right(action: Action, user: dict[str, Any] | None) -> str:
     verb = {"read": "read", "write": f"write to {space}", "discuss": "open pull requests and comment"}[action.right]
     if user is None:
         return f"the token must have the right to {verb}: see {settings}"
-    token = user.get("auth", {}).get("accessToken", {})
-    role, name = token.get("role"), user.get("name", "?")
+    token = _dict(_dict(user.get("auth")).get("accessToken"))
+    role, name = token.get("role"), str(user.get("name", "?"))
     if role == "read" and action.right != "read":
         return (
             f"the token of {name} may only read, and this needs the right to {verb}: make one with the role write at "
@@ -197,13 +229,13 @@ def missing_right(action: Action, user: dict[str, Any] | None) -> str:
         )
     if role == "fineGrained":
         needed = _PERMISSIONS[action.right]
-        if needed not in _granted(token.get("fineGrained", {}), space):
+        if needed not in _granted(_dict(token.get("fineGrained")), space):
             return (
                 f"the fine-grained token of {name} lacks the permission {needed} for {space}: add it at {settings}, "
                 "or use a token with the role write"
             )
     if action.right == "write" and space != name:
-        roles = {org.get("name"): org.get("roleInOrg") for org in user.get("orgs", [])}
+        roles = {str(org.get("name")): org.get("roleInOrg") for org in _dicts(user.get("orgs"))}
         writable = ", ".join([name, *(org for org, role in roles.items() if role in _MEMBER_RIGHTS)])
         if space not in roles:
             return f"{name} is no member of {space}: ask to become one, or give --org one of {writable}"
@@ -234,11 +266,24 @@ def _unanswered(error: BaseException) -> tuple[str, str]:
 
 
 def _granted(fine_grained: dict[str, Any], space: str) -> set[str]:
-    granted = set(fine_grained.get("global", []))
-    for scope in fine_grained.get("scoped", []):
-        if str(scope.get("entity", {}).get("name", "")).split("/")[0] == space:
-            granted |= set(scope.get("permissions", []))
+    granted = set(map(str, _list(fine_grained.get("global"))))
+    for scope in _dicts(fine_grained.get("scoped")):
+        if str(_dict(scope.get("entity")).get("name", "")).split("/")[0] == space:
+            granted |= set(map(str, _list(scope.get("permissions"))))
     return granted
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    """What a server sent, if it is an object; else an empty one: what explains an error must not be one."""
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in _list(value) if isinstance(entry, dict)]
 
 
 def _has(error: BaseException, *kinds: type[BaseException]) -> bool:

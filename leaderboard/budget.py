@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SECONDS = 2 * 3_600.0
-"""Of checks for one author within `WINDOW`; what is under way is finished."""
+"""Of checks for one author within `WINDOW`; an entry that is under way is finished."""
 
 WINDOW = 24 * 3_600.0
 

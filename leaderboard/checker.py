@@ -1,9 +1,10 @@
-"""The thread of the Space that checks pull requests, one after the other, for as long as the Space runs."""
+"""The thread of the Space that checks pull requests, entry by entry, for as long as the Space runs."""
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -41,6 +42,10 @@ class Checker:
         self._thread = threading.Thread(target=self._run, name="pull-requests", daemon=True)
         self._state = "No round has ended yet."
         self._not_verified: dict[str, Outcome] = {}
+        # When those that were checked are asked for new commits again.
+        self._next = 0.0
+        # Seconds until the next round.
+        self._pause = interval
 
     def start(self) -> None:
         """Begin; the first round is now."""
@@ -57,18 +62,24 @@ class Checker:
         return self._state
 
     def round(self) -> list[Outcome]:
-        """One round: what main has without a verification, then the open pull requests.
+        """One round: an entry that main has without a verification, then one of each author's pull requests.
+
+        Where there is more, the next round is at once; those that were checked are asked for new commits in rounds that
+        are an interval apart.
 
         Raises:
             HubError: the Hub cannot be read or written.
         """
         try:
-            merged = self._checks.verify_merged()
+            merged = self._checks.verify_merged(most=1)
         except HubError as error:
             # No reason to let the pull requests wait.
             merged = [Outcome("main", "failed", (str(error),))]
         self._not_verified |= {outcome.subject: outcome for outcome in merged if outcome.action in ("refused", "left")}
-        return [*merged, *self._checks.check_pull_requests()]
+        again = time.monotonic() >= self._next
+        if again:
+            self._next = time.monotonic() + self._interval
+        return [*merged, *self._checks.check_pull_requests(again=again)]
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -79,12 +90,15 @@ class Checker:
             left = [shortened(str(outcome), 300) for outcome in self._not_verified.values()][:MOST_TOLD]
             not_verified = "\n".join(["", "On main, and not verified:", *left]) if left else ""
             self._state = f"Last round {datetime.now(UTC):%Y-%m-%d %H:%M} UTC:\n{kept}{not_verified}"
-            self._stop.wait(self._interval)
+            self._stop.wait(self._pause)
 
     def _lines(self) -> list[str]:
         """What is to be told of a round, which is made."""
+        self._pause = self._interval
         try:
             outcomes = self.round()
+            if self._checks.goes_on:
+                self._pause = 0.0
         except HubError as error:
             return [f"the Hub cannot be used: {shortened(str(error), 300)}"]
         except Exception:

@@ -25,6 +25,7 @@ from audio_compositionality.evaluator.submissions.submission_files import (
     EMBEDDINGS,
     LIMITS,
     RESULT,
+    digests_of,
     outputs_in,
 )
 from audio_compositionality.evaluator.submissions.verification import Verification, verify_folder
@@ -39,10 +40,16 @@ from .reading import Contents, Folder, read_entry, read_verified
 SECONDS = 1_800.0
 """Time for one entry; the largest that was measured, 2,048 numbers a clip of the preset full, takes 10 minutes."""
 
+CLAIM_SECONDS = 600.0
+"""Time for an entry of which nothing is computed again: its data are made, and its intervals."""
+
 Recompute = Callable[..., Verification]
 """Called like `verify_folder`."""
 
 recompute_in_own_process: Recompute = partial(in_own_process, verify_folder, seconds=SECONDS)
+
+CheckClaim = Callable[[Mapping[str, bytes], str, str | None], str]
+"""Called like `check_claim`."""
 
 
 class LeftError(Exception):
@@ -55,13 +62,11 @@ class Examined:
 
     Attributes:
         folder: its path in the repository.
-        files: its content by name.
         verification: what recomputing it found.
         date: of the check, UTC, as in the record: what a submission says of its own date is its submitter's word.
     """
 
     folder: str
-    files: Mapping[str, bytes]
     verification: Verification
     date: datetime
 
@@ -79,7 +84,15 @@ class Examined:
 class Examiner:
     """Examines the entries of a results repository."""
 
-    def __init__(self, hub: Hub, repository: Repository, secret: str, device: str | None, recompute: Recompute) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        repository: Repository,
+        secret: str,
+        device: str | None,
+        recompute: Recompute,
+        check_claim: CheckClaim,
+    ) -> None:
         """Nothing is fetched yet.
 
         Args:
@@ -88,12 +101,14 @@ class Examiner:
             secret: that the checker signs its records with.
             device: torch device of fits.
             recompute: recomputes an entry.
+            check_claim: checks one that cannot be recomputed.
         """
         self._hub = hub
         self._repository = repository
         self._secret = secret
         self._device = device
         self._recompute = recompute
+        self._check_claim = check_claim
 
     def examine(self, commit: str, entry: Folder, *, keep: bool = False) -> Examined:
         """Read an entry, and recompute it. Its data are a preset's or those that the organisation has published.
@@ -108,7 +123,7 @@ class Examiner:
             ResultError: it is no valid submission, or its data are not known.
             HubError: files or data cannot be fetched.
         """
-        files = {name: self._fetch(commit, entry, name, keep=keep) for name in entry.files}
+        files = {name: self._fetch(commit, entry.path, name, keep=keep) for name in entry.files}
         result = read_result(files[RESULT])
         data = None
         if preset_with(result.recipe, result.fingerprint) is None:
@@ -116,13 +131,26 @@ class Examiner:
             data = published.id if self._hub.exists(published) else None
         try:
             if outputs_in(files) is None:
-                lacking = _check_claim(files, entry.path, data)
+                lacking = self._claim_checked(files, entry.path, data)
                 raise LeftError(f"it has no {lacking}, so that it can only be shown as *reported*")
             verification = self._recomputed(files, entry.path, data)
-            return Examined(entry.path, files, verification, datetime.now(UTC))
+            return Examined(entry.path, verification, datetime.now(UTC))
         except DatasetError as error:
             # No fault of the submission's: it is checked again in the next round.
             raise HubError(f"the data {data or result.dataset} cannot be opened: {error}") from error
+
+    def files(self, commit: str, examined: Examined) -> dict[str, bytes]:
+        """The content of an entry that was examined at a commit, fetched again: ten entries of each of many authors
+        are not held in memory until the last of a pull request is checked.
+
+        Raises:
+            HubError: files cannot be fetched, or are not those that were examined.
+        """
+        digests = examined.verification.digests
+        files = {name: self._fetch(commit, examined.folder, name) for name in digests}
+        if digests_of(files) != dict(digests):
+            raise HubError(f"could not commit {examined.folder}: its files are not those that were checked")
+        return files
 
     def check_copies(self, examined: Examined, earlier: Iterable[Earlier]) -> None:
         """Leave to the maintainers, with LeftError, an entry whose embeddings or answers may be another model's."""
@@ -142,7 +170,7 @@ class Examiner:
                 folder.check()
                 for name in folder.to_read:
                     file = folder.files[name]
-                    contents[file.path, file.digest] = self._fetch(commit, folder, name, keep=True)
+                    contents[file.path, file.digest] = self._fetch(commit, folder.path, name, keep=True)
             digests, reported = read_entry(entry, contents)
             return read_verified(verified, contents, digests, reported, self._secret)
         except ResultError:
@@ -157,8 +185,14 @@ class Examiner:
             except (OverdueError, DiedError) as error:
                 raise LeftError(f"it could not be recomputed here: {error}") from error
 
-    def _fetch(self, commit: str, entry: Folder, name: str, *, keep: bool) -> bytes:
-        path = self._hub.download(self._repository, entry.files[name].path, commit, limit=LIMITS[name])
+    def _claim_checked(self, files: Mapping[str, bytes], name: str, data: str | None) -> str:
+        try:
+            return self._check_claim(files, name, data)
+        except (OverdueError, DiedError) as error:
+            raise LeftError(f"it could not be checked here: {error}") from error
+
+    def _fetch(self, commit: str, folder: str, name: str, *, keep: bool = False) -> bytes:
+        path = self._hub.download(self._repository, f"{folder}/{name}", commit, limit=LIMITS[name])
         try:
             return path.read_bytes()
         finally:
@@ -173,12 +207,27 @@ def quoted(text: object) -> str:
     return f"`{shortened(str(text), 300).replace('`', chr(0x2018))}`"
 
 
-def _check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> str:
-    """Refuse, with ResultError, a submission without what the model gave that does not fit its data; returns what that
-    would be, in words."""
+def check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> str:
+    """Check a submission without what the model gave.
+
+    Args:
+        files: content by name.
+        name: path of its folder in the repository.
+        data: the data, a folder or Hub id, where they are no preset's.
+
+    Returns:
+        what the model gives for its task: ``answers`` or ``embeddings``.
+
+    Raises:
+        ResultError: it does not fit its data.
+        DatasetError: these cannot be opened.
+    """
     submission = parse_submission(files, name)
     opened = open_result_task(submission.result, data)
     problem = policy_problem(submission.result, opened) or claim_problem(submission, opened)
     if problem is not None:
         raise ResultError(problem)
     return "answers" if opened.prompts else "embeddings"
+
+
+check_claim_in_own_process: CheckClaim = partial(in_own_process, check_claim, seconds=CLAIM_SECONDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -45,15 +46,24 @@ def in_own_process(function: Callable[..., Answer], *arguments: Any, seconds: fl
     started = time.monotonic()
     process.start()
     sender.close()
+    # Of an answer that has begun to come as well: one that never ends would be waited for.
+    overdue = threading.Event()
+
+    def end() -> None:
+        overdue.set()
+        process.kill()
+
+    alarm = threading.Timer(seconds, end)
+    alarm.start()
     try:
-        if not receiver.poll(seconds):
-            raise OverdueError(f"it was ended after {time.monotonic() - started:.0f} s")
-        try:
-            returned, answer = receiver.recv()
-        except EOFError:
-            process.join()
-            raise DiedError(f"its process ended with the exit code {process.exitcode} and no answer") from None
+        returned, answer = receiver.recv()
+    except (EOFError, OSError):
+        process.join()
+        if overdue.is_set():
+            raise OverdueError(f"it was ended after {time.monotonic() - started:.0f} s") from None
+        raise DiedError(f"its process ended with the exit code {process.exitcode} and no answer") from None
     finally:
+        alarm.cancel()
         process.kill()
         process.join()
         receiver.close()

@@ -5,19 +5,24 @@ known before anything is fetched, and what is fetched is read by the code of `au
 never merged, since it could change in that moment: the bytes that were checked are committed together with what was
 found, and the pull request is closed. The checker says what it found in a comment, whose last line names the commit, so
 that no commit is checked twice. A folder below ``verified/`` is only ever written here.
+
+In a round one entry of each author is checked: who sends ten keeps others waiting for one. A pull request with more
+goes on in the next round; what was found of it until then is kept in memory, and nothing is added before all of it is
+checked.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.copies import Earlier
 from audio_compositionality.evaluator.submissions.record import verification_files, verification_folder
-from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES, OUTPUTS, parse_path
+from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES, OUTPUTS, parse_path, part_problem
 from audio_compositionality.evaluator.submissions.verification import Verification
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit, PullRequest
@@ -28,11 +33,20 @@ from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.registry import load_task
 
 from .budget import Budget
-from .examination import Examined, Examiner, LeftError, Recompute, quoted, recompute_in_own_process
+from .examination import (
+    CheckClaim,
+    Examined,
+    Examiner,
+    LeftError,
+    Recompute,
+    check_claim_in_own_process,
+    quoted,
+    recompute_in_own_process,
+)
 from .reading import Files, Folder, folders_of
 
 MAX_CHECKS = 20
-"""Pull requests that are checked in a round, each of another author."""
+"""Pull requests of which an entry is checked in a round, each of another author."""
 
 MAX_LOOKS = 200
 """Pull requests that are looked at in a round: the Hub allows so many calls."""
@@ -42,6 +56,7 @@ MAX_REASONS = 20
 
 _MARKER = "<!-- audio-compositionality: checked {head} -->"
 _ADDED = "Added to main"
+_SPENT = "the checks of its author have taken long today"
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +81,41 @@ class Outcome:
         return f"{self.subject}: {self.action}" + "".join(f"; {reason}" for reason in self.reasons)
 
 
+@dataclass(frozen=True)
+class _Job:
+    """A pull request whose entries are being checked.
+
+    Attributes:
+        author: of the pull request.
+        head: the commit that is checked.
+        entries: all that it adds.
+        wanted: those of them that main lacked.
+        examined: of these what was recomputed, in their order.
+        left: why maintainers have to decide about some.
+        reasons: what is wrong with others.
+        checked: how many of `wanted` were checked.
+    """
+
+    author: str
+    head: str
+    entries: tuple[Folder, ...]
+    wanted: tuple[Folder, ...]
+    examined: tuple[Examined, ...] = ()
+    left: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    checked: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all entries were checked."""
+        return self.checked == len(self.wanted)
+
+    @property
+    def progress(self) -> str:
+        """How far it is."""
+        return f"{self.checked} of {len(self.wanted)} entries checked"
+
+
 class Checks:
     """The checks of the results of an organisation. What is settled is remembered, and not asked for again."""
 
@@ -77,6 +127,7 @@ class Checks:
         *,
         device: str | None = None,
         recompute: Recompute = recompute_in_own_process,
+        check_claim: CheckClaim = check_claim_in_own_process,
         budget: Budget | None = None,
     ) -> None:
         """Nothing is checked yet.
@@ -87,21 +138,39 @@ class Checks:
             secret: signs the records of what was verified.
             device: torch device of fits.
             recompute: recomputes an entry.
+            check_claim: checks an entry that cannot be recomputed.
             budget: of time for each author.
         """
         self._hub = hub
         self._repository = results_of(org)
         self._secret = secret
-        self._examiner = Examiner(hub, self._repository, secret, device, recompute)
+        self._examiner = Examiner(hub, self._repository, secret, device, recompute, check_claim)
         self._budget = budget or Budget()
         # Of the verified entries of main, by their folders, which are made of their content.
         self._recognised: dict[str, Earlier] = {}
         # Of open pull requests the commit that was checked, or none; those looked at longest ago come first.
         self._heads: dict[int, str] = {}
         self._settled: set[str] = set()
+        # Of entries of main how often their check has failed.
+        self._failures = Counter[str]()
+        # By their numbers the pull requests that are not checked to their end, and those of them that go on.
+        self._jobs: dict[int, _Job] = {}
+        self._going_on: set[int] = set()
+        self._main_goes_on = False
 
-    def check_pull_requests(self) -> list[Outcome]:
-        """Check open pull requests whose head was not checked yet: of each author one, and `MAX_CHECKS` in all.
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is more to check at once, of main or of pull requests whose authors have time left."""
+        return self._main_goes_on or any(
+            not self._budget.is_spent(self._jobs[number].author) for number in self._going_on
+        )
+
+    def check_pull_requests(self, *, again: bool = True) -> list[Outcome]:
+        """Check an entry of open pull requests whose head was not checked yet: of each author one, and `MAX_CHECKS` in
+        all.
+
+        Args:
+            again: ask of those that were checked too whether they have a new commit.
 
         Returns:
             one an open pull request, the oldest first. Trouble with one ends in its outcome, and the next is checked.
@@ -113,21 +182,33 @@ class Checks:
         user = self._hub.user()
         history = set(self._hub.commits(self._repository)) if requests else set()
         self._heads = {number: head for number, head in self._heads.items() if number in requests}
+        self._jobs = {number: job for number, job in self._jobs.items() if number in requests}
+        # Of an author that goes on which was begun, before another.
+        self._going_on &= set(self._jobs)
+        begun = {self._jobs[number].author: number for number in self._going_on}
         outcomes: dict[int, Outcome] = {}
-        busy: set[str] = set()
+        looks, busy = 0, set[str]()
         for number in [*(number for number in requests if number not in self._heads), *self._heads]:
             request, subject = requests[number], f"#{number}"
-            if len(outcomes) >= MAX_LOOKS or len(busy) >= MAX_CHECKS or request.author in busy:
+            if self._heads.get(number) and not again:
+                outcomes[number] = Outcome(subject, "checked")
                 continue
+            if looks >= MAX_LOOKS or len(busy) >= MAX_CHECKS or request.author in busy:
+                continue
+            looks += 1
             if self._budget.is_spent(request.author):
-                outcomes[number] = Outcome(subject, "waiting", ("the checks of its author have taken long today",))
-                continue
-            outcomes[number] = _guarded(subject, partial(self._look, request, user, history, busy))
+                far = [self._jobs[number].progress] if number in self._jobs else []
+                outcomes[number] = Outcome(subject, "waiting", (*far, _SPENT))
+            elif begun.get(request.author, number) == number:
+                outcomes[number] = _guarded(subject, partial(self._look, request, user, history, busy))
         later = "its turn is in a later round"
         return [outcomes.get(number, Outcome(f"#{number}", "waiting", (later,))) for number in requests]
 
-    def verify_merged(self) -> list[Outcome]:
+    def verify_merged(self, *, most: int | None = None) -> list[Outcome]:
         """Verify the entries of main that can be verified and have no valid verification: those that maintainers add.
+
+        Args:
+            most: entries that are recomputed now; all by default.
 
         Returns:
             one an entry that was not settled before. Trouble with one ends in its outcome, and the next is verified.
@@ -135,22 +216,31 @@ class Checks:
         Raises:
             HubError: the files of main cannot be listed.
         """
+        self._main_goes_on = False
         commit = self._hub.head(self._repository)
         results, verified, _ = folders_of(self._hub.files(self._repository, commit))
-        outcomes = []
-        for key, entry in sorted(results.items()):
-            if _is_verifiable(entry) and entry.path not in self._settled:
-                outcome = _guarded(entry.path, partial(self._merged, commit, entry, verified.get(key)))
-                if outcome.action != "failed":
-                    self._settled.add(entry.path)
-                if outcome.action != "checked":
-                    outcomes.append(outcome)
+        outcomes: list[Outcome] = []
+        # One whose check fails again and again must not keep the others from theirs.
+        for key, entry in sorted(results.items(), key=lambda item: (self._failures[item[1].path], item[0])):
+            if not _is_verifiable(entry) or entry.path in self._settled:
+                continue
+            if most is not None and len(outcomes) >= most:
+                self._main_goes_on = any(outcome.action != "failed" for outcome in outcomes)
+                break
+            outcome = _guarded(entry.path, partial(self._merged, commit, entry, verified.get(key)))
+            if outcome.action == "failed":
+                self._failures[entry.path] += 1
+            else:
+                self._settled.add(entry.path)
+            if outcome.action != "checked":
+                outcomes.append(outcome)
         return outcomes
 
     def _look(self, request: PullRequest, user: str, history: Collection[str], busy: set[str]) -> Outcome:
         """See whether a pull request is to be checked; its author is busy then."""
         subject, number = f"#{request.number}", request.number
         self._heads[number] = self._heads.pop(number, "")
+        self._going_on.discard(number)
         head = self._hub.head(self._repository, request.revision)
         if self._heads[number] == head:
             return Outcome(subject, "checked")
@@ -169,8 +259,11 @@ class Checks:
             busy.add(request.author)
             with self._budget.spending(request.author):
                 outcome = self._check(request, head, history)
+            if number in self._going_on:
+                self._tell_progress(request, self._jobs[number])
         if outcome.action != "waiting":
             self._heads[number] = head
+            self._jobs.pop(number, None)
         return outcome
 
     def _check(self, request: PullRequest, head: str, history: Collection[str]) -> Outcome:
@@ -185,19 +278,21 @@ class Checks:
             say("This cannot be added as it is:", _listed(reasons), advice)
             return Outcome(subject, "refused", tuple(reasons))
 
-        base = next((commit for commit in hub.commits(repository, request.revision) if commit in history), None)
-        if base is None:
-            return refuse(["its history has no commit in common with main"])
-        before = hub.head(repository)
-        main = hub.files(repository, before)
-        entries, reasons = new_entries(hub.files(repository, base), hub.files(repository, head), main)
-        if reasons:
-            return refuse(reasons)
-        present = {folder.path for folder in folders_of(main)[0].values()}
-        wanted = [entry for entry in entries if entry.path not in present]
-        examined, left, reasons = self._examined(head, wanted, self._earlier(before, main))
-        if reasons:
-            return refuse(reasons)
+        job = self._jobs.get(request.number)
+        if job is None or job.head != head:
+            job, problems = self._begun(request, head, history)
+            if problems:
+                return refuse(problems)
+            self._jobs[request.number] = job
+        if not job.is_done:
+            job = self._jobs[request.number] = self._with_next(job)
+        if not job.is_done:
+            self._going_on.add(request.number)
+            return Outcome(subject, "waiting", (f"{job.progress}, goes on in the next round",))
+        if job.reasons:
+            return refuse(job.reasons)
+        main = self._hub.head(repository)
+        examined, left, present = self._without_copies(job, main)
         numbers = figures(one.verification for one in examined)
         if left:
             text = "Maintainers decide about this. What they merge is verified by the checker, where it can be."
@@ -207,39 +302,70 @@ class Checks:
             return Outcome(subject, "waiting", ("it has changed while it was checked",))
         by = f"(#{request.number} by {shortened(request.author, 100)})"
         commits = [
-            self._add(f"Add {_named(one.verification.result)} {by}", one.verification, one, request) for one in examined
+            self._add(f"Add {_named(one.verification.result)} {by}", one.verification, one, request, head)
+            for one in examined
         ]
         links = ", ".join(f"[{commit.oid[:8]}]({commit.url})" for commit in commits)
         say(
             f"{_ADDED} in {links}." if commits else f"{_ADDED} before.",
             numbers,
-            _listed([f"{quoted(entry.path)} was there already" for entry in entries if entry.path in present]),
+            _listed([f"{quoted(entry.path)} was there already" for entry in job.entries if entry.path in present]),
             "Entries are committed as they were checked; the pull request is closed, not merged.",
         )
         hub.close(repository, request.number)
         return Outcome(subject, "added")
 
-    def _examined(
-        self, head: str, entries: Sequence[Folder], earlier: Sequence[Earlier]
-    ) -> tuple[list[Examined], list[str], list[str]]:
-        """Entries that were recomputed, why maintainers have to decide about some, and what is wrong with others."""
-        examined: list[Examined] = []
-        left, reasons = [], []
-        for entry in entries:
-            try:
-                one = self._examiner.examine(head, entry)
-                problems = one.verification.problems
-                reasons += [f"{quoted(entry.path)}: {quoted(problem)}" for problem in problems]
-                if not problems:
+    def _begun(self, request: PullRequest, head: str, history: Collection[str]) -> tuple[_Job, list[str]]:
+        """What is to be checked of a pull request, and why nothing is."""
+        hub, repository = self._hub, self._repository
+        base = next((commit for commit in hub.commits(repository, request.revision) if commit in history), None)
+        if base is None:
+            return _Job(request.author, head, (), ()), ["its history has no commit in common with main"]
+        main = hub.files(repository, hub.head(repository))
+        entries, reasons = new_entries(hub.files(repository, base), hub.files(repository, head), main)
+        present = _paths(main)
+        wanted = tuple(entry for entry in entries if entry.path not in present)
+        return _Job(request.author, head, tuple(entries), wanted), reasons
+
+    def _with_next(self, job: _Job) -> _Job:
+        """The job with one more entry checked."""
+        entry, after = job.wanted[job.checked], replace(job, checked=job.checked + 1)
+        try:
+            one = self._examiner.examine(job.head, entry)
+            problems = [f"{quoted(entry.path)}: {quoted(problem)}" for problem in one.verification.problems]
+            return replace(after, examined=(*job.examined, one), reasons=(*job.reasons, *problems))
+        except LeftError as error:
+            return replace(after, left=(*job.left, f"{quoted(entry.path)}: {error}"))
+        except HubError:
+            raise
+        except AudioCompositionalityError as error:
+            return replace(after, reasons=(*job.reasons, f"{quoted(entry.path)}: {quoted(error)}"))
+
+    def _without_copies(self, job: _Job, commit: str) -> tuple[list[Examined], list[str], set[str]]:
+        """Of the entries of a job those that main still lacks and that are no copies, why maintainers have to decide
+        about others, and the folders of main.
+
+        They are compared when all are checked: main may have got what they are copies of meanwhile.
+        """
+        main = self._hub.files(self._repository, commit)
+        earlier, present = self._earlier(commit, main), _paths(main)
+        examined, left = list[Examined](), list(job.left)
+        for one in job.examined:
+            if one.folder not in present:
+                try:
                     self._examiner.check_copies(one, [*earlier, *filter(None, (other.earlier for other in examined))])
-                examined.append(one)
-            except LeftError as error:
-                left.append(f"{quoted(entry.path)}: {error}")
-            except HubError:
-                raise
-            except AudioCompositionalityError as error:
-                reasons.append(f"{quoted(entry.path)}: {quoted(error)}")
-        return examined, left, reasons
+                    examined.append(one)
+                except LeftError as error:
+                    left.append(f"{quoted(one.folder)}: {error}")
+        return examined, left, present
+
+    def _tell_progress(self, request: PullRequest, job: _Job) -> None:
+        """Comment how far a pull request is: at first, and when its author has no time left."""
+        spent = self._budget.is_spent(job.author)
+        if spent or job.checked == 1:
+            when = f"goes on when there is time again: {_SPENT}" if spent else "goes on in the next round"
+            text = f"{job.progress} of commit {job.head[:8]}; {when}."
+            self._hub.comment(self._repository, request.number, text)
 
     def _earlier(self, commit: str, main: Files) -> list[Earlier]:
         """What the entries of main are recognised by, of all that are verified."""
@@ -276,14 +402,15 @@ class Checks:
         verification: Verification,
         examined: Examined | None = None,
         request: PullRequest | None = None,
+        head: str = "",
     ) -> Commit:
-        """Commit what was found, with the files of the entry where main does not have them."""
+        """Commit what was found, with the files of the entry where main does not have them, as they were at a head."""
         submitter = None if request is None else request.author
         date = None if examined is None else examined.date
         signed = verification_files(verification, secret=self._secret, submitter=submitter, date=date)
         folders = {verification_folder(verification): signed}
         if examined is not None:
-            folders[examined.folder] = dict(examined.files)
+            folders[examined.folder] = self._examiner.files(head, examined)
         files = {f"{folder}/{name}": content for folder, held in folders.items() for name, content in held.items()}
         return self._hub.commit(self._repository, files, message)
 
@@ -307,7 +434,10 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[Folder], li
     added = {path: file for path, file in head.items() if path not in base}
     for path in added:
         parts = parse_path(path)
-        if parts is None or parts.file is None:
+        too_long = part_problem(path)
+        if too_long is not None:
+            reasons.append(f"a part of the path {quoted(path)} is too long: {too_long}")
+        elif parts is None or parts.file is None:
             reasons.append(f"{quoted(path)} is no file of an entry, results/<model>/<revision>/<task>-<id>/…")
         elif parts.kind != "results":
             reasons.append(f"it adds {quoted(path)}; only the checker writes to verified/")
@@ -342,6 +472,11 @@ def figures(verifications: Iterable[Verification]) -> str:
             f"{number_text(one.recomputed.score, 6)}, reported {number_text(one.result.score, 6)}{interval}"
         )
     return "\n".join(lines)
+
+
+def _paths(main: Files) -> set[str]:
+    """The folders of the entries of main."""
+    return {folder.path for folder in folders_of(main)[0].values()}
 
 
 def _is_verifiable(entry: Folder) -> bool:

@@ -54,9 +54,12 @@ MAX_ENTRIES = 10
 MAX_NAME = 150
 """Characters of an encoder's id or revision."""
 
+MAX_PART = 200
+"""UTF-8 bytes of a part of a path: file systems take 255, and put something behind it where they write."""
+
 _ID = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_ .,:/+=@#()\[\]~-]{{0,{MAX_NAME - 1}}}")
 _TASK = "[a-z][a-z0-9_]{0,63}"
-_PART = rf"[A-Za-z0-9_][A-Za-z0-9_.+=@-]{{0,{2 * MAX_NAME}}}"
+_PART = rf"[A-Za-z0-9_][A-Za-z0-9_.+=@-]{{0,{MAX_PART - 1}}}"
 _PATH = re.compile(
     rf"(results|verified)/({_PART})/({_PART})/({_TASK})-([0-9a-f]{{16}})(?:/([a-z]{{1,20}}\.[a-z]{{1,20}}))?"
 )
@@ -96,14 +99,22 @@ def parse_path(path: str) -> PathParts | None:
     return parts if parts.file is None or parts.file in FILES[parts.kind] else None
 
 
+def part_problem(path: str) -> str | None:
+    """Why a part of a path is too long; None where none is."""
+    length = max(len(part.encode("utf-8", "surrogatepass")) for part in path.split("/"))
+    return f"it has {length:,} bytes; at most {MAX_PART} can be" if length > MAX_PART else None
+
+
 def folder_of(result: Result, id: str, kind: str = "results") -> str:
     """Path of the folder of a result in the repository.
 
     Raises:
-        ResultError: the id or the revision of its encoder is no name that a submission can have.
+        ResultError: the id or the revision of its encoder is no name that a submission can have, or too long.
     """
     model = result.model
     for name, text in (("model.id", model.id), ("model.revision", model.revision)):
+        if _ID.fullmatch(text) and (problem := part_problem(safe_file_name(text))):
+            raise ResultError(f"{name} is {shortened(repr(text), 200)}; as a part of a path {problem}")
         if not (_ID.fullmatch(text) and re.fullmatch(_PART, safe_file_name(text))):
             raise ResultError(
                 f"{name} is {shortened(repr(text), 200)}; in a submission it has 1 to {MAX_NAME} letters a-z and A-Z, "

@@ -898,7 +898,7 @@ class _Form:
     Attributes:
         texts: as shown.
         folded: their words.
-        phrases: by the first word of an option, its words and the options that have them, longest first.
+        phrases: a tree of the words of all options: by a word what may follow it, and by "" the options that end there.
         heads: words that only one option has, and may stand for it.
         yes_no: positions of Yes and No where these are the options.
         intervals: two numbers of each option, where all have two; else empty.
@@ -907,7 +907,7 @@ class _Form:
 
     texts: tuple[str, ...]
     folded: tuple[tuple[str, ...], ...]
-    phrases: Mapping[str, tuple[tuple[tuple[str, ...], frozenset[int]], ...]]
+    phrases: Mapping[str, Any]
     heads: Mapping[str, int]
     yes_no: Mapping[str, int]
     intervals: tuple[tuple[float, ...], ...]
@@ -922,18 +922,18 @@ class _Form:
 @functools.lru_cache(maxsize=4096)
 def _form(texts: tuple[str, ...]) -> _Form:
     folded = tuple(_folded(text) for text in texts)
-    by_words: dict[tuple[str, ...], set[int]] = {}
+    phrases: dict[str, Any] = {}
     for place, words in enumerate(folded):
-        by_words.setdefault(tuple(map(_stem, words)), set()).add(place)
-    phrases: dict[str, list[tuple[tuple[str, ...], frozenset[int]]]] = {}
-    for words, places in sorted(by_words.items(), key=lambda item: -len(item[0])):
+        node = phrases
+        for word in words:
+            node = node.setdefault(_stem(word), {})
         if words:
-            phrases.setdefault(words[0], []).append((words, frozenset(places)))
+            node[""] = node.get("", frozenset()) | {place}
     intervals = tuple(_digits(_plain(text)) for text in texts)
     return _Form(
         texts=texts,
         folded=folded,
-        phrases={word: tuple(entries) for word, entries in phrases.items()},
+        phrases=phrases,
         heads=_heads(folded),
         yes_no={words[0]: place for place, words in enumerate(folded)} if sorted(folded) == [("no",), ("yes",)] else {},
         intervals=intervals if all(len(numbers) == 2 for numbers in intervals) else (),
@@ -1467,7 +1467,7 @@ class _Words:
         if len(tokens) > sum(READ_WORDS):
             gap = _Token("line", "\n", "\n", tokens[READ_WORDS[0]].start, tokens[READ_WORDS[0]].start)
             tokens = [*tokens[: READ_WORDS[0]], gap, *tokens[-READ_WORDS[1] :]]
-        self.tokens = tokens
+        self.tokens, self.count = tokens, len(tokens)
         self.content = [place for place, token in enumerate(self.tokens) if token.kind in _CONTENT]
         self.rank = {place: rank for rank, place in enumerate(self.content)}
         texts = self._texts()
@@ -1480,11 +1480,11 @@ class _Words:
 
     def fold(self, place: int) -> str:
         """The token at a place, empty beyond the ends."""
-        return self.tokens[place].fold if 0 <= place < len(self.tokens) else ""
+        return self.tokens[place].fold if 0 <= place < self.count else ""
 
     def kind(self, place: int) -> str:
         """The kind of the token at a place, empty beyond the ends."""
-        return self.tokens[place].kind if 0 <= place < len(self.tokens) else ""
+        return self.tokens[place].kind if 0 <= place < self.count else ""
 
     def next_words(self, place: int, count: int) -> list[str]:
         """The words from a token on, without punctuation."""
@@ -1527,32 +1527,28 @@ class _Words:
         return kept
 
     def _texts(self) -> list[_Mention]:
+        if self.form.counts or self.form.yes_no or self.form.intervals:
+            return []
+        stems = [_stem(self.tokens[place].fold) for place in self.content]
+        joined = [*itertools.starmap(self._joined, itertools.pairwise(self.content)), False]
         mentions, rank = [], 0
-        is_number = self.form.counts or bool(self.form.yes_no) or bool(self.form.intervals)
-        while rank < len(self.content) and not is_number:
-            longest = 0
-            for words, options in self.form.phrases.get(_stem(self.fold(self.content[rank])), ()):
-                if self._follows(rank, words):
-                    mentions.append(
-                        _Mention(self.content[rank], self.content[rank + len(words) - 1] + 1, options, "text")
-                    )
-                    longest = len(words)
-                    break
+        while rank < len(stems):
+            # All options at once, word by word: texts that begin alike, again and again, take no longer.
+            node, at, longest, options = self.form.phrases, rank, 0, frozenset[int]()
+            while at < len(stems) and stems[at] in node and (at == rank or joined[at - 1]):
+                node, at = node[stems[at]], at + 1
+                if "" in node:
+                    longest, options = at - rank, node[""]
+            if longest:
+                last = self.content[rank + longest - 1]
+                mentions.append(_Mention(self.content[rank], last + 1, options, "text"))
             rank += max(longest, 1)
         return mentions
 
-    def _follows(self, rank: int, words: Sequence[str]) -> bool:
-        """Whether these words stand from a word on, with nothing but a mark or two between."""
-        places = self.content[rank : rank + len(words)]
-        if len(places) < len(words):
-            return False
-        tokens = [self.tokens[place] for place in places]
-        if any(_stem(token.fold) != word for token, word in zip(tokens, words, strict=True)):
-            return False
-        return all(
-            after.start - before.end <= 3 and "\n" not in self.text[before.end : after.start]
-            for before, after in itertools.pairwise(tokens)
-        )
+    def _joined(self, first: int, last: int) -> bool:
+        """Whether nothing but a mark or two stands between two words."""
+        end, start = self.tokens[first].end, self.tokens[last].start
+        return start - end <= 3 and "\n" not in self.text[end:start]
 
     def _heads(self, texts: Sequence[_Mention]) -> list[_Mention]:
         taken = {place for mention in texts for place in range(mention.start, mention.end)}
@@ -1798,10 +1794,13 @@ class _Reading(_Words):
         self.sentences = self._sentences()
         self.mentions = self._judged(self._grouped(self.mentions))
 
-    def match(self) -> Match:
-        """What the answer is read as."""
+    def match(self, spare: int = sum(READ_WORDS)) -> Match:
+        """What the answer is read as; without lists of options so many words and marks are read anew at most."""
         echo = self._echo()
         if echo:
+            if len(self.tokens) - sum(last - first for first, last in echo) > spare:
+                # Each list that goes may leave another one: of a text made of them nothing else is to be expected.
+                return Match(None, "echo")
             kept, end = [], 0
             for first, last in echo:
                 kept.append(self.text[end : self.tokens[first].start])
@@ -1810,7 +1809,8 @@ class _Reading(_Words):
             left = _exact(rest, self.form)
             if left is not None:
                 return Match(None, "echo") if left.rule == "empty" else left
-            return _Reading(rest, self.form, self.is_alone).match()
+            anew = _Reading(rest, self.form, self.is_alone)
+            return anew.match(spare - len(anew.tokens))
         concluded = self._conclusion()
         if concluded is not None and concluded.rule == "yes or no" and _OFFERS.search(self.text):
             return Match(None, "refusal")
@@ -1932,7 +1932,11 @@ class _Reading(_Words):
             said = self._said_of(mention, starts)
             if said is False:
                 denier = denier or "wrong"
-            judged.append(dataclasses.replace(mention, denier=denier, praised=said is True and not denier))
+            praised = said is True and not denier
+            # Most mentions are neither, and a copy takes time.
+            judged.append(
+                dataclasses.replace(mention, denier=denier, praised=praised) if denier or praised else mention
+            )
             if said is not None:
                 # "A, C and D are wrong": what is said of the last is said of all that stand beside it.
                 for place in range(len(judged) - 2, -1, -1):
@@ -2450,7 +2454,10 @@ class _Reading(_Words):
         )
         if len(named) > 1 and len(named - denied) == 1:
             named -= denied
-            affirmed = [mention for mention in affirmed if mention.options <= named]
+            # Of a letter beside another option's text, "B. dog", one may be denied later.
+            affirmed = [mention for mention in affirmed if mention.options <= named] or [
+                mention for mention in affirmed if mention.options & named
+            ]
         if len(named) == 1:
             told = affirmed[-1].end >= len(self.tokens) or not self._breaks_off()
             return Match(min(named), "mention") if told else Match(None, "nothing")

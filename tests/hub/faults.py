@@ -73,7 +73,15 @@ class Meanwhile:
     action: Callable[[], object]
 
 
-Fault = Status | Drop | CutUpload | CutDownload | Delay | Meanwhile
+@dataclass(frozen=True)
+class Reply:
+    """The answer is another one, of a status that says that all is well; what was asked is not done."""
+
+    body: bytes
+    type: str = "application/json"
+
+
+Fault = Reply | Status | Drop | CutUpload | CutDownload | Delay | Meanwhile
 
 
 @dataclass

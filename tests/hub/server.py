@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from . import discussions, reading, writing  # noqa: F401, they enter their endpoints
 from .accounts import Accounts, Role
-from .faults import CutDownload, CutUpload, Delay, Drop, Fault, Faults, Meanwhile, Status
+from .faults import CutDownload, CutUpload, Delay, Drop, Fault, Faults, Meanwhile, Reply, Status
 from .storage import Repositories, Repository
 from .wire import Call, HubError, Response, find_endpoint, refusal
 
@@ -162,6 +162,9 @@ class _Handler(BaseHTTPRequestHandler):
         match fault:
             case Status(acts=False):
                 self._send(made, _ordered(fault))
+                return
+            case Reply(content, type):
+                self._send(made, Response(200, content, {"Content-Type": type}))
                 return
             case Drop(acts=False):
                 self._end(fault.reset)

@@ -25,6 +25,7 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.leaderboard.answers import Answers
 from audio_compositionality.leaderboard.entries import Board
+from audio_compositionality.leaderboard.examination import check_claim
 from audio_compositionality.leaderboard.model_page import number_rows, origin_rows
 from audio_compositionality.leaderboard.plots import Plots
 from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
@@ -37,6 +38,7 @@ from audio_compositionality.tasks.registry import load_task
 
 from .conftest import ActAs
 from .discussions import open_pull_request
+from .rounds import rounds
 from .server import LoopbackHub
 from .storage import Repository
 
@@ -84,7 +86,7 @@ def submit(evaluated: Path, model: str = "", **options: Any) -> Submitted:
 
 
 def check() -> list[Outcome]:
-    return Checks(Hub(), "lab", SECRET, device="cpu", recompute=verify_folder).check_pull_requests()
+    return rounds(Checks(Hub(), "lab", SECRET, device="cpu", recompute=verify_folder, check_claim=check_claim))
 
 
 def board() -> Board:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +29,15 @@ from audio_compositionality.leaderboard import pull_requests
 from audio_compositionality.leaderboard.budget import Budget
 from audio_compositionality.leaderboard.checker import Checker
 from audio_compositionality.leaderboard.entries import Board
-from audio_compositionality.leaderboard.own_process import OverdueError
+from audio_compositionality.leaderboard.examination import Examiner, check_claim
+from audio_compositionality.leaderboard.own_process import OverdueError, in_own_process
 from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
 from audio_compositionality.leaderboard.reading import BoardReader
 from audio_compositionality.tasks.registry import load_tasks
 
 from .discussions import open_pull_request
 from .faults import Status
+from .rounds import rounds
 from .server import LoopbackHub
 from .storage import Repository
 from .test_push import PASSING
@@ -89,13 +93,15 @@ def results(hub: LoopbackHub) -> Repository:
 
 def new_checks(**options: Any) -> Checks:
     """A checker that was just started, as `ada`. It recomputes in this process, which is quicker."""
-    return Checks(Hub(), "lab", SECRET, device="cpu", **{"recompute": verify_folder, **options})
+    return Checks(
+        Hub(), "lab", SECRET, device="cpu", **{"recompute": verify_folder, "check_claim": check_claim} | options
+    )
 
 
 @pytest.fixture
 def check(results: Repository) -> Check:
-    """Checks open pull requests."""
-    return lambda **options: new_checks(**options).check_pull_requests()
+    """Checks open pull requests, to their end."""
+    return lambda **options: rounds(new_checks(**options))
 
 
 @pytest.fixture
@@ -132,7 +138,12 @@ def rescored(files: Files, data: Data) -> dict[str, bytes]:
 
 
 def said(results: Repository, number: int = 1) -> list[str]:
-    """The comments of the checker."""
+    """The comments of the checker that settle a pull request."""
+    return [text for text in comments(results, number) if "<!-- audio-compositionality: checked " in text]
+
+
+def comments(results: Repository, number: int = 1) -> list[str]:
+    """All comments of the checker."""
     events = results.discussions[number - 1].events
     return [e["data"]["latest"]["raw"] for e in events if e["type"] == "comment" and e["author"]["name"] == "ada"]
 
@@ -262,6 +273,14 @@ class TestRefused:
         )
         self.refused(results, check, {path: None, **placed(submitted["a_coat"])}, "it deletes")
 
+    @pytest.mark.parametrize("part", ["a" * 201, "a" * 301, "ä" * 101], ids=["201", "301", "202 bytes"])
+    def test_a_part_of_a_path_that_is_too_long(
+        self, results: Repository, check: Check, submitted: dict[str, Files], part: str
+    ) -> None:
+        path = folder(submitted["a_coat"]).replace("org__short", part)
+        reason = f"is too long: it has {len(part.encode())} bytes; at most 200 can be"
+        self.refused(results, check, below(path, submitted["a_coat"]), reason)
+
     def test_a_forged_verification(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
         forged = below(folder(submitted["a_coat"], "verified"), {"verification.json": b"{}"})
         self.refused(results, check, {**placed(submitted["a_coat"]), **forged}, "only the checker writes to verified/")
@@ -364,6 +383,13 @@ class TestLeft:
         verify_merged()
         request(results, placed(with_json(submitted["a_coat"], model={"revision": "2"})))
         assert check()[0].action == "added"
+
+    @pytest.mark.slow
+    def test_a_claim_that_takes_too_long(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
+        bare = {name: submitted["a_coat"][name] for name in ("result.json", "samples.csv")}
+        hangs = partial(in_own_process, time.sleep, 600, seconds=1)
+        slow = {"check_claim": lambda *_: hangs()}
+        self.left(results, lambda: check(**slow), placed(bare), "it could not be checked here: it was ended after")
 
     def test_what_takes_too_long(
         self, results: Repository, check: Check, verify_merged: Check, submitted: dict[str, Files]
@@ -486,7 +512,9 @@ class TestKilled:
     """Whatever is left undone, the next round does."""
 
     @pytest.mark.parametrize("done", [False, True])
-    @pytest.mark.parametrize(("place", "k"), [("commit", 1), ("commit", 2), ("comment", 1), ("close", 1)])
+    @pytest.mark.parametrize(
+        ("place", "k"), [("commit", 1), ("commit", 2), ("comment", 1), ("comment", 2), ("close", 1)]
+    )
     def test_at_each_step(
         self,
         results: Repository,
@@ -647,6 +675,124 @@ class TestMany:
         assert "have taken long" in waiting.reasons[0]
         now[0] += 90_000
         assert checks.check_pull_requests()[0].action == "added"
+
+
+class TestTurns:
+    """Of each author an entry, and then of the next: nobody waits for all that another has sent."""
+
+    @staticmethod
+    def entries_of(submitted: Mapping[str, Files], author: str, count: int) -> dict[str, bytes]:
+        """Results of so many revisions of a model of an author."""
+        models = [{"id": f"{author}/m", "revision": str(number)} for number in range(count)]
+        return placed(*(with_json(submitted["a_coat"], model=model) for model in models))
+
+    @pytest.fixture
+    def turns(self, results: Repository, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """The authors of the entries that were recomputed, in that order. Copies are another matter."""
+        monkeypatch.setattr(Examiner, "check_copies", lambda *_: None)
+        return []
+
+    def new_checks(self, turns: list[str], now: list[float], during: Callable[[], object], **options: Any) -> Checks:
+        """Checks of which each entry takes four seconds of a clock, while something is done."""
+
+        def recompute(place: Path, name: str, **rest: Any) -> Verification:
+            turns.append(name.split("/")[1].removesuffix("__m"))
+            during()
+            now[0] += 4
+            return verify_folder(place, name=name, **rest)
+
+        budget = Budget(window=100, clock=lambda: now[0], **{"seconds": 1_000, **options})
+        return new_checks(recompute=recompute, budget=budget)
+
+    def test_ten_entries_of_one_keep_another_waiting_for_one(
+        self, results: Repository, submitted: dict[str, Files], turns: list[str]
+    ) -> None:
+        request(results, self.entries_of(submitted, "eve", 10))
+        request(results, self.entries_of(submitted, "mallory", 2), "mallory")
+        checks = self.new_checks(turns, [0.0], lambda: None)
+        assert checks.check_pull_requests()[0].reasons == ("1 of 10 entries checked, goes on in the next round",)
+        rounds(checks)
+        assert turns == ["eve", "mallory", "eve", "mallory", *["eve"] * 8]
+        assert [discussion.status for discussion in results.discussions] == ["closed"] * 2
+        first, last = comments(results)
+        head = results.at("refs/pr/1").oid
+        assert first == f"1 of 10 entries checked of commit {head[:8]}; goes on in the next round."
+        assert last.startswith("Added to main")
+        assert len(board().entries) == 12
+
+    def test_who_comes_while_an_entry_is_checked_waits_for_this_one(
+        self, results: Repository, submitted: dict[str, Files], turns: list[str]
+    ) -> None:
+        request(results, self.entries_of(submitted, "eve", 4))
+        mallorys = self.entries_of(submitted, "mallory", 1)
+        come = [partial(request, results, mallorys, "mallory")]
+        rounds(self.new_checks(turns, [0.0], lambda: come and come.pop()()))
+        assert turns == ["eve", "mallory", "eve", "eve", "eve"]
+
+    def test_the_budget_is_looked_at_for_each_entry(
+        self, results: Repository, submitted: dict[str, Files], turns: list[str]
+    ) -> None:
+        request(results, self.entries_of(submitted, "eve", 5))
+        now = [0.0]
+        checks = self.new_checks(turns, now, lambda: None, seconds=8)
+        rounds(checks)
+        assert (len(turns), now[0]) == (2, 8.0)
+        (outcome,) = checks.check_pull_requests()
+        assert outcome.reasons == ("2 of 5 entries checked", "the checks of its author have taken long today")
+        assert "goes on when there is time again" in comments(results)[-1]
+        for _ in range(2):
+            assert results.discussions[0].status == "open"
+            now[0] += 200
+            rounds(checks)
+        # None is checked twice.
+        assert len(turns) == 5
+        assert results.discussions[0].status == "closed"
+
+    def test_trouble_with_one_entry_repeats_none_of_the_others(
+        self, results: Repository, submitted: dict[str, Files], turns: list[str]
+    ) -> None:
+        request(results, self.entries_of(submitted, "eve", 3))
+        trouble = [HubError("the Hub does not answer")]
+
+        def during() -> None:
+            if len(turns) == 2 and trouble:
+                raise trouble.pop()
+
+        checks = self.new_checks(turns, [0.0], during)
+        assert rounds(checks)[0].action == "failed"
+        assert rounds(checks)[0].action == "added"
+        assert len(turns) == 4
+
+    def test_a_new_commit_is_checked_from_its_first_entry(
+        self, results: Repository, submitted: dict[str, Files], turns: list[str]
+    ) -> None:
+        request(results, self.entries_of(submitted, "eve", 2))
+        checks = self.new_checks(turns, [0.0], lambda: None)
+        checks.check_pull_requests()
+        results.commit({"run.sh": b""}, revision="refs/pr/1", author="eve")
+        assert rounds(checks)[0].action == "refused"
+        assert len(turns) == 1
+
+    def test_a_copy_of_what_came_to_main_meanwhile_is_left(
+        self, results: Repository, submitted: dict[str, Files]
+    ) -> None:
+        request(results, placed(submitted["a_tre"], submitted["a_coat"]))
+        request(results, placed(with_json(submitted["a_coat"], model={"id": "mallory/m"})), "mallory")
+        assert [outcome.action for outcome in rounds(new_checks())] == ["left"]
+        assert {entry.model for entry in board().entries} == {"mallory/m"}
+
+    def test_of_main_one_a_round(self, results: Repository, submitted: dict[str, Files], turns: list[str]) -> None:
+        results.commit(self.entries_of(submitted, "ada", 3))
+        request(results, self.entries_of(submitted, "eve", 2))
+        checks = self.new_checks(turns, [0.0], lambda: None)
+        checker = Checker(checks, interval=3_600)
+        checker.start()
+        for _ in range(600):
+            if len(turns) == 5 and results.discussions[0].status == "closed":
+                break
+            time.sleep(0.1)
+        checker.stop()
+        assert turns == ["ada", "eve", "ada", "eve", "ada"]
 
 
 class TestTrouble:

@@ -433,12 +433,33 @@ HALVES = (
 )
 
 
+ALIKE = tuple(f"{'a ' * 200}{number}" for number in range(26))
+LONG_TEXTS = tuple(f"the bell of the old church, {'heard from far away, ' * 20}{number}" for number in range(26))
+SECONDS = tuple(f"{at}.0–{at + 1}.{at} s" for at in range(26))
+CLOCKS = ("0:00 to 0:01", "1:02 to 1:03.5", "00:10–00:20")
+
+
+def of_options(options: Sequence[str]) -> list[str]:
+    """What is repeated of the options themselves: their texts, with letters, listed, joined and denied."""
+    first, second = options[:2]
+    return [
+        *(first, f"{first} ", f"{first}\n", f"{first}, {second} ", f"{first} or {second} ", f"not {first} "),
+        *(f"A. {first}\n", f"A. {first} B. {second} ", f"(A) {first} ", f"(A) {first} (B) {second} (A) "),
+        *(f"B. {first} ", f"A. {first} is correct. ", f"so {first} but {second}. ", f"if {first}, {second} "),
+    ]
+
+
 @pytest.mark.parametrize(
-    "options", [PETS, COUNTS, YES_NO, TIMES, CHINESE, ("0", "00", "0.0"), ("a a a b", "a a a c")], ids=str
+    "options",
+    [
+        *(PETS, COUNTS, YES_NO, TIMES, CHINESE, ("0", "00", "0.0"), ("a a a b", "a a a c")),
+        *(SECONDS, CLOCKS, tuple(reversed(LETTERS)), ALIKE, LONG_TEXTS),
+    ],
+    ids=lambda options: ", ".join(options)[:30],
 )
 def test_no_string_takes_long(options: Sequence[str]) -> None:
     """Of 20,000 characters none takes more than 50 ms of the processor."""
-    texts = [piece * (LONG // len(piece)) for piece in PIECES]
+    texts = [piece * (LONG // len(piece)) for piece in (*PIECES, *of_options(options))]
     texts += [left * (LONG // 2 // len(left)) + right * (LONG // 2 // len(right)) for left, right in HALVES]
     assert len(texts) >= 100
     match_answer("x", options)
@@ -447,12 +468,42 @@ def test_no_string_takes_long(options: Sequence[str]) -> None:
         # What else the machine does may disturb a measurement, hardly ever five.
         taken = []
         while len(taken) < 5 and min(taken, default=1) > 0.05:
-            begin = time.process_time()
-            match_answer(text, options)
-            taken.append(time.process_time() - begin)
+            taken.append(seconds_of(text, options))
         if min(taken) > 0.05:
             slow[text[:20]] = min(taken)
     assert not slow
+
+
+@pytest.mark.parametrize("options", [PETS, COUNTS, YES_NO, SECONDS, ALIKE], ids=lambda options: ", ".join(options)[:30])
+def test_twice_the_length_takes_no_more_than_thrice_the_time(options: Sequence[str]) -> None:
+    texts = [piece * (LONG // len(piece)) for piece in (*PIECES[::6], *of_options(options))]
+    match_answer("x", options)
+    for attempt in range(3):
+        short, long = (sum(seconds_of(text[:length], options) for text in texts) for length in (LONG // 2, LONG))
+        if long <= 3 * short:
+            break
+        assert attempt < 2, (short, long)
+
+
+def seconds_of(text: str, options: Sequence[str]) -> float:
+    """Of the processor, for reading an answer."""
+    begin = time.process_time()
+    match_answer(text, options)
+    return time.process_time() - begin
+
+
+def test_mixtures_of_all_that_answers_are_made_of_raise_nothing() -> None:
+    rng = random.Random(5)
+    kinds = (PETS, NESTED, COUNTS, YES_NO, TIMES, CLOCKS, ("0", "00", "0.0"), tuple(reversed(LETTERS)))
+    for _ in range(3000):
+        options = rng.choice(kinds)
+        text = "".join(rng.choice((*PIECES, *of_options(options))) for _ in range(rng.randint(1, 12)))
+        match = match_answer(text, options)
+        assert (match.option is None) == (match.rule in UNPARSED)
+
+
+def test_of_a_letter_beside_another_options_text_that_is_denied_later_the_letter_stays() -> None:
+    assert match_answer("dog is B no dog", PETS).option == 1
 
 
 def test_time_does_not_grow_with_the_length_of_a_text() -> None:

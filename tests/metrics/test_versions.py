@@ -20,7 +20,7 @@ DIGESTS = {
     ("comp_a", 1): "91307c55333453a29bdaf7312438985714cff58a6dd3e15239194e6fe12a70ec",
     ("equivariance", 2): "21662391e1090887faf5bd4eff9a98ff7cf528083716267679992889ef2f8939",
     ("informativeness", 1): "8bc34a3483653984df030868fcadaf386c823e152b28b70791a501ac75588caa",
-    ("polybench", 2): "ba38e435070d20cbdc74f0e9b79868d332ff37f7690e54a7817f07871f4e0060",
+    ("polybench", 2): "f288c9a0f137e4d8574956f04517aef2e53d446a42c771d3bcab52d737df93b2",
     ("disentanglement", 2): "e029cf763f4c3511c7a0d4ed445f5c6653c694f62cdc7bf01109dce5ebdf88ed",
     ("invariance", 2): "9a6a30df38e8642d021150ac0a1f5fc09cfcacf832b8757bbed372b5f82b3976",
     ("zero_shot_audio", 1): "3b18af468ef6ba3c1c64845793afd43d7135a4d81cc60bd142a87a2fb3600d19",

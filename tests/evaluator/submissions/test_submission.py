@@ -183,6 +183,11 @@ def test_skipped_clips_and_names_that_mislead_cannot_be_submitted(small_data, tm
     named.card = replace(ShortEncoder.card, id="<b>org</b>")
     with pytest.raises(ResultError, match=r"model\.id is '<b>org</b>'; in a submission it has"):
         submit(named)
+    (tmp_path / "out").rename(tmp_path / "misleading")
+    # Each slash becomes two characters.
+    named.card = replace(ShortEncoder.card, id="a" + "/a" * 74)
+    with pytest.raises(ResultError, match=r"as a part of a path it has 223 bytes; at most 200 can be"):
+        submit(named)
 
 
 def test_presets_are_known_by_their_fingerprint_and_other_data_have_to_be_named(small_data, data):
@@ -343,6 +348,7 @@ def test_a_clock_may_be_wrong_by_some_hours(files, tmp_path):
         ({"measures": {"a_coat": 0.123}, "intervals": {}}, "the mean of score is not the a_coat of the result"),
         ({"intervals": {"praise": [0, 1]}}, "an interval of praise, which is none of its measures"),
         ({"skipped": [{"id": "a_coat-test-00000/A", "reason": "silent"}]}, "leaves out 1 clips"),
+        ({"model": {"id": "a" + "/a" * 74}}, "as a part of a path it has 223 bytes; at most 200 can be"),
         ({"model": {"id": "../../etc"}}, r"model\.id is '\.\./\.\./etc'; in a submission it has"),
         ({"model": {"id": ".."}}, r"model\.id is '\.\.'"),
         ({"model": {"id": "<script>alert(1)</script>"}}, r"model\.id is '<script>alert"),
