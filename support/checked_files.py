@@ -36,6 +36,10 @@ class DamagedError(ValueError):
     """A file is not what was written; the text begins with its path."""
 
 
+class TornError(DamagedError):
+    """A line is none that was written, such as one that a process which was killed has not finished."""
+
+
 def sealed(content: bytes) -> bytes:
     """Bytes with their SHA-256 in the place that is kept for it, behind the first ``digest``."""
     start, stop = _place_in(content)
@@ -154,15 +158,19 @@ def parsed_line(line: bytes, belongs_to: str) -> Any:
     """The values of a line that `sealed_line` wrote.
 
     Raises:
-        DamagedError: it was torn, changed, or belongs to something else.
+        TornError: it is no such line.
+        DamagedError: it was changed, or belongs to something else.
     """
     try:
-        digest, text = json.loads(line)
-        if digest == _line_digest(text, belongs_to):
-            return json.loads(text)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise DamagedError(f"it is no line of this file: {first_line(error)}") from error
-    raise DamagedError("its digest is not that of its text")
+        parts = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise TornError(f"it is no line of this file: {first_line(error)}") from error
+    if not isinstance(parts, list) or list(map(type, parts)) != [str, str]:
+        raise TornError("it is no line of this file: it is not a digest and a text")
+    digest, text = parts
+    if digest != _line_digest(text, belongs_to):
+        raise DamagedError("its digest is not that of its text")
+    return json.loads(text)
 
 
 def write_digests(path: Path, files: Iterable[Path]) -> None:
@@ -200,7 +208,7 @@ def check_digests(path: Path, files: Iterable[Path]) -> None:
 
 
 def _line_digest(text: str, belongs_to: str) -> str:
-    return hashlib.sha256(f"{belongs_to} {text}".encode()).hexdigest()
+    return hashlib.sha256(f"{belongs_to} {text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _place_in(content: bytes) -> tuple[int, int]:

@@ -52,15 +52,13 @@ def stage_neighbours(
     Raises:
         TrainingError: what the main process gave cannot be read.
     """
-    neighbours = kept
-    if neighbours is None and processes.is_main:
-        neighbours = nearest_rows(embed_rows(towers, data, features), data.rows, count)
-    if processes.count == 1:
-        assert neighbours is not None
-        return neighbours
+    if kept is not None:
+        return kept
     path = out / FOLDER / "neighbours.safetensors"
     if processes.is_main:
-        assert neighbours is not None
+        neighbours: NDArray[np.int64] = nearest_rows(embed_rows(towers, data, features), data.rows, count)
+        if processes.count == 1:
+            return neighbours
         stated = {"given": json.dumps({DIGEST: NO_DIGEST})}
         write_whole(path, sealed(save({"neighbours": neighbours}, stated)))
     processes.wait()
