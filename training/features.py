@@ -175,8 +175,8 @@ class StoredFeatures:
     def _again(self, clip: int) -> NDArray[np.float16]:
         """The features of a clip, computed and written in the place of those that are damaged."""
         warnings.warn(
-            f"{self.folder / _VALUES} is damaged: the features of clip {clip} are not those that were written; they "
-            "are computed again",
+            f"{self.folder / _VALUES} or {_DIGESTS} beside it is damaged: the features of clip {clip} are not those of "
+            "their digest, and are computed again",
             stacklevel=3,
         )
         features = self.compute(clip).astype(_DTYPE)

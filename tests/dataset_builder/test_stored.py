@@ -338,9 +338,7 @@ class TestManifest:
     def test_a_built_folder_without_its_manifest_is_refused(self, folder):
         (folder / MANIFEST_NAME).unlink()
         for ask in (lambda: scenes(folder).fingerprint, lambda: scenes(folder).rows, lambda: read(folder)):
-            with pytest.raises(
-                DatasetError, match=r"was built with the fingerprint \w{12}, and the manifest\.json"
-            ):
+            with pytest.raises(DatasetError, match=r"was built with the fingerprint \w{12}, and the manifest\.json"):
                 ask()
 
     def test_a_snapshot_of_links_is_read(self, folder):

@@ -264,10 +264,6 @@ def installed_metrics(folder: Path) -> str:
 # ----- trainings
 
 
-class Made(MadeConfiguration):
-    recipe, source, fingerprint = "small", "small", "0" * 64
-
-
 class FrontEnd:
     """Features of noise, another for each clip."""
 

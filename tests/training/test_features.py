@@ -145,7 +145,7 @@ def test_a_changed_bit_makes_the_features_of_one_clip_anew_and_a_line_says_so(no
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         stored.gather(every[4:])
-    with pytest.warns(UserWarning, match=r"values\.bin is damaged: the features of clip 3 are not those that"):
+    with pytest.warns(UserWarning, match=r"values\.bin or digests\.bin beside it is damaged: the features of clip 3"):
         assert torch.equal(stored.gather(every[[9, 3, 3]]), whole[[9, 3, 3]])
     assert front_end.count == 11
     assert path.read_bytes() == before
