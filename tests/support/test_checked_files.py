@@ -37,9 +37,10 @@ def flipped(content):
             yield bytes(changed)
 
 
-@pytest.mark.parametrize(
-    "content", [sealed(save({"a": np.arange(3)}, STATED)), sealed_json({"a": [1.5, "é"], "b": None})]
-)
+SEALED = [sealed(save({"a": np.arange(3)}, STATED)), sealed_json({"a": [1.5, "é"], "b": None})]
+
+
+@pytest.mark.parametrize("content", SEALED)
 def test_each_bit_counts(content):
     assert is_sealed(content)
     assert not any(map(is_sealed, flipped(content)))
