@@ -139,20 +139,20 @@ def find_checkpoint(out: Path) -> Checkpoint | None:
         return _read(path)
     except _UNREADABLE as error:
         try:
-            found = _read(before)
+            stored = _read(before)
         except _UNREADABLE:
             raise TrainingError(_unreadable(path, error)) from error
         reason = "is not there" if isinstance(error, FileNotFoundError) else f"cannot be used ({first_line(error)})"
         warnings.warn(
             f"the last state of the training, {path}, {reason}: it goes on from the one before, of step "
-            f"{found.position.total}",
+            f"{stored.position.total}",
             stacklevel=2,
         )
-        return found
+        return stored
 
 
 def keep_checkpoint(checkpoint: Checkpoint) -> None:
-    """Give a checkpoint that was found the name of the last: nothing damaged takes the place of a whole one."""
+    """Give a checkpoint that was stored the name of the last: nothing damaged takes the place of a whole one."""
     if checkpoint.path.name != FILE:
         checkpoint.path.replace(checkpoint.path.with_name(FILE))
 

@@ -31,6 +31,7 @@ from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.finishing import finish
 from audio_compositionality.training.log import COLUMNS, EVALUATIONS, STEPS, rows_of
 from audio_compositionality.training.loop import BEST
+from audio_compositionality.training.neighbours import stage_neighbours
 from audio_compositionality.training.optimisation import learning_rate, make_optimizer
 from audio_compositionality.training.record import read_record
 from audio_compositionality.training.settings import Stage
@@ -420,6 +421,29 @@ def test_neighbours_are_those_of_the_beginning_of_the_stage_also_after_a_stop(tm
     resumed = small_trainer(tmp_path / "b", **settings)
     resumed.run()
     assert is_equal(weights(trainer), weights(resumed))
+
+
+class OneOfTwo:
+    """The main process of two, of which the other one has something done while it is waited for."""
+
+    count, is_main = 2, True
+
+    def __init__(self, meanwhile):
+        self.wait = meanwhile
+
+
+def test_neighbours_that_the_main_process_gives_to_another_are_refused_where_they_were_changed(tmp_path):
+    trainer, path = small_trainer(tmp_path), tmp_path / FOLDER / "neighbours.safetensors"
+
+    def neighbours(meanwhile):
+        of = (trainer.towers, trainer.data, trainer.features, 2, tmp_path, OneOfTwo(meanwhile))
+        return stage_neighbours(*of, None)
+
+    rows = neighbours(lambda: None)
+    assert rows.shape == (12, 2)
+    assert not path.exists()
+    with pytest.raises(TrainingError, match=r"cannot read the neighbours of rows .*neighbours\.safetensors is damaged"):
+        neighbours(lambda: flip(path, -8, 1))
 
 
 def test_a_loss_that_is_no_number_ends_the_run_before_it_is_kept(tmp_path):
