@@ -152,7 +152,7 @@ def find_checkpoint(out: Path) -> Checkpoint | None:
 
 
 def keep_checkpoint(checkpoint: Checkpoint) -> None:
-    """Give a checkpoint that was stored the name of the last: nothing damaged takes the place of a whole one."""
+    """Give a checkpoint that was found the name of the last: nothing damaged takes the place of a whole one."""
     if checkpoint.path.name != FILE:
         checkpoint.path.replace(checkpoint.path.with_name(FILE))
 
