@@ -137,6 +137,8 @@ def find_checkpoint(out: Path) -> Checkpoint | None:
         return None
     try:
         return _read(path)
+    except TrainingError:
+        raise
     except _UNREADABLE as error:
         try:
             stored = _read(before)

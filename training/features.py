@@ -188,7 +188,7 @@ class StoredFeatures:
 
 
 def _digest(features: NDArray[np.float16]) -> bytes:
-    return hashlib.sha256(features).digest()
+    return hashlib.sha256(features.data).digest()
 
 
 def _write_at(stream: BinaryIO, place: int, content: bytes) -> None:

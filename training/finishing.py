@@ -9,13 +9,14 @@ from itertools import groupby
 from statistics import fmean
 from typing import Any
 
+from audio_compositionality.encoders.loading.records import RECORD
 from audio_compositionality.support.checked_files import digests_of
 from audio_compositionality.support.files import partial_path, write_whole
 
 from .card import CARD, model_card
 from .log import EVALUATIONS, STEPS, rows_of
 from .loop import BEST, Trainer
-from .record import RECORD, Record, check_model, read_record, write_record
+from .record import Record, check_model, read_record, write_record
 from .settings import TrainingSettings
 
 POINTS = 200

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from audio_compositionality.encoders.loading.records import RECORD
 from audio_compositionality.support.checked_files import digests_of
 from audio_compositionality.support.files import locked, partial_path, write_whole
 
@@ -32,7 +33,7 @@ from .model import TwoTowers
 from .neighbours import stage_neighbours
 from .objectives import StageLoss, stage_loss
 from .optimisation import average_gradients, cut_gradients, learning_rate, make_optimizer, set_learning_rate
-from .record import RECORD, DataFacts, Record, check_out, write_record
+from .record import DataFacts, Record, check_out, write_record
 from .settings import HARD, MODULAR, Stage, TrainingSettings
 from .texts import TextSettings
 
