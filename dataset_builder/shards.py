@@ -13,6 +13,7 @@ from datasets import Features
 
 from .columns import AudioColumn, audio_columns
 from .data import DatasetError, Row
+from .manifest import FINGERPRINT_KEY, MANIFEST_NAME
 from .parquet import naming, open_parquet
 from .places import Place, StoredShard
 
@@ -22,6 +23,8 @@ ROWS_AT_A_TIME = 16
 @dataclass(frozen=True)
 class ShardReader:
     """A shard, downloaded and compared with the manifest when it is first read.
+
+    A shard that was built here has a manifest: without it the same samples would get another fingerprint.
 
     Attributes:
         place: where it lies.
@@ -35,12 +38,25 @@ class ShardReader:
 
     @cached_property
     def path(self) -> Path:
-        """The file, whose digest is that of the manifest."""
+        """The file, whose digest is that of the manifest.
+
+        Raises:
+            DatasetError: it is another, is not there, or was built here and its manifest is not there.
+        """
         path = self.place.path(self.shard.name)
         if path is None:
             raise DatasetError(f"{self.shard.name} of {self.place.source} is not there; build or download it again")
         if self.shard.built is not None:
             self.shard.built.verify(self.shard.name, path)
+            return path
+        metadata = naming(self.shard.name, lambda: pq.read_metadata(path)).metadata or {}
+        if FINGERPRINT_KEY in metadata:
+            fingerprint = metadata[FINGERPRINT_KEY].decode("utf-8", "replace")
+            raise DatasetError(
+                f"{self.shard.name} of {self.place.source} was built with the fingerprint {fingerprint[:12]}, and the "
+                f"{MANIFEST_NAME} that says what all shards are is not there: build them again (--force), or download "
+                "all files again"
+            )
         return path
 
     def open(self) -> pq.ParquetFile:

@@ -6,19 +6,20 @@ data can hold what was written.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.cache import cache_folder
+from audio_compositionality.support.checked_files import DamagedError, TornError, parsed_line, sealed_line
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import safe_file_name, sha256_of
 
-from .data import Row
+from .data import DatasetError, Row
 from .language.rewriting import WriterReport, rewrite
 from .language.writer import LanguageModelWriter, TextModel
 from .recipes import load_recipe
@@ -118,6 +119,7 @@ def written_data(
         progress: show a progress bar.
 
     Raises:
+        DatasetError: an answer in the cache was changed.
         InputError: no recipe has rows that this writer may write.
     """
     if keep_answers:
@@ -146,7 +148,11 @@ def _digest(rows: Sequence[Row]) -> str:
 
 
 class KeptAnswers:
-    """A model that is asked nothing twice: its answers are kept in the user's cache. See `TextModel`."""
+    """A model that is asked nothing twice: its answers are kept in the user's cache. See `TextModel`.
+
+    Each line has a digest of its own. One that was torn is left out, and what it answered is asked again; one that was
+    changed is refused: other texts would be other data.
+    """
 
     def __init__(self, model: TextModel) -> None:
         """Nothing is read yet."""
@@ -160,19 +166,33 @@ class KeptAnswers:
     @cached_property
     def path(self) -> Path:
         """The file of the answers, one a line."""
-        digest = sha256_of(json.dumps(dict(self.identity), sort_keys=True).encode())[:12]
-        name = safe_file_name(f"{self.identity['model']}-{digest}")
+        name = safe_file_name(f"{self.identity['model']}-{self._digest[:12]}")
         return cache_folder() / "written" / f"{name}.jsonl"
+
+    @cached_property
+    def _digest(self) -> str:
+        """Of the model's identity: an answer of another belongs to another file."""
+        return sha256_of(json.dumps(dict(self.identity), sort_keys=True).encode())
 
     @cached_property
     def _answers(self) -> dict[str, str]:
         answers: dict[str, str] = {}
         if self.path.exists():
-            for line in self.path.read_text("utf-8", errors="replace").splitlines():
-                # The last line may have been cut short.
-                with contextlib.suppress(ValueError, KeyError, TypeError):
-                    entry = json.loads(line)
-                    answers[entry["prompt"]] = str(entry["answer"])
+            for number, line in enumerate(self.path.read_bytes().split(b"\n"), 1):
+                # Each write begins with a line end, behind whatever was cut short.
+                if not line:
+                    continue
+                try:
+                    prompt, answer = parsed_line(line, self._digest)
+                    answers[prompt] = answer
+                except TornError as error:
+                    text = f"line {number} of {self.path} is left out, and what it answers is asked again: {error}"
+                    warnings.warn(text, stacklevel=2)
+                except DamagedError as error:
+                    raise DatasetError(
+                        f"line {number} of {self.path} was changed after it was written: {error}. Remove the line, and "
+                        "the model is asked again"
+                    ) from error
         return answers
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
@@ -182,10 +202,8 @@ class KeptAnswers:
         if asked:
             answers = dict(zip(asked, self._model.generate(list(asked.values())), strict=True))
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as stream:
+            with self.path.open("ab") as stream:
                 # Behind a line that was cut short begins a new one.
-                stream.write("\n")
-                for key, answer in answers.items():
-                    stream.write(json.dumps({"prompt": key, "answer": answer}) + "\n")
+                stream.write(b"\n" + b"".join(sealed_line([*both], self._digest) for both in answers.items()))
             self._answers.update(answers)
         return [self._answers[key] for key in keys]

@@ -1,31 +1,43 @@
-"""Where a training stands, in one file that is always whole: a run that was killed goes on from it."""
+"""Where a training stands, in one file that is always whole: a run that was killed goes on from it.
+
+The file states its digest, and the one before it stays beside it: where a bit of the last has changed, the run goes on
+from the one before, and says so. It holds all that a run goes on from, the tables of its log and neighbours, too.
+"""
 
 from __future__ import annotations
 
 import json
-import os
+import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from audio_compositionality.support.files import partial_path, permit_as_new, remove_partial_files
+from audio_compositionality.support.checked_files import DIGEST, NO_DIGEST, check_sealed_file, write_sealed_file
+from audio_compositionality.support.files import remove_partial_files
 from audio_compositionality.support.text import first_line, shown
 
 from .errors import TrainingError
 from .model import TwoTowers
 
 FOLDER = "checkpoint"
-FILE = "state.safetensors"
-VERSION = "1"
+FILE, FILE_BEFORE = "state.safetensors", "state-before.safetensors"
+VERSION = 2
 """Of the file's content; another is refused."""
 
-WEIGHT, MOMENT = "weight/", "optimizer/"
-"""What stands in front of the names of weights and buffers, and of what the optimizer keeps of each weight."""
+WEIGHT, MOMENT, TABLE = "weight/", "optimizer/", "table/"
+"""What stands in front of the names of weights and buffers, of what the optimizer keeps of each, and of tables."""
+
+NEIGHBOURS = "neighbours"
+
+_STATED = "state"
+"""Name of the file's only entry of text, JSON that begins with the digest."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +65,36 @@ class Position:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a file holds beside the weights and the optimizer's numbers.
+
+    Attributes:
+        position: where the training stands.
+        tables: of the log, text by the names of their files.
+        neighbours: of every row in the embedding that the stage began with, int64 [rows, count]; None where no stage
+            that needs them has begun.
+        path: of the file.
+    """
+
+    position: Position
+    tables: Mapping[str, str] = field(default_factory=dict)
+    neighbours: NDArray[np.int64] | None = None
+    path: Path = Path(FILE)
+
+
 def save_checkpoint(
     out: Path,
-    position: Position,
+    checkpoint: Checkpoint,
     towers: TwoTowers,
     optimizer: torch.optim.Optimizer | None,
     scaler: torch.amp.GradScaler | None = None,
 ) -> None:
-    """Write the state; the one before stays until this one is on the disk.
+    """Write the state; the one before stays beside it.
 
     Args:
         out: folder of the run.
-        position: where it stands.
+        checkpoint: where it stands; its `path` is not looked at.
         towers: with all weights, also those that are not trained: what a run began with may be gone when it goes on.
         optimizer: None between two stages.
         scaler: of float16, whose scale is then to be had again.
@@ -74,48 +104,82 @@ def save_checkpoint(
     for weight, state in optimizer.state.items() if optimizer is not None else ():
         for key, value in state.items():
             tensors[f"{MOMENT}{key}/{names[id(weight)]}"] = torch.as_tensor(value).detach().cpu().contiguous()
+    for name, text in checkpoint.tables.items():
+        tensors[TABLE + name] = torch.from_numpy(np.frombuffer(text.encode(), np.uint8).copy())
+    if checkpoint.neighbours is not None:
+        tensors[NEIGHBOURS] = torch.from_numpy(np.array(checkpoint.neighbours))
     path = out / FOLDER / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_partial_files(path.parent)
-    partial = partial_path(path)
     scale = scaler.state_dict() if scaler is not None else {}
-    metadata = {"version": VERSION, "position": json.dumps(asdict(position)), "scaler": json.dumps(scale)}
+    stated = {DIGEST: NO_DIGEST, "version": VERSION, "position": asdict(checkpoint.position), "scaler": scale}
     try:
-        save_file(tensors, partial, metadata)
-        permit_as_new(partial)
-        with partial.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    except (OSError, SafetensorError) as error:
-        if isinstance(error, OSError):
-            raise
+        # A single entry: safetensors writes several in any order.
+        write_sealed_file(
+            path,
+            lambda partial: save_file(tensors, partial, {_STATED: json.dumps(stated)}),
+            before=path.with_name(FILE_BEFORE),
+        )
+    except SafetensorError as error:
         raise OSError(f"cannot write {path}: {first_line(error)}") from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
-def read_position(out: Path) -> Position | None:
+def find_checkpoint(out: Path) -> Checkpoint | None:
     """Where the training in a folder stands; None where it has not begun.
 
+    Of a file that is damaged the one before is taken, and a warning says so. Each file is read once from end to end.
+
     Raises:
-        TrainingError: the file cannot be read, or is of another version.
+        TrainingError: neither can be read, or is of this version.
     """
-    path = out / FOLDER / FILE
-    if not path.exists():
+    path, before = out / FOLDER / FILE, out / FOLDER / FILE_BEFORE
+    if not path.exists() and not before.exists():
         return None
     try:
-        with safe_open(path, "pt") as stored:
-            metadata = stored.metadata() or {}
-        if metadata.get("version") != VERSION:
+        return _read(path)
+    except TrainingError:
+        raise
+    except _UNREADABLE as error:
+        try:
+            stored = _read(before)
+        except _UNREADABLE:
+            raise TrainingError(_unreadable(path, error)) from error
+        reason = "is not there" if isinstance(error, FileNotFoundError) else f"cannot be used ({first_line(error)})"
+        warnings.warn(
+            f"the last state of the training, {path}, {reason}: it goes on from the one before, of step "
+            f"{stored.position.total}",
+            stacklevel=2,
+        )
+        return stored
+
+
+def keep_checkpoint(checkpoint: Checkpoint) -> None:
+    """Give a checkpoint that was found the name of the last: nothing damaged takes the place of a whole one."""
+    if checkpoint.path.name != FILE:
+        checkpoint.path.replace(checkpoint.path.with_name(FILE))
+
+
+_UNREADABLE = (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError)
+
+
+def _read(path: Path) -> Checkpoint:
+    """The checkpoint in a file, which is as it was written."""
+    check_sealed_file(path)
+    with safe_open(path, "np") as stored:
+        stated = json.loads((stored.metadata() or {})[_STATED])
+        if stated["version"] != VERSION:
             raise TrainingError(
-                f"{path} has the version {metadata.get('version')}, and this program reads {VERSION}: go on with the "
+                f"{path} has the version {stated['version']}, and this program reads {VERSION}: go on with the "
                 "version that began the training, or begin again in another folder"
             )
-        return _checked(json.loads(metadata["position"]))
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
-        if isinstance(error, TrainingError):
-            raise
-        raise TrainingError(_unreadable(path, error)) from error
+        names = list(stored.keys())
+        tables = {
+            name.removeprefix(TABLE): stored.get_tensor(name).tobytes().decode()
+            for name in names
+            if name.startswith(TABLE)
+        }
+        neighbours = stored.get_tensor(NEIGHBOURS) if NEIGHBOURS in names else None
+    return Checkpoint(_checked(stated["position"]), tables, neighbours, path)
 
 
 def load_checkpoint(
@@ -124,7 +188,8 @@ def load_checkpoint(
     optimizer: torch.optim.Optimizer | None,
     scaler: torch.amp.GradScaler | None = None,
 ) -> None:
-    """Give the towers, the optimizer and the scaler the state in a folder, bit for bit.
+    """Give the towers, the optimizer and the scaler the state in a folder, bit for bit: that which `find_checkpoint`
+    has found to be whole, and `keep_checkpoint` has kept.
 
     Args:
         out: folder of the run.
@@ -154,7 +219,7 @@ def load_checkpoint(
                     moment = stored.get_tensor(name)
                     like = moment.new_zeros(()) if key == "step" else trained[of_weight]
                     moments.setdefault(of_weight, {})[key] = _shaped(moment, like, name)
-            scale = json.loads((stored.metadata() or {})["scaler"])
+            scale = json.loads((stored.metadata() or {})[_STATED])["scaler"]
             if scaler is not None and scale:
                 scaler.load_state_dict(scale)
     except (OSError, SafetensorError, RuntimeError, KeyError, TypeError, ValueError) as error:

@@ -1,7 +1,8 @@
 """What a model takes of clips, computed once and kept on the disk: a clip is heard in every epoch, and by every stage.
 
 The front end is that of evaluation. Preparing takes one pass over the clips; what a killed process has finished is not
-computed again, and processes of one machine share what one of them prepares.
+computed again, and processes of one machine share what one of them prepares. Beside the features of each clip stands
+their digest, which is compared when a process first takes them: what was damaged is computed again, and a line says so.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import json
 import os
 import shutil
 import time
+import warnings
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 
     from .data import TrainingData
 
-VERSION = 1
+VERSION = 2
 """Of what is stored; it rises with any change of the values."""
 
 CHUNK = 32
@@ -46,7 +49,10 @@ CHUNK = 32
 
 _DTYPE = np.dtype(np.float16)
 
-_VALUES, _DONE, _WHOLE, _LOCK = "values.bin", "done.bin", "features.json", "lock"
+_VALUES, _DIGESTS, _WHOLE, _LOCK = "values.bin", "digests.bin", "features.json", "lock"
+
+_DIGEST = hashlib.sha256().digest_size
+"""Bytes of a clip's digest; only zeros stand for a clip that is not done."""
 
 _SPARE = 2**26
 """Bytes that must stay free on the disk."""
@@ -126,17 +132,69 @@ class StoredFeatures:
 
     Attributes:
         folder: where they are.
-        values: [clips, ...], mapped into the memory.
+        values: [clips, ...], mapped into the memory; not compared with their digests.
+        compute: computes the features of a clip by its number, float32.
     """
 
     folder: Path
     values: NDArray[Any]
+    compute: Callable[[int], FloatArray]
+
+    @cached_property
+    def _digests(self) -> NDArray[np.uint8]:
+        """SHA-256 of each clip's features, [clips, 32]."""
+        return np.fromfile(self.folder / _DIGESTS, np.uint8).reshape(len(self.values), _DIGEST)
+
+    @cached_property
+    def _checked(self) -> NDArray[np.bool_]:
+        """Whether the features of each clip were compared, [clips]."""
+        return np.zeros(len(self.values), bool)
+
+    def read(self, clips: NDArray[np.int64]) -> NDArray[np.float16]:
+        """Features [n, ...] of clips by their numbers, as they are stored.
+
+        What this process reads for the first time is compared with its digest: each clip costs one pass over its own
+        bytes, and nothing before it is needed. What differs is computed again, and a warning says so.
+        """
+        features: NDArray[np.float16] = self.values[clips]
+        for place in np.flatnonzero(~self._checked[clips]).tolist():
+            clip = int(clips[place])
+            if self._checked[clip]:
+                continue
+            if _digest(features[place]) != self._digests[clip].tobytes():
+                features[clips == clip] = self._again(clip)
+            self._checked[clip] = True
+        return features
 
     def gather(self, clips: NDArray[np.int64]) -> torch.Tensor:
-        """Features [n, ...] of clips by their numbers, float32."""
+        """Features [n, ...] of clips by their numbers, float32; see `read`."""
         import torch
 
-        return torch.from_numpy(self.values[clips].astype(np.float32))
+        return torch.from_numpy(self.read(clips).astype(np.float32))
+
+    def _again(self, clip: int) -> NDArray[np.float16]:
+        """The features of a clip, computed and written in the place of those that are damaged."""
+        warnings.warn(
+            f"{self.folder / _VALUES} or {_DIGESTS} beside it is damaged: the features of clip {clip} are not those of "
+            "their digest, and are computed again",
+            stacklevel=3,
+        )
+        features = self.compute(clip).astype(_DTYPE)
+        with (self.folder / _VALUES).open("r+b") as values, (self.folder / _DIGESTS).open("r+b") as digests:
+            _write_at(values, clip * features.nbytes, features.tobytes())
+            _write_at(digests, clip * _DIGEST, _digest(features))
+        self._digests[clip] = np.frombuffer(_digest(features), np.uint8)
+        return features
+
+
+def _digest(features: NDArray[np.float16]) -> bytes:
+    return hashlib.sha256(features.data).digest()
+
+
+def _write_at(stream: BinaryIO, place: int, content: bytes) -> None:
+    stream.seek(place)
+    stream.write(content)
+    stream.flush()
 
 
 def features_folder(data: TrainingData, front_end: FrontEnd) -> Path:
@@ -178,13 +236,22 @@ def prepare_features(
                 _prepare(data, front_end, folder, shape, workers or min(os.cpu_count() or 1, 4), progress)
         if not got:
             time.sleep(0.2)
-    return StoredFeatures(folder, np.memmap(folder / _VALUES, _DTYPE, "r", shape=shape))
+
+    def compute(clip: int) -> FloatArray:
+        (one,) = data.clips(range(clip, clip + 1))
+        return _features(one, front_end)
+
+    return StoredFeatures(folder, np.memmap(folder / _VALUES, _DTYPE, "r", shape=shape), compute)
 
 
 def _is_whole(folder: Path, shape: Sequence[int]) -> bool:
-    values = folder / _VALUES
-    size = prod(shape) * _DTYPE.itemsize
-    return (folder / _WHOLE).is_file() and values.is_file() and values.stat().st_size == size
+    return (folder / _WHOLE).is_file() and _have_sizes(folder, shape)
+
+
+def _have_sizes(folder: Path, shape: Sequence[int]) -> bool:
+    """Whether values and digests are there, for so many clips."""
+    sizes = {_VALUES: prod(shape) * _DTYPE.itemsize, _DIGESTS: shape[0] * _DIGEST}
+    return all((folder / name).is_file() and (folder / name).stat().st_size == size for name, size in sizes.items())
 
 
 def _prepare(
@@ -194,28 +261,26 @@ def _prepare(
     from tqdm.auto import tqdm
 
     size = prod(shape[1:]) * _DTYPE.itemsize
-    values, done = _open_files(folder, shape[0] * size, -(-shape[0] // CHUNK))
-    missing = [chunk for chunk, is_done in enumerate(done) if not is_done]
+    digests = _open_files(folder, shape)
+    starts = range(0, shape[0], CHUNK)
+    missing = [chunk for chunk, start in enumerate(starts) if not digests[start : start + CHUNK].any(axis=1).all()]
     _check_room(folder, len(missing) * CHUNK * size, shape[0])
     total = shape[0]
     bar: tqdm[Any]
     with (
-        values.open("r+b") as stream,
-        (folder / _DONE).open("r+b") as notes,
+        (folder / _VALUES).open("r+b") as values,
+        (folder / _DIGESTS).open("r+b") as notes,
         tqdm(total=total, desc="log-mels", unit="clip", disable=not progress, leave=None) as bar,
     ):
-        bar.n = min((len(done) - len(missing)) * CHUNK, total)
+        bar.n = min((len(starts) - len(missing)) * CHUNK, total)
         bar.refresh()
         try:
             for chunk, features in _computed(data, front_end, missing, workers):
-                stream.seek(chunk * CHUNK * size)
-                stream.write(features.astype(_DTYPE).tobytes())
-                stream.flush()
-                # What is noted as done must be on the disk, even if the machine stops.
-                os.fsync(stream.fileno())
-                notes.seek(chunk)
-                notes.write(b"\1")
-                notes.flush()
+                stored = features.astype(_DTYPE)
+                _write_at(values, chunk * CHUNK * size, stored.tobytes())
+                # What has a digest must be on the disk, even if the machine stops.
+                os.fsync(values.fileno())
+                _write_at(notes, chunk * CHUNK * _DIGEST, b"".join(map(_digest, stored)))
                 bar.update(len(features))
         except OSError as error:
             if error.errno != errno.ENOSPC:
@@ -225,17 +290,19 @@ def _prepare(
     write_whole(folder / _WHOLE, json.dumps({**stated, **front_end.settings}, indent=1) + "\n")
 
 
-def _open_files(folder: Path, size: int, chunks: int) -> tuple[Path, bytes]:
-    """The file of values at its full size, and a byte of each chunk: whether it is done."""
-    values, notes = folder / _VALUES, folder / _DONE
-    done = notes.read_bytes() if notes.is_file() else b""
-    if not values.is_file() or values.stat().st_size != size or len(done) != chunks:
-        done = bytes(chunks)
+def _open_files(folder: Path, shape: Sequence[int]) -> NDArray[np.uint8]:
+    """Make the file of values at its full size, where it is not there; returns the digests, [clips, 32]."""
+    values, digests = folder / _VALUES, folder / _DIGESTS
+    if not _have_sizes(folder, shape):
+        if (folder / _WHOLE).is_file():
+            warnings.warn(
+                f"{values} or {digests.name} beside it is not of its size: all is computed again", stacklevel=4
+            )
         (folder / _WHOLE).unlink(missing_ok=True)
-        write_whole(notes, done)
+        write_whole(digests, bytes(shape[0] * _DIGEST))
         with values.open("wb") as stream:
-            stream.truncate(size)
-    return values, done
+            stream.truncate(prod(shape) * _DTYPE.itemsize)
+    return np.fromfile(digests, np.uint8).reshape(shape[0], _DIGEST)
 
 
 def _check_room(folder: Path, needed: int, clips: int) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from audio_compositionality.encoders.loading.records import RECORD
+from audio_compositionality.support.checked_files import digests_of
 from audio_compositionality.support.files import partial_path, write_whole
 
 from .card import CARD, model_card
-from .checkpoints import Position
-from .log import EVALUATIONS, STEPS, read_log
+from .log import EVALUATIONS, STEPS, rows_of
 from .loop import BEST, Trainer
-from .record import RECORD, Record, read_record, write_record
+from .record import Record, check_model, read_record, write_record
 from .settings import TrainingSettings
 
 POINTS = 200
@@ -35,32 +35,35 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
     """
     trainer.processes.wait()
     if trainer.processes.is_main:
-        out, settings = trainer.out, trainer.settings
-        _write_model(trainer)
-        outcome = {**_outcome(out, settings, trainer.position), **_where(trainer), "data_arguments": data_arguments}
-        write_record(out, Record(settings.values(), trainer.facts, True, outcome), settings)
-        values = read_record(out)
-        assert values is not None
-        dim, config = int(trainer.embedding_dim), json.loads((out / "config.json").read_text("utf-8"))
-        is_clap = config.get("model_type") == "clap"
-        for folder in (out, out / BEST):
+        out, settings, best = trainer.out, trainer.settings, trainer.out / BEST
+        files = _write_model(trainer)
+        outcome = {**_outcome(trainer), **_where(trainer), "data_arguments": data_arguments}
+        record = Record(settings.values(), trainer.facts, True, outcome, files)
+        write_record(out, record, settings)
+        values = record.values()
+        dim, is_clap = int(trainer.embedding_dim), trainer.towers.model.config.model_type == "clap"
+        for folder in (out, best):
             if folder.is_dir():
                 title = folder.resolve().name if folder is out else f"{out.resolve().name}/{BEST}"
                 write_whole(folder / CARD, model_card(title, settings, values, dim, is_clap=is_clap))
-        if (out / BEST).is_dir():
-            # A folder with weights says by itself what they were trained on.
-            shutil.copyfile(out / RECORD, out / BEST / RECORD)
+        if best.is_dir():
+            # A folder with weights says by itself what they were trained on; its digests are those of its own files.
+            its_own = read_record(best) or {}
+            check_model(best, its_own)
+            write_whole(best / RECORD, replace(record, files=its_own.get("files", {})).to_json())
     trainer.processes.wait()
 
 
-def _write_model(trainer: Trainer) -> None:
-    """Write the files of the model beside those of the run, each in one go."""
+def _write_model(trainer: Trainer) -> dict[str, str]:
+    """Write the files of the model beside those of the run, each in one go; returns their digests."""
     partial = partial_path(trainer.out / "model")
     shutil.rmtree(partial, ignore_errors=True)
     try:
         trainer.towers.save(partial)
+        files = digests_of(partial, partial.iterdir())
         for path in sorted(partial.iterdir()):
             path.replace(trainer.out / path.name)
+        return files
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -78,8 +81,10 @@ def _where(trainer: Trainer) -> dict[str, Any]:
     }
 
 
-def _outcome(out: Path, settings: TrainingSettings, position: Position) -> dict[str, Any]:
-    rows = read_log(out / STEPS)
+def _outcome(trainer: Trainer) -> dict[str, Any]:
+    assert trainer.log is not None
+    settings, position, tables = trainer.settings, trainer.position, trainer.log.tables
+    rows = rows_of(tables[STEPS])
     losses = [(int(row["step"]), float(row["loss"])) for row in rows]
     each = max(-(-len(losses) // POINTS), 1)
     thinned = [losses[start : start + each] for start in range(0, len(losses), each)]
@@ -88,7 +93,7 @@ def _outcome(out: Path, settings: TrainingSettings, position: Position) -> dict[
         "seconds": position.seconds,
         "stages": _stages(rows, settings),
         "best": None if position.best is None else {"score": position.best, "step": position.best_step},
-        "evaluations": _evaluations(read_log(out / EVALUATIONS)),
+        "evaluations": _evaluations(rows_of(tables[EVALUATIONS])),
         "losses": {
             "step": [part[-1][0] for part in thinned],
             "loss": [round(fmean(loss for _, loss in part), 6) for part in thinned],

@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -103,62 +103,83 @@ def _missing(extra: str, error: ImportError) -> TrainingError:
 
 
 class RunLog:
-    """The log of a run, written by its main process."""
+    """The log of a run, written by its main process. Its tables are in every checkpoint, and are not read back."""
 
-    def __init__(self, out: Path, settings: TrainingSettings, step: int) -> None:
-        """Open the tables, without what a run that was killed wrote behind its last checkpoint.
+    def __init__(self, out: Path, settings: TrainingSettings, step: int, tables: Mapping[str, str]) -> None:
+        """Write the tables, without what a run that was killed wrote behind its last checkpoint.
 
         Args:
             out: folder of the run.
             settings: of the run.
             step: that it goes on from.
+            tables: of its checkpoint, see `tables`; empty where the run begins.
 
         Raises:
             TrainingError: a program that is to draw is not installed.
         """
         self.programs: list[Program] = [PROGRAMS[name](out, step) for name in settings.log_to]
-        for name, columns in ((STEPS, COLUMNS), (EVALUATIONS, EVALUATION_COLUMNS)):
-            _cut(out / name, columns, step)
-        # Each line is on its way to the disk when it is written.
-        self._steps = (out / STEPS).open("a", encoding="utf-8", newline="", buffering=1)
-        self._evaluations = (out / EVALUATIONS).open("a", encoding="utf-8", newline="", buffering=1)
+        self._steps = _Table(out / STEPS, COLUMNS, tables.get(STEPS))
+        self._evaluations = _Table(out / EVALUATIONS, EVALUATION_COLUMNS, tables.get(EVALUATIONS))
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """The text of both tables, by the names of their files."""
+        return {STEPS: self._steps.text, EVALUATIONS: self._evaluations.text}
 
     def step(self, values: Mapping[str, float | int | str]) -> None:
         """Write a step: a value for each of `COLUMNS`."""
-        csv.writer(self._steps).writerow([_text(values[name]) for name in COLUMNS])
+        self._steps.add([[_text(values[name]) for name in COLUMNS]])
         curves = {f"train/{k}": float(values[k]) for k in ("loss", "learning_rate", "scale", "gradient_norm")}
         for program in self.programs:
             program.write(curves, int(values["step"]))
 
     def evaluation(self, step: int, stage: str, values: Mapping[str, float]) -> None:
         """Write an evaluation."""
-        writer = csv.writer(self._evaluations)
-        writer.writerows([step, stage, name, _text(value)] for name, value in values.items())
+        self._evaluations.add([str(step), stage, name, _text(value)] for name, value in values.items())
         for program in self.programs:
             program.write({f"validation/{name}": value for name, value in values.items()}, step)
 
     def close(self) -> None:
         """Close everything."""
-        for stream in (self._steps, self._evaluations):
-            stream.close()
+        for table in (self._steps, self._evaluations):
+            table.close()
         for program in self.programs:
             program.close()
 
 
-def read_log(path: Path) -> list[dict[str, str]]:
-    """The rows of a table of a log; none where it is not there."""
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+class _Table:
+    """A table in a file that rows are added to, and its text."""
+
+    def __init__(self, path: Path, columns: Sequence[str], text: str | None) -> None:
+        """Write what is in it so far: its columns, or the text of a checkpoint."""
+        self._kept = io.StringIO(newline="")
+        if text is None:
+            csv.writer(self._kept).writerow(columns)
+        else:
+            self._kept.write(text)
+        write_whole(path, self.text)
+        # Each line is on its way to the disk when it is written.
+        self._stream = path.open("a", encoding="utf-8", newline="", buffering=1)
+
+    @property
+    def text(self) -> str:
+        return self._kept.getvalue()
+
+    def add(self, rows: Iterable[Sequence[str]]) -> None:
+        """Write rows."""
+        lines = io.StringIO(newline="")
+        csv.writer(lines).writerows(rows)
+        self._kept.write(lines.getvalue())
+        self._stream.write(lines.getvalue())
+
+    def close(self) -> None:
+        """Close the file; the text stays."""
+        self._stream.close()
 
 
-def _cut(path: Path, columns: Sequence[str], step: int) -> None:
-    """Leave in a table what is of steps up to one, or make it."""
-    kept = [row for row in read_log(path) if str(row.get("step")).isdigit() and int(row["step"]) <= step]
-    text = io.StringIO()
-    csv.writer(text).writerows([columns, *([row.get(name) or "" for name in columns] for row in kept)])
-    write_whole(path, text.getvalue())
+def rows_of(text: str) -> list[dict[str, str]]:
+    """The rows of a table of a log."""
+    return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
 def _text(value: float | int | str) -> str:

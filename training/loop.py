@@ -16,12 +16,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from audio_compositionality.support.files import locked, partial_path
+from audio_compositionality.encoders.loading.records import RECORD
+from audio_compositionality.support.checked_files import digests_of
+from audio_compositionality.support.files import locked, partial_path, write_whole
 
 from .batch import Batch
 from .batches import Batches, BatchSettings, Features, check_neighbours
 from .caching import cached_step
-from .checkpoints import Position, load_checkpoint, read_position, save_checkpoint
+from .checkpoints import Checkpoint, Position, find_checkpoint, keep_checkpoint, load_checkpoint, save_checkpoint
 from .computing import Computing
 from .data import TrainingData
 from .embedding import Embedder, Embeddings
@@ -95,6 +97,9 @@ class Trainer:
             validate: scores a model; called in the main process alone.
             on_step: called behind each step with its number, counted from 1 over all stages.
             progress: show a bar, or lines where there is no terminal.
+
+        Attributes:
+            log: of the run, in the main process; None before it runs.
         """
         self.settings, self.out, self.data, self.features = settings, Path(out), data, features
         self.computing = computing or Computing(None, settings.precision)
@@ -105,6 +110,8 @@ class Trainer:
         self._validate = validate if self.processes.is_main else None
         self._on_step, self._progress = on_step, progress
         self._waiting: list[tuple[int, float, torch.Tensor]] = []
+        self._near: NDArray[np.int64] | None = None
+        self.log: RunLog | None = None
         self.position = Position()
         described = f"{len(data.rows):,} rows of {data.recipe}, {data.source}"
         self.facts = DataFacts(data.source, data.recipe, data.fingerprint, len(data.rows), described)
@@ -129,15 +136,14 @@ class Trainer:
         if self.processes.is_main:
             write_record(self.out, Record(self.settings.values(), self.facts), self.settings)
         self._validates = json.loads(self.processes.tell(json.dumps(self._validate is not None)))
-        state = read_position(self.out)
-        if state is None:
-            self._begin()
-        else:
-            self.position = state
-            load_checkpoint(self.out, self.towers, None)
+        state = find_checkpoint(self.out)
+        # What follows writes into the folder: none looks for a state any more.
+        self.processes.wait()
+        self._begin() if state is None else self._go_on(state)
         first = self.position.total
         self._began = time.monotonic() - self.position.seconds
-        self._log = RunLog(self.out, self.settings, first) if self.processes.is_main else None
+        tables = {} if state is None else state.tables
+        self.log = RunLog(self.out, self.settings, first, tables) if self.processes.is_main else None
         self._bar = Progress(self.settings.steps, first, shown=self._progress and self.processes.is_main)
         try:
             resumed = self.position
@@ -145,8 +151,8 @@ class Trainer:
                 self._run_stage(number, is_resumed=number == resumed.stage and resumed.step > 0)
         finally:
             self._bar.close()
-            if self._log is not None:
-                self._log.close()
+            if self.log is not None:
+                self.log.close()
         return TrainingRun(self.out, self.position, first if state is not None else None)
 
     @property
@@ -154,6 +160,14 @@ class Trainer:
         """Length of an embedding."""
         with torch.no_grad():
             return int(self.towers.embed_text(self.towers.tokeniser(["a"]).to(self.computing.device)).shape[1])
+
+    def _go_on(self, state: Checkpoint) -> None:
+        """Take a state that was found."""
+        if self.processes.is_main:
+            keep_checkpoint(state)
+        self.processes.wait()
+        self.position, self._near = state.position, state.neighbours
+        load_checkpoint(self.out, self.towers, None)
 
     def _begin(self) -> None:
         """Measure what fresh weights need, and keep the state before the first step."""
@@ -171,7 +185,8 @@ class Trainer:
         optimizer = make_optimizer(self.towers, self.settings.weight_decay)
         if is_resumed:
             load_checkpoint(self.out, self.towers, optimizer, self.computing.scaler)
-        batches = self._batches(number, self._neighbours(number))
+        self._near = self._neighbours(number)
+        batches = self._batches(number, self._near)
         each = self.settings.accumulate
         weights = (self.settings.text_to_audio, self.settings.audio_to_text)
         loss = stage_loss(
@@ -250,8 +265,8 @@ class Trainer:
         count = self.settings.neighbours
         if not count or self.settings.stages[number].kind not in (HARD, MODULAR):
             return None
-        is_new = self.position.step == 0
-        return stage_neighbours(self.towers, self.data, self.features, count, self.out, number, self.processes, is_new)
+        kept = self._near if self.position.step else None
+        return stage_neighbours(self.towers, self.data, self.features, count, self.out, self.processes, kept)
 
     def _is_due(self, stage: Stage, every: int) -> bool:
         return self.position.step == stage.steps or (bool(every) and self.position.step % every == 0)
@@ -269,9 +284,9 @@ class Trainer:
                     f"the loss of step {step} of the stage {stage.kind} is {loss}: the learning rate {rate:g} may be "
                     "too high. The last state in the folder is from before; a lower rate needs another --out"
                 )
-            if self._log is not None:
+            if self.log is not None:
                 values = (total, stage.kind, step, loss, rate, scale, norm, round(seconds, 3))
-                self._log.step(dict(zip(COLUMNS, values, strict=True)))
+                self.log.step(dict(zip(COLUMNS, values, strict=True)))
         self._bar.advance(stage.kind, [loss for loss, _, _ in numbers])
         self._waiting.clear()
 
@@ -286,8 +301,8 @@ class Trainer:
             if not values:
                 raise TrainingError("the evaluation gave no score")
             score = float(next(iter(values.values())))
-            assert self._log is not None
-            self._log.evaluation(self.position.total, stage.kind, values)
+            assert self.log is not None
+            self.log.evaluation(self.position.total, stage.kind, values)
         # The main process alone has evaluated; what follows from it is the same in all.
         score = float(json.loads(self.processes.tell(json.dumps(score))))
         best, stage_best = self.position.best, self.position.stage_best
@@ -297,7 +312,7 @@ class Trainer:
         is_better = is_number and (stage_best is None or score > stage_best)
         self._bar.evaluated(stage.kind, score, is_best)
         if is_best and self.processes.is_main:
-            save_model(self.towers, self.out / BEST)
+            save_model(self.towers, self.out / BEST, Record(self.settings.values(), self.facts))
         self.position = replace(
             self.position,
             best=score if is_best else best,
@@ -314,17 +329,21 @@ class Trainer:
         if hasattr(self, "_began"):
             self.position = replace(self.position, seconds=round(time.monotonic() - self._began, 3))
         if self.processes.is_main:
-            save_checkpoint(self.out, self.position, self.towers, optimizer, self.computing.scaler)
+            tables = {} if self.log is None else self.log.tables
+            state = Checkpoint(self.position, tables, self._near if self.position.step else None)
+            save_checkpoint(self.out, state, self.towers, optimizer, self.computing.scaler)
         # None goes on before there is a state to go back to, and none reads it before it is whole.
         self.processes.wait()
 
 
-def save_model(towers: TwoTowers, folder: Path) -> None:
-    """Write a model into a folder of its own, in the place of what is there."""
+def save_model(towers: TwoTowers, folder: Path, record: Record) -> None:
+    """Write a model into a folder of its own, in the place of what is there, with a record that has its digests."""
     partial = partial_path(folder)
     shutil.rmtree(partial, ignore_errors=True)
     try:
         towers.save(partial)
+        files = digests_of(partial, partial.iterdir())
+        write_whole(partial / RECORD, replace(record, files=files).to_json())
         if folder.exists():
             shutil.rmtree(folder)
         partial.replace(folder)

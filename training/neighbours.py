@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import load, save
 
 from audio_compositionality.evaluator.run.processes import Processes
+from audio_compositionality.support.checked_files import DIGEST, NO_DIGEST, read_sealed, sealed
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.text import first_line
 
@@ -30,37 +32,45 @@ def stage_neighbours(
     features: Features,
     count: int,
     out: Path,
-    stage: int,
     processes: Processes,
-    is_new: bool,
+    kept: NDArray[np.int64] | None,
 ) -> NDArray[np.int64]:
     """The neighbours of every row in the embedding that the stage begins with.
 
     Args:
-        towers: as they are at the beginning of the stage, where `is_new`.
+        towers: as they are at the beginning of the stage, where nothing is kept.
         data: the rows.
         features: of their clips.
         count: neighbours of a row.
-        out: folder of the run, which keeps them: when a run goes on in the stage, the embedding is another.
-        stage: its number.
+        out: folder of the run, through which the main process gives them to the others.
         processes: of which the main one computes.
-        is_new: whether the stage begins.
+        kept: where a run goes on in the stage, those of its checkpoint: the embedding is another now.
 
     Returns:
         int64 [rows, count].
 
     Raises:
-        TrainingError: what was kept cannot be read.
+        TrainingError: what the main process gave cannot be read.
     """
-    path = out / FOLDER / f"neighbours-{stage}.safetensors"
-    if processes.is_main and (is_new or not path.exists()):
-        rows = nearest_rows(embed_rows(towers, data, features), data.rows, count)
-        write_whole(path, save({"neighbours": rows}))
+    if kept is not None:
+        return kept
+    path = out / FOLDER / "neighbours.safetensors"
+    if processes.is_main:
+        neighbours: NDArray[np.int64] = nearest_rows(embed_rows(towers, data, features), data.rows, count)
+        if processes.count == 1:
+            return neighbours
+        stated = {"given": json.dumps({DIGEST: NO_DIGEST})}
+        write_whole(path, sealed(save({"neighbours": neighbours}, stated)))
     processes.wait()
     try:
-        neighbours: NDArray[np.int64] = load_file(path)["neighbours"]
-    except (OSError, SafetensorError, KeyError) as error:
-        raise TrainingError(f"cannot read the neighbours of rows in {path}: {first_line(error)}") from error
+        neighbours = load(read_sealed(path))["neighbours"]
+    except (OSError, ValueError, SafetensorError, KeyError) as error:
+        raise TrainingError(
+            f"cannot read the neighbours of rows that the main process gave: {first_line(error)}"
+        ) from error
+    processes.wait()
+    if processes.is_main:
+        path.unlink()
     return neighbours
 
 

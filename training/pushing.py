@@ -16,7 +16,7 @@ from audio_compositionality.support.text import first_line
 
 from .errors import TrainingError
 from .log import EVALUATIONS, STEPS
-from .record import read_record
+from .record import check_model, read_record
 
 _NAME_LENGTH = 96
 
@@ -69,14 +69,15 @@ def push_model(
         dry_run: change nothing.
 
     Raises:
-        TrainingError: the training is not finished, the name cannot be one, or the model is aligned with an encoder
-            that others do not have.
+        TrainingError: the training is not finished, a file of its model is not what it wrote, the name cannot be one,
+            or the model is aligned with an encoder that others do not have.
         HubError: the Hub refuses, or cannot be reached.
     """
     repository = model_repository(name)
     record = read_record(out)
     if record is None or not record.get("finished"):
         raise TrainingError(f"{out} holds no training that is finished")
+    check_model(out, record)
     _check_config(out / "config.json")
     content = model_files(out)
     hub = hub or Hub()

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.loading.records import RECORD, RECORD_VERSION, check_recorded_files, read_values
+from audio_compositionality.support.checked_files import DamagedError, sealed_json
 from audio_compositionality.support.files import write_together
 from audio_compositionality.support.text import first_line
 
 from .errors import TrainingError
 from .settings import TrainingSettings, check_depth, differences
 
-RECORD = "training.json"
 SETTINGS = "settings.yaml"
-VERSION = 1
 
 _LIBRARIES = ("audio-compositionality", "accelerate", "numpy", "torch", "transformers")
 _MAY_STAND = {".lock", "slurm.out"}
@@ -52,17 +52,19 @@ class Record:
         data: what rows are learnt from.
         finished: whether all stages are done.
         outcome: what came of it, by name; empty before the end.
+        files: SHA-256 of the files of the model beside the record, by their names.
     """
 
     settings: Mapping[str, Any]
     data: DataFacts
     finished: bool = False
     outcome: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> str:
-        """The file's text."""
-        values = {
-            "version": VERSION,
+    def values(self) -> dict[str, Any]:
+        """The values, as JSON has them."""
+        return {
+            "version": RECORD_VERSION,
             "finished": self.finished,
             "recipe": self.data.recipe,
             "data": self.data.source,
@@ -72,8 +74,12 @@ class Record:
             "settings": dict(self.settings),
             "libraries": library_versions(),
             **self.outcome,
+            "files": dict(self.files),
         }
-        return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+
+    def to_json(self) -> bytes:
+        """The file's text, with a digest of it."""
+        return sealed_json(self.values())
 
 
 def library_versions() -> dict[str, str]:
@@ -90,20 +96,38 @@ def read_record(out: Path) -> dict[str, Any] | None:
     """The values of the record in a folder; None where there is none.
 
     Raises:
-        TrainingError: it cannot be read.
+        TrainingError: it cannot be read, or is not what was written.
     """
     path = out / RECORD
     if not path.exists():
         return None
     try:
-        values: Any = json.loads(path.read_text("utf-8"))
+        values = read_values(path)
+    except DamagedError as error:
+        raise TrainingError(f"{error}; put a whole copy in its place, or give another --out") from error
     except (OSError, ValueError, RecursionError) as error:
         raise TrainingError(f"cannot read {path}: {first_line(error)}") from error
-    settings = values.get("settings") if isinstance(values, dict) else None
+    settings = values.get("settings")
     if not isinstance(settings, dict) or (values.get("finished") and not isinstance(values.get("steps"), int)):
         raise TrainingError(f"{path} is no record of a training")
     check_depth(settings, path)
     return dict(values)
+
+
+def check_model(out: Path, values: Mapping[str, Any]) -> None:
+    """Refuse the files of a model that are not those that the training wrote.
+
+    Args:
+        out: their folder.
+        values: of its record.
+
+    Raises:
+        TrainingError: one was changed, or is missing.
+    """
+    try:
+        check_recorded_files(values, lambda name: path if (path := out / name).is_file() else None, out)
+    except ModelError as error:
+        raise TrainingError(str(error)) from error
 
 
 def check_out(out: Path, settings: TrainingSettings, data: DataFacts | None = None) -> dict[str, Any] | None:

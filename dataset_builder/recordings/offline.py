@@ -1,16 +1,24 @@
-"""The folder of sounds that are made of what is installed: once, then it is read like any other."""
+"""The folder of sounds that are made of what is installed: once, then it is read like any other.
+
+Beside the sounds stand their digests: where one was changed or is missing, all are made again, and a line says so.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from pathlib import Path
 
 from audio_compositionality.support.cache import cache_folder
+from audio_compositionality.support.checked_files import DamagedError, check_digests, write_digests
 from audio_compositionality.support.files import partial_path, remove_partial_files, safe_file_name, sha256_of
+from audio_compositionality.support.text import first_line
 
 from .makers.base import Maker
-from .sound_files import sound_files
+from .sound_files import RecordingError, sound_files
+
+_DIGESTS = "digests.json"
 
 
 def made_folder(maker: Maker, *, progress: bool = True) -> Path:
@@ -26,7 +34,12 @@ def made_folder(maker: Maker, *, progress: bool = True) -> Path:
     sources = sha256_of(json.dumps(list(maker.sources().items())).encode())[:12]
     folder = cache_folder() / "recordings" / safe_file_name(f"{maker.name}-{maker.version}-{sources}")
     if folder.is_dir():
-        return folder
+        try:
+            check_digests(folder / _DIGESTS, sound_files(folder))
+            return folder
+        except (DamagedError, RecordingError, OSError) as error:
+            warnings.warn(f"{first_line(error)}; all sounds of {maker.name} are made again", stacklevel=2)
+            shutil.rmtree(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     remove_partial_files(folder.parent)
     partial = partial_path(folder)
@@ -34,7 +47,7 @@ def made_folder(maker: Maker, *, progress: bool = True) -> Path:
     partial.mkdir()
     try:
         maker.make(partial, progress)
-        sound_files(partial)
+        write_digests(partial / _DIGESTS, sound_files(partial))
         try:
             partial.rename(folder)
         except OSError:

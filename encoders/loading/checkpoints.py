@@ -309,7 +309,10 @@ def open_checkpoint(
     except Exception as error:
         raise ModelError(f"cannot read the configuration of '{identifier}': {error}; {HOW_TO_WRAP}") from error
     checkpoint = Checkpoint(name or identifier, str(source), commit, config, twin, paradigm, licence, trained_on)
-    return checkpoint if trained_on is not None else replace(checkpoint, trained_on=recorded_data(checkpoint.find))
+    if trained_on is not None:
+        return checkpoint
+    recorded = recorded_data(checkpoint.find, fresh=checkpoint.fresh_seed is not None)
+    return replace(checkpoint, trained_on=recorded)
 
 
 @contextmanager

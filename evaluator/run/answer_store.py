@@ -6,20 +6,21 @@ file that ends in ``.begun``; whatever stops a run, no answer that came back is 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.support.checked_files import NO_DIGEST, DamagedError, parsed_line, sealed_line
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.tasks.base import GENERATE, Scoring
 
 from .opened import OpenedTask, digest_of_texts
-from .store import KEY_NAME, NO_SEAL, ShardStore, StoreError
+from .store import KEY_NAME, ShardStore, StoreError
 from .store_key import StoreKey
 
 ANSWERS_PER_SHARD = 16
@@ -70,7 +71,7 @@ class AnswerStore(ShardStore[AnswerShard]):
 
     def _serialise(self, shard: int, content: AnswerShard) -> bytes:
         errors = {str(place): content.errors[place] for place in sorted(content.errors)}
-        facts = {"digest": NO_SEAL, "ids": self._ids_digest(shard), "errors": errors}
+        facts = {"digest": NO_DIGEST, "ids": self._ids_digest(shard), "errors": errors}
         beside = {"facts": list(content.facts)} if content.facts else {}
         return json.dumps({**facts, "answers": list(content.answers), **beside}, allow_nan=False).encode() + b"\n"
 
@@ -84,7 +85,10 @@ class AnswerStore(ShardStore[AnswerShard]):
     def begun(self, shard: int) -> dict[int, Answer]:
         """The answers that are there of a shard that is not finished, by their places among all.
 
-        A line that was torn, or belongs to another key, counts as not there.
+        A line that was torn, changed, or belongs to another key counts as not there; a warning says so.
+
+        Raises:
+            StoreError: the file cannot be read, such as a folder in its place.
         """
         path = self._begun_path(shard)
         if path is None:
@@ -93,19 +97,40 @@ class AnswerStore(ShardStore[AnswerShard]):
             lines = path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return {}
-        answers = (self._parsed_line(shard, line) for line in lines)
-        return {answer[0]: answer[1:] for answer in answers if answer is not None}
+        except OSError as error:
+            raise StoreError(_unusable(path, error)) from error
+        answers: dict[int, Answer] = {}
+        for number, line in enumerate(lines, 1):
+            # Each write begins with a line end, behind whatever was torn.
+            if line:
+                try:
+                    place, text, facts = parsed_line(line, self._ids_digest(shard))
+                    answers[place] = text, facts
+                except DamagedError as error:
+                    # Of one place, whoever asks: a warning is shown once.
+                    warnings.warn(
+                        f"line {number} of {path} is left out, and its question is asked again: {error}", stacklevel=1
+                    )
+        return answers
 
     def add(self, shard: int, answers: Iterable[tuple[int, Answer]]) -> None:
-        """Keep answers of a shard that is not finished yet, by their places among all; nothing in memory."""
+        """Keep answers of a shard that is not finished yet, by their places among all; nothing in memory.
+
+        Raises:
+            StoreError: there is a folder in the place of their file.
+        """
         path = self._begun_path(shard)
         if path is None:
             return
-        lines = b"".join(self._line(shard, [place, text, dict(facts)]) for place, (text, facts) in answers)
+        belongs_to = self._ids_digest(shard)
+        lines = b"".join(sealed_line([place, text, dict(facts)], belongs_to) for place, (text, facts) in answers)
         if not (path.parent / KEY_NAME).exists():
             write_whole(path.parent / KEY_NAME, self.key.dumps())
         # In one write, behind what is there: of a process that ends meanwhile one line is torn at most.
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        except (IsADirectoryError, PermissionError) as error:
+            raise StoreError(_unusable(path, error)) from error
         try:
             os.write(descriptor, b"\n" + lines)
             os.fsync(descriptor)
@@ -125,29 +150,18 @@ class AnswerStore(ShardStore[AnswerShard]):
     def _forget_begun(self, shard: int) -> None:
         path = self._begun_path(shard)
         if path is not None:
-            path.unlink(missing_ok=True)
+            try:
+                path.unlink(missing_ok=True)
+            except (IsADirectoryError, PermissionError) as error:
+                raise StoreError(_unusable(path, error)) from error
 
     def _begun_path(self, shard: int) -> Path | None:
         path = self.path(shard)
         return None if path is None else path.with_suffix(".begun")
 
-    def _line(self, shard: int, values: list[Any]) -> bytes:
-        """A line of JSON: the answer behind a digest of it and of what it belongs to."""
-        text = json.dumps(values, allow_nan=False)
-        return json.dumps([self._digest_of_line(shard, text), text]).encode() + b"\n"
 
-    def _parsed_line(self, shard: int, line: bytes) -> tuple[int, str, Mapping[str, Any]] | None:
-        try:
-            digest, text = json.loads(line)
-            if digest != self._digest_of_line(shard, text):
-                return None
-            place, answer, facts = json.loads(text)
-        except (ValueError, TypeError):
-            return None
-        return place, answer, facts
-
-    def _digest_of_line(self, shard: int, text: str) -> str:
-        return hashlib.sha256(f"{self._ids_digest(shard)} {text}".encode()).hexdigest()
+def _unusable(path: Path, error: OSError) -> str:
+    return f"{path} cannot be used: {error.strerror}; it is a file of answers that are there already: remove it"
 
 
 def scoring_of(opened: OpenedTask) -> Scoring:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from audio_compositionality.support.cache import cache_folder
+from audio_compositionality.support.checked_files import NO_DIGEST, is_sealed, sealed
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.files import remove_partial_files, safe_file_name, write_whole
 
@@ -42,11 +42,6 @@ UNCHECKED = ".unchecked"
 KEY_NAME = "key.json"
 
 Content = TypeVar("Content")
-
-NO_SEAL = "0" * 64
-"""Stands in the bytes of a shard where the SHA-256 of these bytes goes."""
-
-_SEAL = re.compile(rb"digest\W{1,8}([0-9a-f]{64})")
 
 _REMEDY = "delete it, or compute all shards again with --force"
 
@@ -154,7 +149,7 @@ class ShardStore(ABC, Generic[Content]):
         key = path.parent / KEY_NAME
         if not key.exists():
             write_whole(key, self.key.dumps())
-        write_whole(path if checked else _unchecked(path), _sealed(self._serialise(shard, content)))
+        write_whole(path if checked else _unchecked(path), sealed(self._serialise(shard, content)))
 
     def accept(self, shard: int) -> None:
         """Finish a shard that awaits a check."""
@@ -191,7 +186,7 @@ class ShardStore(ABC, Generic[Content]):
             raise StoreError(f"{path} is not there") from error
         except OSError as error:
             raise StoreError(f"{path} cannot be read: {error.strerror}; {_REMEDY}") from error
-        if not _is_sealed(content):
+        if not is_sealed(content):
             raise StoreError(f"{path} is damaged: it is not what was written; {_REMEDY}")
         try:
             return self._parse(shard, content)
@@ -200,7 +195,7 @@ class ShardStore(ABC, Generic[Content]):
 
     @abstractmethod
     def _serialise(self, shard: int, content: Content) -> bytes:
-        """The bytes of a shard, which its content alone decides, with `NO_SEAL` as the first value: ``digest``."""
+        """The bytes of a shard, which its content alone decides, with `NO_DIGEST` as the first value: ``digest``."""
 
     @abstractmethod
     def _parse(self, shard: int, content: bytes) -> Content:
@@ -310,7 +305,7 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
         values = np.array(content.embeddings, np.float32, order="C")
         values[sorted(content.errors)] = 0
         errors = {str(place): content.errors[place] for place in sorted(content.errors)}
-        facts = {"digest": NO_SEAL, "ids": self._ids_digest(shard), "errors": errors}
+        facts = {"digest": NO_DIGEST, "ids": self._ids_digest(shard), "errors": errors}
         # A single entry: safetensors writes several in any order.
         return bytes(save({"embeddings": values}, metadata={"shard": json.dumps(facts)}))
 
@@ -340,26 +335,6 @@ def _metadata(content: bytes) -> dict[str, str]:
     length = int.from_bytes(content[:8], "little")
     metadata: dict[str, str] = json.loads(content[8 : 8 + length])["__metadata__"]
     return metadata
-
-
-def _sealed(content: bytes) -> bytes:
-    """Bytes of a shard with their SHA-256 in the place that is kept for it.
-
-    It is of the bytes and not of what they mean, so that how a release of safetensors formats a header plays no part.
-    """
-    start, stop = _place_of_seal(content)
-    return content[:start] + hashlib.sha256(content).hexdigest().encode() + content[stop:]
-
-
-def _is_sealed(content: bytes) -> bool:
-    """Whether bytes are those that `_sealed` gave, to the last bit."""
-    start, stop = _place_of_seal(content)
-    return _sealed(content[:start] + NO_SEAL.encode() + content[stop:]) == content if stop else False
-
-
-def _place_of_seal(content: bytes) -> tuple[int, int]:
-    seal = _SEAL.search(content)
-    return (0, 0) if seal is None else seal.span(1)
 
 
 def _check_key(path: Path, key: StoreKey) -> None:

@@ -9,12 +9,14 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 
+from .recipes.toy import as_others_have_it
+
 
 @pytest.fixture
 def folder(toys, tmp_path):
     """Toys as somebody may have pushed them: a card, no manifest."""
     path = build_dataset("tiny", tmp_path / "x", progress=False)
-    (path / "manifest.json").unlink()
+    as_others_have_it(path)
     return path
 
 

@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.recipes import list_recipes, load_re
 from audio_compositionality.dataset_builder.rendered import preset_names, rendered_preset
 from audio_compositionality.support.errors import InputError
 
-from .recipes.toy import Toys, ToySettings, registered
+from .recipes.toy import Toys, ToySettings, as_others_have_it, registered
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_data_of_a_recipe_that_is_not_installed_are_read_by_their_features(tmp_p
 
 
 def test_rows_are_checked_by_the_recipe(toys, folder):
-    (folder / "manifest.json").unlink()
+    as_others_have_it(folder)
     shard = next((folder / "toys").glob("test-*.parquet"))
     table = pq.read_table(shard)
     column = table.schema.get_field_index("text")
@@ -121,7 +121,7 @@ def test_rows_are_checked_by_the_recipe(toys, folder):
 
 
 def test_declared_columns_that_are_missing_are_named(toys, folder):
-    (folder / "manifest.json").unlink()
+    as_others_have_it(folder)
     for shard in (folder / "toys").glob("*.parquet"):
         pq.write_table(pq.read_table(shard).drop_columns(["short"]), shard)
     with pytest.raises(DatasetError, match="lacks the columns short of toys"):

@@ -335,6 +335,12 @@ class TestManifest:
         with pytest.raises(DatasetError, match="lacks 1 of its 6 shards, such as a_tre/train-00001-of-00003"):
             open_data(folder)
 
+    def test_a_built_folder_without_its_manifest_is_refused(self, folder):
+        (folder / MANIFEST_NAME).unlink()
+        for ask in (lambda: scenes(folder).fingerprint, lambda: scenes(folder).rows, lambda: read(folder)):
+            with pytest.raises(DatasetError, match=r"was built with the fingerprint \w{12}, and the manifest\.json"):
+                ask()
+
     def test_a_snapshot_of_links_is_read(self, folder):
         links = folder.parent / "snapshot"
         for path in [path for path in folder.rglob("*") if path.is_file()]:

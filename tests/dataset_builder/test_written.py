@@ -129,12 +129,26 @@ def test_a_file_of_answers_that_was_cut_short_is_gone_on_with():
     assert kept.generate(["a", "b", "a"]) == ["to a", "to b", "to a"]
     assert model.asked == [["a", "b"]]
     kept.path.write_bytes(kept.path.read_bytes()[:-10])
-    assert KeptAnswers(model).generate(["b", "c"]) == ["to b", "to c"]
+    with pytest.warns(UserWarning, match=r"line 3 of .*\.jsonl is left out, and what it answers is asked again"):
+        assert KeptAnswers(model).generate(["b", "c"]) == ["to b", "to c"]
     assert model.asked[1:] == [["b", "c"]]
     assert KeptAnswers(model).generate(["a", "b", "c"]) == ["to a", "to b", "to c"]
     assert len(model.asked) == 2
     # Another model's answers are others.
     assert KeptAnswers(Scripted(lambda prompt: "", revision="2")).generate(["a"]) == [""]
+
+
+def test_an_answer_that_was_changed_is_refused():
+    model = Scripted(lambda prompt: f"to {prompt}")
+    path = KeptAnswers(model).path
+    KeptAnswers(model).generate(["a", "b"])
+    path.write_bytes(path.read_bytes().replace(b"to b", b"to c"))
+    with pytest.raises(DatasetError, match=r"line 3 of .*\.jsonl was changed after it was written: .* Remove the line"):
+        KeptAnswers(model).generate(["a"])
+    # As it was before answers had digests.
+    path.write_text('{"prompt": "a", "answer": "to b"}\n')
+    with pytest.warns(UserWarning, match="is left out"):
+        assert KeptAnswers(model).generate(["a"]) == ["to a"]
 
 
 def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeypatch):

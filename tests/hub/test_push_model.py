@@ -3,6 +3,8 @@ import json
 import pytest
 
 from audio_compositionality.hub.errors import HubError
+from audio_compositionality.support.checked_files import sealed_json
+from audio_compositionality.support.files import sha256_of
 from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.pushing import model_files, push_model
 
@@ -14,10 +16,12 @@ def out(tmp_path):
     folder = tmp_path / "run"
     (folder / "checkpoint").mkdir(parents=True)
     (folder / "best").mkdir()
-    record = {"finished": True, "recipe": "scenes", "data": "mini", "steps": 1800, "settings": {}}
+    weights = "weights" * 1000
+    stated = {"model.safetensors": sha256_of(weights.encode())}
+    record = {"finished": True, "recipe": "scenes", "data": "mini", "steps": 1800, "settings": {}, "files": stated}
     files = {
-        "training.json": json.dumps(record),
-        "model.safetensors": "weights" * 1000,
+        "training.json": sealed_json(record).decode(),
+        "model.safetensors": weights,
         "config.json": "{}",
         "README.md": "# card",
         "log.csv": "step\r\n",
@@ -71,6 +75,12 @@ def test_an_organisation_that_cannot_be_is_refused(out):
 
 
 def test_a_training_that_is_not_finished_is_not_published(out):
-    (out / "training.json").write_text(json.dumps({"finished": False, "settings": {}}))
+    (out / "training.json").write_bytes(sealed_json({"finished": False, "settings": {}}))
     with pytest.raises(TrainingError, match="no training that is finished"):
         push_model(out, NAME)
+
+
+def test_weights_that_were_changed_are_not_published(out):
+    (out / "model.safetensors").write_text("weights" * 999)
+    with pytest.raises(TrainingError, match=r"model\.safetensors is damaged or was changed: its SHA-256 is not that"):
+        push_model(out, NAME, dry_run=True)

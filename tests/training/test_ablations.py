@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.networks.tiny_clap import save_clap, tiny_clap
+from audio_compositionality.support.checked_files import sealed_json
 from audio_compositionality.training.ablations import run_ablations, two_way, variants
 from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.settings import settings_of
@@ -94,7 +93,7 @@ def test_one_table_and_nothing_is_done_twice(tmp_path):
             folder.mkdir(parents=True)
             save_clap(tiny_clap(one.seed + one.steps), folder)
             record = {"recipe": "comp_a_train", "trained_on": "rows", "settings": one.values()}
-            (folder / "training.json").write_text(json.dumps(record), "utf-8")
+            (folder / "training.json").write_bytes(sealed_json(record))
 
     def run(seeds=(0, 1)):
         data = rendered_preset("mini", recipes=["comp_a_order"], items=12, sample_rate=16_000, duration=10)
@@ -122,7 +121,7 @@ def test_one_table_and_nothing_is_done_twice(tmp_path):
 def test_rows_that_are_no_training_split_are_refused(tmp_path):
     def train(one, folder):
         folder.mkdir(parents=True)
-        (folder / "training.json").write_text(json.dumps({"recipe": None, "settings": {}}), "utf-8")
+        (folder / "training.json").write_bytes(sealed_json({"recipe": None, "settings": {}}))
 
     with pytest.raises(TrainingError, match="rows of no recipe, is the training split of no task"):
         run_ablations(settings(), tmp_path, [0], train=train)

@@ -3,9 +3,11 @@
 import errno
 import os
 import signal
+import warnings
 
 import numpy as np
 import pytest
+import torch
 
 from audio_compositionality.encoders.networks.tiny_clap import tiny_extractor
 from audio_compositionality.support.cache import VARIABLE
@@ -101,10 +103,11 @@ class TestProcesses:
         process = forked(lambda: prepare_features(data, CountingFrontEnd(notes, killed_at=30), workers=1))
         assert os.waitpid(process, 0)[1] == signal.SIGKILL
         front_end = CountingFrontEnd(notes)
-        done = (features_folder(data, front_end) / "done.bin").read_bytes()
-        assert 4 <= sum(done) < len(done) == 11
+        digests = np.fromfile(features_folder(data, front_end) / "digests.bin", np.uint8).reshape(42, 32)
+        done = int(digests.any(axis=1).sum())
+        assert 4 <= done < 42
         stored = prepare_features(data, front_end)
-        assert front_end.count == 30 + 42 - 4 * sum(done)
+        assert front_end.count == 30 + 42 - done
         assert np.abs(stored.values - expected(data)).max() < 1e-3
 
     def test_processes_share_what_one_prepares(self, notes):
@@ -123,8 +126,34 @@ def test_damaged_files_are_computed_again(notes):
     whole = np.array(stored.values)
     with (stored.folder / "values.bin").open("r+b") as stream:
         stream.truncate(50)
-    assert np.array_equal(prepare_features(data, front_end).values, whole)
+    with pytest.warns(UserWarning, match=r"values\.bin or digests\.bin beside it is not of its size: all is computed"):
+        assert np.array_equal(prepare_features(data, front_end).values, whole)
     assert front_end.count == 20
+
+
+@pytest.mark.parametrize("name", ["values.bin", "digests.bin"])
+def test_a_changed_bit_makes_the_features_of_one_clip_anew_and_a_line_says_so(notes, name):
+    data, front_end, every = made_data(10), CountingFrontEnd(notes), np.arange(10)
+    whole = prepare_features(data, front_end).gather(every)
+    path = features_folder(data, front_end) / name
+    content = bytearray(path.read_bytes())
+    before = bytes(content)
+    # In the exponent of a value of the fourth clip.
+    content[len(content) // 10 * 3 + 1] ^= 0x40
+    path.write_bytes(content)
+    stored = prepare_features(data, front_end)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stored.gather(every[4:])
+    with pytest.warns(UserWarning, match=r"values\.bin or digests\.bin beside it is damaged: the features of clip 3"):
+        assert torch.equal(stored.gather(every[[9, 3, 3]]), whole[[9, 3, 3]])
+    assert front_end.count == 11
+    assert path.read_bytes() == before
+    # It was put right on the disk, too, and what was compared once is not compared again.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.equal(stored.gather(every), whole)
+        assert torch.equal(prepare_features(data, front_end).gather(every), whole)
 
 
 def test_a_full_disk_is_told(notes, monkeypatch):

@@ -11,7 +11,7 @@ from audio_compositionality.training.log import (
     RunLog,
     check_programs,
     duration_text,
-    read_log,
+    rows_of,
 )
 
 from .small_training import small_settings
@@ -23,19 +23,25 @@ def row(step):
 
 
 def test_a_log_that_is_opened_again_loses_what_is_behind_the_state(tmp_path):
-    log = RunLog(tmp_path, small_settings(), 0)
-    for step in (1, 2, 3):
+    log = RunLog(tmp_path, small_settings(), 0, {})
+    for step in (1, 2):
         log.step(row(step))
     log.evaluation(2, "hard", {"a,b": 0.5})
+    state = log.tables
+    log.step(row(3))
     log.evaluation(3, "hard", {"a": 0.25})
     log.close()
+    assert {name: (tmp_path / name).read_bytes().decode() for name in state} == log.tables != state
     # A line that a kill has torn.
     with (tmp_path / STEPS).open("a") as stream:
         stream.write("4,ha")
-    RunLog(tmp_path, small_settings(), 2).close()
-    assert [int(one["step"]) for one in read_log(tmp_path / STEPS)] == [1, 2]
-    assert float(read_log(tmp_path / STEPS)[1]["loss"]) == 0.2
-    assert [(one["name"], one["value"]) for one in read_log(tmp_path / EVALUATIONS)] == [("a,b", "0.5")]
+    again = RunLog(tmp_path, small_settings(), 2, state)
+    again.close()
+    assert {name: (tmp_path / name).read_bytes().decode() for name in state} == again.tables == state
+    steps = rows_of(state[STEPS])
+    assert [int(one["step"]) for one in steps] == [1, 2]
+    assert float(steps[1]["loss"]) == 0.2
+    assert [(one["name"], one["value"]) for one in rows_of(state[EVALUATIONS])] == [("a,b", "0.5")]
 
 
 def test_a_program_that_is_not_installed_is_named_with_its_extra(monkeypatch):
@@ -55,7 +61,7 @@ def test_trackio_is_told_every_step(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "trackio", fake)
     out = tmp_path / "project" / "run"
     out.mkdir(parents=True)
-    log = RunLog(out, small_settings(log_to="trackio"), 0)
+    log = RunLog(out, small_settings(log_to="trackio"), 0, {})
     log.step(row(1))
     log.evaluation(1, "hard", {"score": 0.5})
     log.close()
@@ -68,7 +74,7 @@ def test_tensorboard_has_every_step(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    log = RunLog(tmp_path, small_settings(log_to="tensorboard"), 0)
+    log = RunLog(tmp_path, small_settings(log_to="tensorboard"), 0, {})
     for step in (1, 2):
         log.step(row(step))
     log.close()

@@ -14,20 +14,24 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.support.checked_files import NO_DIGEST, sealed
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.training.card import model_card
 from audio_compositionality.training.checkpoints import (
     FILE,
+    FILE_BEFORE,
     FOLDER,
+    Checkpoint,
     Position,
+    find_checkpoint,
     load_checkpoint,
-    read_position,
     save_checkpoint,
 )
 from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.finishing import finish
-from audio_compositionality.training.log import COLUMNS, EVALUATIONS, STEPS, read_log
+from audio_compositionality.training.log import COLUMNS, EVALUATIONS, STEPS, rows_of
 from audio_compositionality.training.loop import BEST
+from audio_compositionality.training.neighbours import stage_neighbours
 from audio_compositionality.training.optimisation import learning_rate, make_optimizer
 from audio_compositionality.training.record import read_record
 from audio_compositionality.training.settings import Stage
@@ -47,6 +51,10 @@ def stop_at(step):
             raise StoppedError
 
     return on_step
+
+
+def read_log(path):
+    return rows_of(path.read_bytes().decode())
 
 
 def weights(trainer):
@@ -94,8 +102,9 @@ def test_the_log_has_every_step(whole):
 def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(whole, tmp_path, step):
     with pytest.raises(StoppedError):
         small_trainer(tmp_path, on_step=stop_at(step)).run()
-    state = read_position(tmp_path)
-    assert state is not None
+    found = find_checkpoint(tmp_path)
+    assert found is not None
+    state = found.position
     # At most the steps since the last state are lost.
     assert step - 2 <= state.total <= step
     trainer = small_trainer(tmp_path)
@@ -180,38 +189,116 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path):
         small_trainer(tmp_path / "thesis.tex").run()
 
 
+def flip(path, place, bit=0x40):
+    """Change a bit of a file, in the exponent of a weight where the place is one from the end of its floats."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= bit
+    path.write_bytes(content)
+
+
+def exponent_of(path, name):
+    """The place of the byte with most of the exponent of the first number of a tensor."""
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    return 8 + length + json.loads(content[8 : 8 + length])[name]["data_offsets"][0] + 3
+
+
+@pytest.mark.parametrize("of", ["weight/model.logit_scale", "optimizer/exp_avg/model.text_model.projection.bias", ""])
+def test_a_damaged_state_never_makes_another_model(whole, tmp_path, of):
+    """Killed behind step 5, one bit of the exponent flipped, the same command: a line, and the same model."""
+    with pytest.raises(StoppedError):
+        small_trainer(tmp_path, on_step=stop_at(5)).run()
+    path = tmp_path / FOLDER / FILE
+    flip(path, exponent_of(path, of) if of else 40)
+    trainer = small_trainer(tmp_path)
+    with pytest.warns(UserWarning, match=r"state\.safetensors, cannot be used .*from the one before, of step 2"):
+        assert trainer.run().resumed == 2
+    assert is_equal(weights(trainer), whole.weights)
+    columns = ("step", "stage", "loss", "scale", "gradient_norm")
+    both = [[[row[name] for name in columns] for row in read_log(out / STEPS)] for out in (tmp_path, whole.out)]
+    assert both[0] == both[1]
+    # Nothing damaged is left beside the whole ones.
+    assert find_checkpoint(tmp_path).position.total == 7
+    path.unlink()
+    with pytest.warns(UserWarning, match="is not there: it goes on from the one before"):
+        assert find_checkpoint(tmp_path).path.name == FILE_BEFORE
+
+
 def test_a_state_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(StoppedError):
         small_trainer(tmp_path, on_step=stop_at(3)).run()
-    path = tmp_path / FOLDER / FILE
-    path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(TrainingError, match="Delete the folder"):
+    for name in (FILE, FILE_BEFORE):
+        path = tmp_path / FOLDER / name
+        path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(TrainingError, match=r"state\.safetensors: .* is damaged.*Delete the folder"):
         small_trainer(tmp_path).run()
+
+
+def test_a_log_that_was_changed_is_written_anew(whole, tmp_path):
+    with pytest.raises(StoppedError):
+        small_trainer(tmp_path, on_step=stop_at(5)).run()
+    (tmp_path / STEPS).write_bytes((tmp_path / STEPS).read_bytes().replace(b"1", b"2"))
+    small_trainer(tmp_path).run()
+    losses = [[row["loss"] for row in read_log(out / STEPS)] for out in (tmp_path, whole.out)]
+    assert losses[0] == losses[1]
+
+
+def test_a_record_that_was_changed_is_refused(tmp_path):
+    with pytest.raises(StoppedError):
+        small_trainer(tmp_path, on_step=stop_at(3)).run()
+    path = tmp_path / "training.json"
+    path.write_bytes(path.read_bytes().replace(b'"trained_on": "12', b'"trained_on": "13'))
+    with pytest.raises(TrainingError, match=r"training\.json is damaged: .*put a whole copy in its place"):
+        small_trainer(tmp_path).run()
+
+
+def test_the_model_and_the_best_one_have_digests_of_their_own_files(tmp_path):
+    trainer = small_trainer(
+        tmp_path, stages="contrastive:2", evaluate_every=1, validate=lambda model, step: {"s": -step}
+    )
+    trainer.run()
+    finish(trainer)
+    records = [read_record(folder) for folder in (tmp_path, tmp_path / BEST)]
+    assert records[0] | {"files": 0} == records[1] | {"files": 0}
+    assert records[0]["files"].keys() == records[1]["files"].keys() >= {"config.json", "model.safetensors"}
+    assert records[0]["files"] != records[1]["files"]
+    for folder in (tmp_path, tmp_path / BEST):
+        load_model(str(folder), device="cpu")
+        flip(folder / "model.safetensors", -1)
+        with pytest.raises(AudioCompositionalityError, match=r"model\.safetensors is damaged or was changed"):
+            load_model(str(folder), device="cpu")
 
 
 def test_a_state_that_no_training_wrote_is_named(tmp_path):
     with pytest.raises(StoppedError):
         small_trainer(tmp_path, on_step=stop_at(5)).run()
     path = tmp_path / FOLDER / FILE
+    path.with_name(FILE_BEFORE).unlink()
     with safe_open(path, "pt") as stored:
         tensors, metadata = {name: stored.get_tensor(name) for name in stored.keys()}, stored.metadata()  # noqa: SIM118
-    position, bias = json.loads(metadata["position"]), "model.text_model.projection.bias"
+    state, bias = json.loads(metadata["state"]), "model.text_model.projection.bias"
     for changed, stated in [
         ({}, {"position": "[" * 20_000}),
-        ({}, {"position": json.dumps({**position, "stage": "1"})}),
-        ({}, {"position": json.dumps({**position, "best": []})}),
+        ({}, {"position": {**state["position"], "stage": "1"}}),
+        ({}, {"position": {**state["position"], "best": []}}),
         ({f"weight/{bias}": torch.zeros(1)}, {}),
         ({f"optimizer/exp_avg/{bias}": torch.zeros(1)}, {}),
         ({"optimizer/exp_avg/no.such.weight": torch.zeros(1)}, {}),
     ]:
-        save_file({**tensors, **changed}, path, {**metadata, **stated})
+        text = json.dumps({**state, "digest": NO_DIGEST, **stated})
+        save_file({**tensors, **changed}, path, {"state": text})
+        path.write_bytes(sealed(path.read_bytes()))
         with pytest.raises(TrainingError, match="Delete the folder"):
             small_trainer(tmp_path).run()
+    save_file(tensors, path, {"state": json.dumps({**state, "digest": NO_DIGEST, "version": 9})})
+    path.write_bytes(sealed(path.read_bytes()))
+    with pytest.raises(TrainingError, match="has the version 9, and this program reads 2: go on with the version that"):
+        small_trainer(tmp_path).run()
 
 
 def test_the_scale_of_float16_is_had_again(tmp_path):
     towers, scaler = small_trainer(tmp_path).towers, torch.amp.GradScaler("cpu", init_scale=8.0)
-    save_checkpoint(tmp_path, Position(), towers, None, scaler)
+    save_checkpoint(tmp_path, Checkpoint(Position()), towers, None, scaler)
     again = torch.amp.GradScaler("cpu")
     load_checkpoint(tmp_path, towers, None, again)
     assert again.state_dict() == scaler.state_dict()
@@ -336,6 +423,29 @@ def test_neighbours_are_those_of_the_beginning_of_the_stage_also_after_a_stop(tm
     assert is_equal(weights(trainer), weights(resumed))
 
 
+class OneOfTwo:
+    """The main process of two, of which the other one has something done while it is waited for."""
+
+    count, is_main = 2, True
+
+    def __init__(self, meanwhile):
+        self.wait = meanwhile
+
+
+def test_neighbours_that_the_main_process_gives_to_another_are_refused_where_they_were_changed(tmp_path):
+    trainer, path = small_trainer(tmp_path), tmp_path / FOLDER / "neighbours.safetensors"
+
+    def neighbours(meanwhile):
+        of = (trainer.towers, trainer.data, trainer.features, 2, tmp_path, OneOfTwo(meanwhile))
+        return stage_neighbours(*of, None)
+
+    rows = neighbours(lambda: None)
+    assert rows.shape == (12, 2)
+    assert not path.exists()
+    with pytest.raises(TrainingError, match=r"cannot read the neighbours of rows .*neighbours\.safetensors is damaged"):
+        neighbours(lambda: flip(path, -8, 1))
+
+
 def test_a_loss_that_is_no_number_ends_the_run_before_it_is_kept(tmp_path):
     trainer = small_trainer(tmp_path, stages="contrastive:4", checkpoint_every=1)
     embed = trainer._embed
@@ -349,9 +459,9 @@ def test_a_loss_that_is_no_number_ends_the_run_before_it_is_kept(tmp_path):
     trainer._embed = broken
     with pytest.raises(TrainingError, match="loss of step 3 of the stage contrastive is nan"):
         trainer.run()
-    state = read_position(tmp_path)
+    state = find_checkpoint(tmp_path)
     assert state is not None
-    assert state.total == 2
+    assert state.position.total == 2
 
 
 def test_two_runs_do_not_write_one_folder(tmp_path):

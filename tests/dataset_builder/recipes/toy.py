@@ -6,10 +6,21 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import numpy as np
+import pyarrow.parquet as pq
 from datasets import Audio, Features, List, Value
 
 from audio_compositionality.dataset_builder import recipes
 from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.manifest import FINGERPRINT_KEY, MANIFEST_NAME
+
+
+def as_others_have_it(folder):
+    """Make data that somebody else wrote of a built folder: no manifest, no word of our fingerprint in shards."""
+    (folder / MANIFEST_NAME).unlink()
+    for path in folder.glob("*/*.parquet"):
+        table = pq.read_table(path)
+        kept = {name: value for name, value in table.schema.metadata.items() if name != FINGERPRINT_KEY}
+        pq.write_table(table.replace_schema_metadata(kept), path)
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,28 @@ def test_another_version_and_other_sources_are_made_again(cache):
     assert len({made_folder(maker) for maker in makers_ * 2}) == len(times) == 4
 
 
+@pytest.mark.parametrize("change", ["sound", "digests", "missing", "more", "without digests"])
+def test_sounds_that_were_changed_are_made_again_and_a_line_says_so(cache, change):
+    beeps = Beeps(times=[])
+    folder = made_folder(beeps)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    sound, digests = folder / "low" / "a" / "0.wav", folder / "digests.json"
+    path = digests if "digests" in change else sound
+    if change == "more":
+        write(folder / "low" / "a" / "1.wav")
+    else:
+        content = bytearray(path.read_bytes())
+        content[-9] ^= 0x40
+        path.write_bytes(content)
+        if change not in ("sound", "digests"):
+            path.unlink()
+    with pytest.warns(UserWarning, match=r"(is damaged|is not there|was not written with the others).*are made again"):
+        assert made_folder(beeps) == folder
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert made_folder(beeps) == folder
+    assert len(beeps.times) == 2
+
+
 def test_a_run_that_was_stopped_leaves_nothing(cache):
     with pytest.raises(KeyboardInterrupt):
         made_folder(Broken(times=[]))

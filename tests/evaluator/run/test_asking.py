@@ -16,6 +16,7 @@ from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.run.store import StoreError
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.answerers.base import certain
 from audio_compositionality.tasks.answerers.label_readers import Oracle
@@ -182,7 +183,9 @@ class TestTold:
         begun.write_bytes(begun.read_bytes()[:-9] + b'\n["0", "[0, \\"B\\", {}]"]\n')
         none = replace(options, max_questions=0)
         whole = Tells()
-        assert len(scored(whole, options=none, data=data)) == 200
+        with pytest.warns(UserWarning, match=r"\.begun is left out, and its question is asked again") as told:
+            assert len(scored(whole, options=none, data=data)) == 200
+        assert {str(one.message).rpartition(": ")[2] for one in told} >= {"its digest is not that of its text"}
         assert whole.answered == 200 - 106
         assert not [*(tmp_path / "tells").rglob("*.begun")]
         again = Tells()
@@ -194,6 +197,16 @@ class TestTold:
         rest = Tells()
         scored(rest, options=options, data=data)
         assert rest.answered == 197
+
+    def test_a_folder_in_the_place_of_answers_that_are_there_is_named(self, tmp_path):
+        options = replace(OPTIONS, store=tmp_path)
+        with pytest.raises(ModelError):
+            scored(Tells(breaks_at=3), options=options, data=Questions())
+        (begun,) = tmp_path.rglob("*.begun")
+        begun.unlink()
+        begun.mkdir()
+        with pytest.raises(StoreError, match=r"\.begun cannot be used: .*; it is a file of answers .* remove it"):
+            scored(Tells(), options=options, data=Questions())
 
     def test_what_is_kept_does_not_count_among_the_most_questions(self, tmp_path):
         class Behind(Tells):

@@ -19,12 +19,13 @@ from tiny_whisper import save_tiny_whisper
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
 from audio_compositionality.evaluator.results.result import Result, load_result
 from audio_compositionality.evaluator.run.processes import Processes, join_processes
 from audio_compositionality.support.errors import InputError
+
+from ...dataset_builder.recipes.toy import as_others_have_it
 
 SCRIPT = Path(__file__).parent / "in_processes.py"
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
@@ -38,7 +39,7 @@ def data(tmp_path_factory) -> Path:
     rendered = rendered_preset("mini", recipes=["a_coat"], quadruples=40, **pools)
     folder = tmp_path_factory.mktemp("data") / "built"
     build_dataset(rendered, folder, audio_format="wav", progress=False)
-    (folder / MANIFEST_NAME).unlink()
+    as_others_have_it(folder)
     return folder
 
 

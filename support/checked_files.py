@@ -1,0 +1,221 @@
+"""Files that are read back: each states the SHA-256 of its own bytes, so that damage is found and told, never read.
+
+The digest stands in the file itself, where `NO_DIGEST` stood when the rest was written: in the first bytes of JSON, or
+of the header of safetensors. It is of the bytes and not of what they mean, so that how a release of a library formats
+them plays no part. A file and its digest cannot be parted, and a file of any size is checked in one pass.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .files import partial_path, permit_as_new, sha256_of_file, write_whole
+from .text import first_line
+
+NO_DIGEST = "0" * 64
+"""Stands in the bytes of a file where the SHA-256 of these bytes goes."""
+
+DIGEST = "digest"
+"""The name in front of it."""
+
+_PLACE = re.compile(rb"digest\W{1,8}([0-9a-f]{64})")
+
+_HEAD = 4_096
+"""Bytes at the beginning of a file, among which its digest stands."""
+
+_PART = 2**22
+
+
+class DamagedError(ValueError):
+    """A file is not what was written; the text begins with its path."""
+
+
+class TornError(DamagedError):
+    """A line is none that was written, such as one that a process which was killed has not finished."""
+
+
+def sealed(content: bytes) -> bytes:
+    """Bytes with their SHA-256 in the place that is kept for it, behind the first ``digest``."""
+    start, stop = _place_in(content)
+    return content[:start] + hashlib.sha256(content).hexdigest().encode() + content[stop:]
+
+
+def is_sealed(content: bytes) -> bool:
+    """Whether bytes are those that `sealed` gave, to the last bit."""
+    start, stop = _place_in(content)
+    if not stop:
+        return False
+    # In parts: a shard is not copied.
+    view = memoryview(content)
+    digest = hashlib.sha256(view[:start])
+    digest.update(NO_DIGEST.encode())
+    digest.update(view[stop:])
+    return digest.hexdigest().encode() == content[start:stop]
+
+
+def read_sealed(path: Path) -> bytes:
+    """The content of a file that was written sealed.
+
+    Raises:
+        DamagedError: it is not what was written.
+        OSError: it cannot be read.
+    """
+    content = path.read_bytes()
+    if not is_sealed(content):
+        raise DamagedError(_damaged(path))
+    return content
+
+
+def write_sealed_file(path: Path, write: Callable[[Path], None], *, before: Path | None = None) -> None:
+    """Write a file of any size by a library; it gets its name when all of it, with its digest, is on the disk.
+
+    Args:
+        path: of the file, in a folder that is there.
+        write: writes it to another path, with `NO_DIGEST` behind ``digest`` among its first bytes.
+        before: where to move what stands at `path`; None replaces it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    partial = partial_path(path)
+    try:
+        write(partial)
+        permit_as_new(partial)
+        with partial.open("rb+") as stream:
+            start, _ = _place_in(stream.read(_HEAD))
+            stream.seek(0)
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            stream.seek(start)
+            stream.write(digest.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+        if before is not None and path.exists():
+            path.replace(before)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def check_sealed_file(path: Path) -> None:
+    """Refuse a file of any size that is not what `write_sealed_file` wrote, in one pass over it.
+
+    Raises:
+        DamagedError: it is not.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD)
+        start, stop = _place_in(head)
+        digest = hashlib.sha256(head[:start])
+        digest.update(NO_DIGEST.encode())
+        digest.update(head[stop:])
+        while part := stream.read(_PART):
+            digest.update(part)
+    if not stop or digest.hexdigest().encode() != head[start:stop]:
+        raise DamagedError(_damaged(path))
+
+
+def sealed_json(values: Mapping[str, Any]) -> bytes:
+    """JSON of an object, in lines, whose first value is its ``digest``."""
+    return sealed(json.dumps({DIGEST: NO_DIGEST, **values}, indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def parsed_sealed_json(content: bytes, path: Path) -> dict[str, Any]:
+    """The values of `sealed_json`, without the digest.
+
+    Args:
+        content: of the file.
+        path: of it, for the message.
+
+    Raises:
+        DamagedError: it is not what was written.
+    """
+    if not is_sealed(content):
+        raise DamagedError(_damaged(path))
+    values: dict[str, Any] = json.loads(content)
+    del values[DIGEST]
+    return values
+
+
+def sealed_line(values: Any, belongs_to: str) -> bytes:
+    """A line of JSON, ``[digest, text]``, for files that lines are added to: the text is JSON of the values.
+
+    Args:
+        values: JSON values.
+        belongs_to: what the line belongs to; the digest is of it, too.
+    """
+    text = json.dumps(values, allow_nan=False)
+    return json.dumps([_line_digest(text, belongs_to), text]).encode() + b"\n"
+
+
+def parsed_line(line: bytes, belongs_to: str) -> Any:
+    """The values of a line that `sealed_line` wrote.
+
+    Raises:
+        TornError: it is no such line.
+        DamagedError: it was changed, or belongs to something else.
+    """
+    try:
+        parts = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise TornError(f"it is no line of this file: {first_line(error)}") from error
+    if not isinstance(parts, list) or list(map(type, parts)) != [str, str]:
+        raise TornError("it is no line of this file: it is not a digest and a text")
+    digest, text = parts
+    if digest != _line_digest(text, belongs_to):
+        raise DamagedError("its digest is not that of its text")
+    return json.loads(text)
+
+
+def write_digests(path: Path, files: Iterable[Path]) -> None:
+    """Write the digests of files that lie below the folder of `path`, for `check_digests`."""
+    write_whole(path, sealed_json({"files": digests_of(path.parent, files)}))
+
+
+def digests_of(folder: Path, files: Iterable[Path]) -> dict[str, str]:
+    """SHA-256 of files by their paths below a folder, in the order of these."""
+    return {file.relative_to(folder).as_posix(): sha256_of_file(file) for file in sorted(files)}
+
+
+def check_digests(path: Path, files: Iterable[Path]) -> None:
+    """Refuse files that are not those of which `write_digests` wrote the digests.
+
+    Args:
+        path: of the digests.
+        files: that lie in its folder now.
+
+    Raises:
+        DamagedError: one was changed, is missing, or was not there; or the digests themselves are damaged.
+    """
+    try:
+        stated = parsed_sealed_json(path.read_bytes(), path)["files"]
+    except FileNotFoundError as error:
+        raise DamagedError(f"{path} is not there") from error
+    present = digests_of(path.parent, files)
+    for name in sorted({*stated, *present}):
+        if name not in present:
+            raise DamagedError(f"{path.parent / name} is not there")
+        if name not in stated:
+            raise DamagedError(f"{path.parent / name} was not written with the others")
+        if stated[name] != present[name]:
+            raise DamagedError(f"{path.parent / name} is damaged: its SHA-256 is not that in {path.name}")
+
+
+def _line_digest(text: str, belongs_to: str) -> str:
+    return hashlib.sha256(f"{belongs_to} {text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _place_in(content: bytes) -> tuple[int, int]:
+    """Where the digest stands; (0, 0) where there is none."""
+    place = _PLACE.search(content)
+    return (0, 0) if place is None else place.span(1)
+
+
+def _damaged(path: Path) -> str:
+    return f"{path} is damaged: it is not what was written (its SHA-256 is not the one that it states)"
