@@ -213,6 +213,7 @@ class Checks:
         say(
             f"{_ADDED} in {links}." if commits else f"{_ADDED} before.",
             numbers,
+            _listed([one.reproduces for one in examined if one.reproduces]),
             _listed([f"{quoted(entry.path)} was there already" for entry in entries if entry.path in present]),
             "Entries are committed as they were checked; the pull request is closed, not merged.",
         )
@@ -231,7 +232,8 @@ class Checks:
                 problems = one.verification.problems
                 reasons += [f"{quoted(entry.path)}: {quoted(problem)}" for problem in problems]
                 if not problems:
-                    self._examiner.check_copies(one, [*earlier, *filter(None, (other.earlier for other in examined))])
+                    before = [*earlier, *filter(None, (other.earlier for other in examined))]
+                    one = self._examiner.compared(one, before)
                 examined.append(one)
             except LeftError as error:
                 left.append(f"{quoted(entry.path)}: {error}")
@@ -249,7 +251,8 @@ class Checks:
                 checked = self._examiner.verified(commit, entry, verified[key])
                 if checked is not None:
                     record, result = checked
-                    self._recognised[entry.path] = Earlier(entry.path, result.model.id, record.date, record.sketch)
+                    model, date = result.model, record.date
+                    self._recognised[entry.path] = Earlier(entry.path, result.task, model, date, record.sketch)
         return list(self._recognised.values())
 
     def _merged(self, commit: str, entry: Folder, verified: Folder | None) -> Outcome:

@@ -201,7 +201,7 @@ def difference_of_ranks(one: Shape, other: Shape) -> tuple[float, float]:
     return (1.0, 0.0) if best is None else (best[0], _structure(_matrix(best[1]), _matrix(best[2])))
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=500)
 def _ranked(shape: Shape) -> tuple[Floats | None, ...]:
     """Ranks of the distances of rows as they are, of length 1, and of length 1 about their mean; None where these
     tell nothing."""
@@ -272,7 +272,7 @@ def _structure(a: Floats, b: Floats, nearest: int = 2) -> float:
     return float((x * y).sum()) / scale if scale > 0 else 0.0
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=500)
 def _rank_vectors(shape: Shape) -> Floats:
     """The remembered dimensions as vectors of length 1, whose products are correlations of ranks, [k, n]."""
     ranks = _raw(shape.dimensions).reshape(-1, max(1, shape.anchors)).astype(np.float64)
