@@ -11,7 +11,7 @@ from pathlib import Path
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.results.result import Result, ResultError
-from audio_compositionality.evaluator.submissions.copies import Duplicate, Earlier, duplicates_of, is_original
+from audio_compositionality.evaluator.submissions.copies import Duplicate, Earlier, duplicates_of, may_be_copied
 from audio_compositionality.evaluator.submissions.record import Record
 from audio_compositionality.evaluator.submissions.submission import (
     claim_problem,
@@ -134,10 +134,10 @@ class Examiner:
         """
         sketch, result = examined.verification.sketch, examined.verification.result
         duplicates = [] if sketch is None else duplicates_of(sketch, result.model, earlier)
-        if not is_original(duplicates):
-            raise LeftError(_counted([duplicate for duplicate in duplicates if not duplicate.is_reproduction]))
+        if may_be_copied(duplicates):
+            raise LeftError(_counted([duplicate for duplicate in duplicates if duplicate.relation == "other"]))
         of_task = [duplicate for duplicate in duplicates if duplicate.earlier.task == result.task]
-        reproduced = [duplicate for duplicate in of_task if duplicate.is_reproduction]
+        reproduced = [duplicate for duplicate in of_task if duplicate.relation == "weights"]
         if not reproduced:
             return examined
         return replace(examined, reproduces=f"{quoted(examined.folder)} is a reproduction: {_counted(reproduced)}")

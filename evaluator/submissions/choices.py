@@ -44,7 +44,7 @@ HONEST = 0.75
 COPIED = 0.9
 """Kappa from which on they are taken for one, where chance does not explain it."""
 
-CHANCE = 1e-6
+CHANCE = 1e-4
 """Probability that models whose kappa is `HONEST` agree as often, above which agreement proves nothing."""
 
 Letters = Annotated[str, StringConstraints(strict=True, pattern="^[A-Z-]*$", max_length=20_000)]

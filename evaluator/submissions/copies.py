@@ -147,12 +147,13 @@ class Duplicate:
         earlier: the submission.
         kind: ``exact``: the same values; ``near``: of embeddings see `likeness`, of answers see `choices`;
             ``permuted``: the same distances from the mean, as after another order of the rows. Only the first is proof.
-        is_reproduction: whether both state the same weights.
+        relation: ``weights``, both state the same weights, so that it is a reproduction; ``model``, another revision of
+            the same model; ``other``, neither, so that it may be a copy.
     """
 
     earlier: Earlier
     kind: Literal["exact", "near", "permuted"]
-    is_reproduction: bool
+    relation: Literal["weights", "model", "other"]
 
     def __str__(self) -> str:
         alike = {
@@ -162,7 +163,7 @@ class Duplicate:
         }
         what = "embeddings" if self.earlier.sketch.shape else "answers"
         of = f"{self.earlier.model.id}, {self.earlier.name} of {self.earlier.date}"
-        whose = ", which states the same weights" if self.is_reproduction else ""
+        whose = ", which states the same weights" if self.relation == "weights" else ""
         return f"its {what} {alike[self.kind]} of {of}{whose}"
 
 
@@ -178,21 +179,27 @@ def duplicates_of(sketch: Sketch, model: Model, earlier: Iterable[Earlier]) -> l
     for other in earlier:
         kind = _kind(sketch, other.sketch)
         if kind is not None:
-            duplicates.append(Duplicate(other, kind, have_same_weights(model, other.model)))
+            duplicates.append(Duplicate(other, kind, relation_of(model, other.model)))
     order = ("exact", "near", "permuted")
     return sorted(duplicates, key=lambda duplicate: (order.index(duplicate.kind), duplicate.earlier.date))
 
 
-def have_same_weights(one: Model, other: Model) -> bool:
-    """Whether two submissions state the same weights: the same revision of one model, or the same digest."""
-    is_same = one.weights_sha256 is not None and one.weights_sha256 == other.weights_sha256
-    return is_same or (one.id, one.revision) == (other.id, other.revision)
+def relation_of(one: Model, other: Model) -> Literal["weights", "model", "other"]:
+    """What two submissions state of each other's model; see `Duplicate`. The same revision of a model, or the same
+    digest, are the same weights."""
+    same_digest = one.weights_sha256 is not None and one.weights_sha256 == other.weights_sha256
+    if same_digest or (one.id, one.revision) == (other.id, other.revision):
+        return "weights"
+    return "model" if one.id == other.id else "other"
 
 
-def is_original(duplicates: Iterable[Duplicate]) -> bool:
-    """Whether what was found is no copy: nothing, or the one that came first of all states the same weights."""
+def may_be_copied(duplicates: Iterable[Duplicate]) -> bool:
+    """Whether somebody has to decide about what was found: the one that came first is of another model.
+
+    Whose weights came first may be submitted again, whatever copies of them there are.
+    """
     first = min(duplicates, key=lambda duplicate: duplicate.earlier.date, default=None)
-    return first is None or first.is_reproduction
+    return first is not None and first.relation == "other"
 
 
 def _kind(one: Sketch, other: Sketch) -> Literal["exact", "near", "permuted"] | None:

@@ -8,8 +8,8 @@ that agree least are left out first, so that single ones do not count. Embedding
   dimensions, rows made 1 long, or a few rows moved or exchanged;
 - the ranks are alike, and what differs looks like noise. Where two models hear differently, how they differ is a
   function of the sound, so that clips that are near each other differ alike; noise knows of no sound. For the pair of
-  clips (i, j) with difference of ranks e_ij, and their nearest other clips i' and j', the *structure* is the
-  correlation of e_ij with e_i'j' over pairs that have no clip in common;
+  clips (i, j) with difference of ranks e_ij, and the clips i' and j' that are nearest to them in the earlier
+  embeddings, the *structure* is the correlation of e_ij with e_i'j', over pairs of which no clip is in the other;
 - dimensions are the same, clip by clip in their ranks: where some were dropped, doubled, scaled or added.
 
 What the limits leave of honest models is measured by `audio_compositionality.studies.copies`.
@@ -53,7 +53,7 @@ FAR = 0.8
 ALIKE = 0.3
 """The same up to which embeddings with noise are looked for."""
 
-STRUCTURE = 0.2
+STRUCTURE = 0.18
 """What differs between embeddings that are `ALIKE` is noise where its structure is no larger."""
 
 LEAST_ANCHORS = 64
@@ -157,13 +157,13 @@ def _dimensions(rows: Floats) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(chosen), np.uint8).reshape(len(chosen), len(rows))
 
 
-def are_nearly_same(one: Shape, other: Shape) -> bool:
-    """Whether embeddings of the same clips with these shapes are nearly the same; see the module."""
-    if one.anchors != other.anchors:
+def are_nearly_same(new: Shape, earlier: Shape) -> bool:
+    """Whether embeddings are nearly the same as earlier ones of the same clips, by their shapes; see the module."""
+    if new.anchors != earlier.anchors:
         return False
-    difference, structure = difference_of_ranks(one, other)
-    is_noise = difference <= ALIKE and one.anchors >= LEAST_ANCHORS and structure <= STRUCTURE
-    return difference <= SAME or is_noise or have_same_dimensions(one, other)
+    difference, structure = difference_of_ranks(new, earlier)
+    is_noise = difference <= ALIKE and new.anchors >= LEAST_ANCHORS and structure <= STRUCTURE
+    return difference <= SAME or is_noise or have_same_dimensions(new, earlier)
 
 
 def have_same_dimensions(one: Shape, other: Shape) -> bool:
@@ -181,14 +181,14 @@ def same_dimensions(one: Shape, other: Shape) -> int:
     return int(min(same.any(axis=0).sum(), same.any(axis=1).sum()))
 
 
-def difference_of_ranks(one: Shape, other: Shape) -> tuple[float, float]:
+def difference_of_ranks(new: Shape, earlier: Shape) -> tuple[float, float]:
     """How far the ranks of distances are apart, 1 of independent embeddings, and the structure of what differs.
 
     Both are of the two ways of measuring distances, among those that could be one another's, that agree best: a copy
     whose rows were made 1 long has as its distances those of the other's rows of length 1. Where they are far apart,
     or distances tell nothing, the difference is 1 and the structure 0.
     """
-    firsts, seconds = _ranked(one), _ranked(other)
+    firsts, seconds = _ranked(new), _ranked(earlier)
     best: tuple[float, Floats, Floats] | None = None
     for first, second in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 0), (0, 2), (2, 0)):
         a, b = firsts[first], seconds[second]
@@ -250,23 +250,21 @@ def _best_rows(one: Floats, other: Floats) -> tuple[Floats, Floats]:
     return first, second
 
 
-def _structure(a: Floats, b: Floats, nearest: int = 2) -> float:
+def _structure(new: Floats, earlier: Floats) -> float:
     """The correlation of differences with those of the nearest other clips; see the module. [n, n] both."""
-    n = len(a)
-    if n <= 4 * nearest:
-        return 0.0
+    n = len(earlier)
     apart = ~np.eye(n, dtype=bool)
-    difference = b - a
+    difference = new - earlier
     # What all pairs of one clip have in common is no structure: it may be one noisy row.
     for _ in range(6):
         difference = (difference - difference.sum(axis=0) / (n - 1)) * apart
         difference = (difference + difference.T) / 2
-    near = np.argsort(a + b + 9 * np.eye(n), axis=1, kind="stable")[:, :nearest]
-    weights = np.zeros((n, n))
-    np.put_along_axis(weights, near, 1 / nearest, axis=1)
-    of_nearest = weights @ difference @ weights.T
-    with_itself = (weights > 0) | np.eye(n, dtype=bool)
-    without_common = (with_itself.astype(np.int64) @ with_itself.T.astype(np.int64)) == 0
+    # Not by the new ones as well: clips that noise has brought together have noise in common.
+    nearest = np.argmin(earlier + 9 * np.eye(n), axis=1)
+    of_nearest = difference[np.ix_(nearest, nearest)]
+    with_itself = np.eye(n, dtype=np.int64)
+    with_itself[np.arange(n), nearest] = 1
+    without_common = with_itself @ with_itself.T == 0
     x, y = difference[without_common], of_nearest[without_common]
     scale = float(np.sqrt((x**2).sum() * (y**2).sum()))
     return float((x * y).sum()) / scale if scale > 0 else 0.0

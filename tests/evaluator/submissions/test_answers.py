@@ -351,7 +351,7 @@ def test_the_same_answers_of_another_model_are_told(made, verified):
     assert str(duplicate).startswith("its answers are those of theirs, results/there of 2026")
     assert duplicates_of(found["first"].sketch, model, earlier) == []
     (own,) = duplicates_of(found["blind"].sketch, earlier[0].model, earlier)
-    assert own.is_reproduction
+    assert own.relation == "weights"
 
 
 REWRITTEN = {
@@ -382,7 +382,7 @@ def test_answers_that_are_written_otherwise_are_the_same(made, verified, data, m
     assert verification.verified, verification.problems
     source = verified(made[model].files)
     (duplicate,) = duplicates_of(verification.sketch, verification.result.model, [earlier_of(source)])
-    assert (duplicate.kind, duplicate.is_reproduction) == ("near", False)
+    assert (duplicate.kind, duplicate.relation) == ("near", "other")
     assert str(duplicate).startswith("its answers choose nearly as those of theirs, results/there of 2026-01-01")
 
 

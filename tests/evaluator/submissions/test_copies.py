@@ -18,8 +18,8 @@ from audio_compositionality.evaluator.submissions.copies import (
     Earlier,
     Sketch,
     duplicates_of,
-    have_same_weights,
-    is_original,
+    may_be_copied,
+    relation_of,
     sketch_of,
 )
 from audio_compositionality.evaluator.submissions.rounded import RoundedEmbeddings
@@ -168,25 +168,25 @@ def test_the_first_owner_is_named_first(first):
         ("near", "near"),
     ]
     assert str(duplicates[0]) == "its embeddings are those of org/c, owner of 2026-02-01T00:00:00+00:00"
-    assert not is_original(duplicates)
+    assert may_be_copied(duplicates)
 
 
 def test_the_same_weights_are_a_reproduction(first):
     weights = "a" * 64
-    assert have_same_weights(stated("org/a"), stated("org/a"))
-    assert have_same_weights(stated("org/a", "1", weights), stated("org/b", "2", weights))
-    assert not have_same_weights(stated("org/a"), stated("org/a", "2"))
-    assert not have_same_weights(stated("org/a"), stated("org/b"))
+    assert relation_of(stated("org/a"), stated("org/a")) == "weights"
+    assert relation_of(stated("org/a", "1", weights), stated("org/b", "2", weights)) == "weights"
+    assert relation_of(stated("org/a"), stated("org/a", "2")) == "model"
+    assert relation_of(stated("org/a"), stated("org/b")) == "other"
     owner = earlier_of("owner", stated("org/a", "1", weights), "2026-01-01", first)
     thief = earlier_of("thief", stated("org/thief"), "2026-02-01", 3 * first)
     sketch = sketch_of(rounded(first + 1))
     (again,) = duplicates_of(sketch, stated("org/again", "9", weights), [owner])
-    assert again.is_reproduction
+    assert again.relation == "weights"
     assert str(again).endswith("of org/a, owner of 2026-01-01T00:00:00+00:00, which states the same weights")
     # Who came first decides: a later copy does not keep its source's weights from being reproduced, nor cover others.
-    assert is_original(duplicates_of(sketch, stated("org/again", "9", weights), [thief, owner]))
-    assert not is_original(duplicates_of(sketch, stated("org/thief"), [thief, owner]))
-    assert is_original([])
+    assert not may_be_copied(duplicates_of(sketch, stated("org/again", "9", weights), [thief, owner]))
+    assert may_be_copied(duplicates_of(sketch, stated("org/thief"), [thief, owner]))
+    assert not may_be_copied([])
 
 
 def test_a_sketch_is_small_and_says_nothing_of_the_form_of_the_file(first):
