@@ -247,10 +247,10 @@ def print_answers(count: int, questions: int, seed: int) -> None:
     for share in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2):
         copies = [with_others(one, share, place) for place, one in enumerate(models)]
         changed = [(one, copy) for one, copy in zip(models, copies, strict=True)]
-        found = [are_nearly_same_choices(one, copy) for one, copy in changed]
+        caught = [are_nearly_same_choices(one, copy) for one, copy in changed]
         least = min(agreement_of_errors(one, copy)[0] for one, copy in changed)
         print(
-            f"  {share:4.0%} of the answers drawn anew: {sum(found)} of {count} copies found; least kappa {least:.2f}"
+            f"  {share:4.0%} of the answers drawn anew: {sum(caught)} of {count} copies caught; least kappa {least:.2f}"
         )
 
 

@@ -153,8 +153,8 @@ def _dimensions(rows: Floats) -> NDArray[np.uint8]:
         # Other signs exchange the two ends.
         ends = sorted((sorted(low.tolist()), sorted(high.tolist())))
         keys[each.tobytes()] = hashlib.sha256(repr(ends).encode()).digest()
-    chosen = sorted(keys, key=lambda each: (keys[each], each))[:DIMENSIONS]
-    return np.frombuffer(b"".join(chosen), np.uint8).reshape(len(chosen), len(rows))
+    written = sorted(keys, key=lambda each: (keys[each], each))[:DIMENSIONS]
+    return np.frombuffer(b"".join(written), np.uint8).reshape(len(written), len(rows))
 
 
 def are_nearly_same(new: Shape, earlier: Shape) -> bool:
