@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.results.result import Result, ResultError
-from audio_compositionality.evaluator.submissions.copies import Earlier, near_duplicates
+from audio_compositionality.evaluator.submissions.copies import Duplicate, Earlier, duplicates_of, may_be_copied
 from audio_compositionality.evaluator.submissions.record import Record
 from audio_compositionality.evaluator.submissions.submission import (
     claim_problem,
@@ -64,11 +64,13 @@ class Examined:
         folder: its path in the repository.
         verification: what recomputing it found.
         date: of the check, UTC, as in the record: what a submission says of its own date is its submitter's word.
+        reproduces: of which earlier entry it is a reproduction, in a sentence; None of others.
     """
 
     folder: str
     verification: Verification
     date: datetime
+    reproduces: str | None = None
 
     @property
     def earlier(self) -> Earlier | None:
@@ -77,7 +79,7 @@ class Examined:
         return (
             None
             if sketch is None
-            else Earlier(self.folder, result.model.id, self.date.isoformat(timespec="seconds"), sketch)
+            else Earlier(self.folder, result.task, result.model, self.date.isoformat(timespec="seconds"), sketch)
         )
 
 
@@ -152,15 +154,21 @@ class Examiner:
             raise HubError(f"could not commit {examined.folder}: its files are not those that were checked")
         return files
 
-    def check_copies(self, examined: Examined, earlier: Iterable[Earlier]) -> None:
-        """Leave to the maintainers, with LeftError, an entry whose embeddings or answers may be another model's."""
-        if examined.verification.sketch is None:
-            return
-        model = examined.verification.result.model.id
-        duplicates = near_duplicates(examined.verification.sketch, model, earlier)
-        if duplicates:
-            more = f", and {len(duplicates) - 1} more" if len(duplicates) > 1 else ""
-            raise LeftError(f"{quoted(duplicates[0])}{more}")
+    def compared(self, examined: Examined, earlier: Iterable[Earlier]) -> Examined:
+        """An entry with what it reproduces: an earlier one for the same task whose model states the same weights.
+
+        Raises:
+            LeftError: its embeddings or answers may be another model's; the maintainers decide.
+        """
+        sketch, result = examined.verification.sketch, examined.verification.result
+        duplicates = [] if sketch is None else duplicates_of(sketch, result.model, earlier)
+        if may_be_copied(duplicates):
+            raise LeftError(_counted([duplicate for duplicate in duplicates if duplicate.relation == "other"]))
+        of_task = [duplicate for duplicate in duplicates if duplicate.earlier.task == result.task]
+        reproduced = [duplicate for duplicate in of_task if duplicate.relation == "weights"]
+        if not reproduced:
+            return examined
+        return replace(examined, reproduces=f"{quoted(examined.folder)} is a reproduction: {_counted(reproduced)}")
 
     def verified(self, commit: str, entry: Folder, verified: Folder) -> tuple[Record, Result] | None:
         """What the checker has found of an entry of main, where the board takes it for verified."""
@@ -205,6 +213,11 @@ class Examiner:
 def quoted(text: object) -> str:
     """Strangers' text as code in a comment: it is neither formatted nor does it call anybody."""
     return f"`{shortened(str(text), 300).replace('`', chr(0x2018))}`"
+
+
+def _counted(duplicates: Sequence[Duplicate]) -> str:
+    more = f", and {len(duplicates) - 1} more" if len(duplicates) > 1 else ""
+    return f"{quoted(duplicates[0])}{more}"
 
 
 def check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> str:

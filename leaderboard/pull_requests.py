@@ -309,6 +309,7 @@ class Checks:
         say(
             f"{_ADDED} in {links}." if commits else f"{_ADDED} before.",
             numbers,
+            _listed([one.reproduces for one in examined if one.reproduces]),
             _listed([f"{quoted(entry.path)} was there already" for entry in job.entries if entry.path in present]),
             "Entries are committed as they were checked; the pull request is closed, not merged.",
         )
@@ -353,8 +354,8 @@ class Checks:
         for one in job.examined:
             if one.folder not in present:
                 try:
-                    self._examiner.check_copies(one, [*earlier, *filter(None, (other.earlier for other in examined))])
-                    examined.append(one)
+                    before = [*earlier, *filter(None, (other.earlier for other in examined))]
+                    examined.append(self._examiner.compared(one, before))
                 except LeftError as error:
                     left.append(f"{quoted(one.folder)}: {error}")
         return examined, left, present
@@ -375,7 +376,8 @@ class Checks:
                 checked = self._examiner.verified(commit, entry, verified[key])
                 if checked is not None:
                     record, result = checked
-                    self._recognised[entry.path] = Earlier(entry.path, result.model.id, record.date, record.sketch)
+                    model, date = result.model, record.date
+                    self._recognised[entry.path] = Earlier(entry.path, result.task, model, date, record.sketch)
         return list(self._recognised.values())
 
     def _merged(self, commit: str, entry: Folder, verified: Folder | None) -> Outcome:

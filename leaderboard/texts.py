@@ -66,7 +66,8 @@ It does **not** show that they come from the model that is named, in the revisio
 That is the submitter's word, like everything that is not computed from them: parameters, paradigm, licence, options,
 and the date of the result. Whoever doubts it runs `audio-compositionality evaluate` on the model and compares.
 Embeddings or answers that are those of another model's entry, or nearly so, are left to the maintainers, with the name
-of the first owner.
+of the first owner: after a rotation, noise or other dimensions, and however answers are written. A model that states
+the same weights is a reproduction, and said to be one.
 
 ## Nothing is replaced
 

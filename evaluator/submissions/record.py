@@ -35,7 +35,7 @@ from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import TaskError, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
-from .copies import Sketch, is_same_sketch, sketch_of_submission
+from .copies import Sketch, sketch_problem
 from .differences import Difference, differences_of, sample_differences, sample_problem
 from .submission import Submission, is_date, read_result, read_samples
 from .submission_files import (
@@ -53,7 +53,7 @@ from .submission_files import (
 )
 from .verification import Verification
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Of the record. It rises with any change to the fields."""
 
 SECRET_VARIABLE = "AUDIO_COMPOSITIONALITY_SECRET"
@@ -82,7 +82,7 @@ class Record(Strict):
         signature: HMAC-SHA256 of everything else, see `sign`; None of a record that nobody signed.
     """
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     id: Annotated[str, StringConstraints(strict=True, pattern="^[0-9a-f]{16}$")]
     submission: dict[StrictStr, Sha256]
     files: dict[StrictStr, Sha256]
@@ -277,10 +277,9 @@ def parse_verification(files: Mapping[str, bytes], name: str | None, submission:
     if problem is not None:
         raise ResultError(f"{SAMPLES} beside {VERIFICATION}: {problem}")
     _check_differences(sample_differences(_info(result), submission.samples, samples))
-    sketch = sketch_of_submission(submission)
-    if sketch is not None and not is_same_sketch(record.sketch, sketch):
-        of_what = "embeddings" if submission.answers is None else "answers"
-        raise ResultError(f"{VERIFICATION}: its sketch is not that of the {of_what} of the submission")
+    problem = sketch_problem(record.sketch, submission, samples, _info(result))
+    if problem is not None:
+        raise ResultError(f"{VERIFICATION}: {problem} of the submission")
     return VerifiedEntry(record, result, samples)
 
 

@@ -7,7 +7,7 @@ scored with, cannot be seen in them: it stays the word of whoever submits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from audio_compositionality.encoders.inference import resolve_device
@@ -101,8 +101,12 @@ def verify(
     if outputs is None:
         lacking = f"it has no {'answers' if opened.prompts else 'embeddings'}"
         return Verification(submission.id, result, digests, problems=(problem or lacking,))
-    claim = Verification(submission.id, result, digests, sketch=sketch_of_submission(submission))
-    return _compared(claim, submission.samples, opened, outputs, device, progress)
+    verification = _compared(
+        Verification(submission.id, result, digests), submission.samples, opened, outputs, device, progress
+    )
+    if verification.samples is None:
+        return verification
+    return replace(verification, sketch=sketch_of_submission(submission, verification.samples, opened))
 
 
 def verify_local(
@@ -157,7 +161,7 @@ def _compared(
         return _with_problem(claim, problem)
     differences = (*differences_of(info, result, recomputed), *sample_differences(info, samples, table))
     problems = tuple(str(difference) for difference in differences if not difference.holds)
-    return Verification(claim.id, result, claim.digests, recomputed, table, differences, problems, claim.sketch)
+    return Verification(claim.id, result, claim.digests, recomputed, table, differences, problems)
 
 
 def _with_problem(claim: Verification, problem: str) -> Verification:

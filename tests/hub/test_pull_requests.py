@@ -391,6 +391,20 @@ class TestLeft:
         slow = {"check_claim": lambda *_: hangs()}
         self.left(results, lambda: check(**slow), placed(bare), "it could not be checked here: it was ended after")
 
+    def test_the_same_weights_under_another_name_are_a_reproduction(
+        self, results: Repository, check: Check, verify_merged: Check, submitted: dict[str, Files]
+    ) -> None:
+        owner = with_json(submitted["a_coat"], model={"weights_sha256": "a" * 64})
+        results.commit(placed(owner))
+        verify_merged()
+        request(results, placed(with_json(owner, model={"id": "eve/again"})))
+        assert check()[0].action == "added"
+        assert (
+            "is a reproduction: `its embeddings are those of org/short, results/org__short/1/a_coat-"
+            in said(results)[0]
+        )
+        assert "which states the same weights" in said(results)[0]
+
     def test_what_takes_too_long(
         self, results: Repository, check: Check, verify_merged: Check, submitted: dict[str, Files]
     ) -> None:

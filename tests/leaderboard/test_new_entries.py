@@ -130,6 +130,6 @@ def test_quoted_text_neither_formats_nor_calls():
 
 
 def test_who_came_first_is_told_by_the_check_and_not_by_the_claim():
-    claim = SimpleNamespace(model=SimpleNamespace(id="org/copy"), date="1999-01-01T00:00:00+00:00")
+    claim = SimpleNamespace(task="a_coat", model=SimpleNamespace(id="org/copy"), date="1999-01-01T00:00:00+00:00")
     one = Examined("results/x", SimpleNamespace(sketch=object(), result=claim), datetime(2026, 1, 2, tzinfo=UTC))
     assert one.earlier.date == "2026-01-02T00:00:00+00:00"

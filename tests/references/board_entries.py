@@ -129,6 +129,6 @@ def verification(
         digests={name: sha256(content).hexdigest() for name, content in files.items()},
         recomputed=result.model_copy(update={"measures": {**result.measures, **changed}}),
         samples=SampleTable.loads(files["samples.csv"]),
-        sketch=Sketch(clips=2, values=digest, pairs=[], radii=[]),
+        sketch=Sketch(clips=2, of=digest, values=digest, radii=[], shape=None, choices=None),
     )
     return below(folder(files, "verified"), verification_files(checked, secret=secret, submitter=submitter))

@@ -19,7 +19,7 @@ from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions import making
-from audio_compositionality.evaluator.submissions.copies import Earlier, near_duplicates, sketch_of_submission
+from audio_compositionality.evaluator.submissions.copies import Earlier, duplicates_of
 from audio_compositionality.evaluator.submissions.making import make_submission
 from audio_compositionality.evaluator.submissions.raw_answers import MAX_ANSWER, RawAnswers, question_ids
 from audio_compositionality.evaluator.submissions.record import (
@@ -313,10 +313,12 @@ def test_too_large_a_file_is_refused_before_it_is_read(made, tmp_path):
 
 def test_the_record_is_of_the_answers(made, verified):
     submission = parse_submission(made["blind"].files)
-    written = verification_files(verified(submission.files))
+    verification = verified(submission.files)
+    written = verification_files(verification)
     entry = parse_verification(written, None, submission)
-    assert entry.record.sketch == sketch_of_submission(submission)
-    assert (entry.record.sketch.clips, entry.record.sketch.pairs) == (len(submission.answers.ids), [])
+    assert entry.record.sketch == verification.sketch
+    assert (entry.record.sketch.clips, entry.record.sketch.shape) == (len(submission.answers.ids), None)
+    assert set(entry.record.sketch.choices.taken) <= set("ABCD")
     other = replace(submission, answers=RawAnswers.of(submission.answers.ids, ["?"] * len(submission.answers.ids)))
     with pytest.raises(ResultError, match="its sketch is not that of the answers of the submission"):
         parse_verification(written, None, other)
@@ -337,10 +339,54 @@ def test_a_clone_of_the_results_is_verified(made, verified, folder, tmp_path):
     assert "consistent with its submission" in record.table.legend[0]
 
 
-def test_the_same_answers_of_another_model_are_told(made):
-    sketches = {name: sketch_of_submission(parse_submission(made[name].files)) for name in ("blind", "first")}
-    earlier = [Earlier("results/there", "theirs", "2026-01-01T00:00:00+00:00", sketches["blind"])]
-    (duplicate,) = near_duplicates(sketches["blind"], "mine", earlier)
+def earlier_of(verification, name="results/there") -> Earlier:
+    model = verification.result.model.model_copy(update={"id": "theirs"})
+    return Earlier(name, "polybench", model, "2026-01-01T00:00:00+00:00", verification.sketch)
+
+
+def test_the_same_answers_of_another_model_are_told(made, verified):
+    found = {name: verified(made[name].files) for name in ("blind", "first")}
+    earlier, model = [earlier_of(found["blind"])], found["blind"].result.model
+    (duplicate,) = duplicates_of(found["blind"].sketch, model, earlier)
     assert str(duplicate).startswith("its answers are those of theirs, results/there of 2026")
-    assert near_duplicates(sketches["first"], "mine", earlier) == []
-    assert near_duplicates(sketches["blind"], "theirs", earlier) == []
+    assert duplicates_of(found["first"].sketch, model, earlier) == []
+    (own,) = duplicates_of(found["blind"].sketch, earlier[0].model, earlier)
+    assert own.relation == "weights"
+
+
+REWRITTEN = {
+    "other case": str.lower,
+    "blanks": lambda text: f" {text} \n",
+    "stop": lambda text: f"{text}.",
+    "blank behind": lambda text: f"{text} ",
+    "phrase": lambda text: f"I think that it is {text}",
+    "long phrase": lambda text: f"Having listened to the clip, my answer is: **{text}**",
+    "brackets": lambda text: f"({text})",
+}
+
+
+@pytest.mark.parametrize("change", [*REWRITTEN, "text for letter"])
+@pytest.mark.parametrize("model", ["oracle", "blind"])
+def test_answers_that_are_written_otherwise_are_the_same(made, verified, data, model, change):
+    """Whatever is around it, the choice counts: of an oracle too, whose copies were verified at 1.0."""
+    lines = lines_of(made[model].files)
+    rows = {row["id"]: row for row in data.configuration("polybench").rows}
+    for line in lines:
+        options = rows[line["id"]]["options"]
+        is_letter = len(line["answer"]) == 1
+        text = options["ABCD".index(line["answer"])] if is_letter and change == "text for letter" else line["answer"]
+        line["answer"] = text if change == "text for letter" else REWRITTEN[change](text)
+    assert lines != lines_of(made[model].files)
+    # Unverified are those alone whose sentence is another choice: they do not stand on the board.
+    verification = verified(with_lines(made[model].files, lines))
+    assert verification.verified, verification.problems
+    source = verified(made[model].files)
+    (duplicate,) = duplicates_of(verification.sketch, verification.result.model, [earlier_of(source)])
+    assert (duplicate.kind, duplicate.relation) == ("near", "other")
+    assert str(duplicate).startswith("its answers choose nearly as those of theirs, results/there of 2026-01-01")
+
+
+def test_constant_answers_are_nobodys(made, verified):
+    found = verified(made["first"].files)
+    assert set(found.sketch.choices.taken) == {"A"}
+    assert duplicates_of(found.sketch, found.result.model, [earlier_of(found)]) == []

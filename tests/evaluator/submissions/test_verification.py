@@ -1,5 +1,6 @@
 """Recomputing submissions, what the checker writes, and what `verify` shows."""
 
+import base64
 import hashlib
 import json
 import multiprocessing
@@ -417,7 +418,16 @@ def test_a_forged_record_of_another_score_contradicts_the_submission(made, writt
     with pytest.raises(ResultError, match="it verifies nothing, since score of"):
         parse_verification(swapped, None, submission)
     sketch = json.loads(written["verification.json"])["sketch"]
-    for change in ({"values": "0" * 64}, {"pairs": sketch["radii"]}, {"radii": sketch["radii"][1:]}, {"clips": 49}):
+    shape = sketch["shape"]
+    for change in (
+        {"values": "0" * 64},
+        {"of": "0" * 64},
+        {"radii": sketch["radii"][1:]},
+        {"clips": 49},
+        {"shape": None},
+        {"shape": shape | {"distances": base64.b64encode(bytes(len(base64.b64decode(shape["distances"])))).decode()}},
+        {"choices": {"taken": "A", "right": "A", "last": "B"}},
+    ):
         other = record_of(written, submission, forged(made), sketch=sketch | change)
         with pytest.raises(ResultError, match="its sketch is not that of the embeddings"):
             parse_verification(other, None, submission)
@@ -438,8 +448,17 @@ def test_a_forged_record_of_another_score_contradicts_the_submission(made, writt
         {"files": {"result.json": "0", "samples.csv": "0"}},
         {"files": {"result.json": "0" * 64, "x": "0" * 64}},
         {"sketch": None},
-        {"sketch": {"clips": 1, "values": "0" * 64, "pairs": [10**400], "radii": []}},
-        {"sketch": {"clips": 1, "values": "0" * 64, "pairs": [1.0] * 65, "radii": []}},
+        {"sketch": {"radii": [10**400]}},
+        {"sketch": {"radii": [1.0] * 65}},
+        {"sketch": {"shape": {"anchors": 2}}},
+        {"sketch": {"shape": {"anchors": 10**9, "distances": "", "lengths": "", "dimensions": ""}}},
+        {"sketch": {"shape": {"anchors": 2, "distances": "A", "lengths": "", "dimensions": ""}}},
+        {"sketch": {"shape": {"anchors": 0, "distances": "AAAA", "lengths": "", "dimensions": ""}}},
+        {"sketch": {"shape": {"anchors": 1, "distances": "", "lengths": "AACAfwAAgH8=", "dimensions": ""}}},
+        {"sketch": {"shape": {"anchors": 2, "distances": "AAAAAA==", "lengths": 4 * "AAAA", "dimensions": "AAAA"}}},
+        {"sketch": {"choices": {"taken": "A", "right": "", "last": ""}}},
+        {"sketch": {"choices": {"taken": "A", "right": "-", "last": "B"}}},
+        {"sketch": {"choices": {"taken": "C", "right": "A", "last": "B"}}},
         {"differences": []},
         {"versions": {"numpy": 2}},
         {"versions": {"num\npy": "2"}},
@@ -451,16 +470,19 @@ def test_a_forged_record_of_another_score_contradicts_the_submission(made, writt
         {"submitter": "e‮ve"},
         {"signature": "0"},
         {"signature": 1},
-        {"schema_version": 2},
+        {"schema_version": 1},
+        {"schema_version": 3},
         {"schema_version": True},
-        {"schema_version": 1.0},
+        {"schema_version": 2.0},
         {"more": 1},
     ],
     ids=str,
 )
 def test_a_record_that_is_wrong_is_refused(made, written, changes):
-    values = json.loads(written["verification.json"]) | changes
-    content = (json.dumps(values, indent=1) + "\n").encode()
+    values = json.loads(written["verification.json"])
+    if isinstance(changes.get("sketch"), dict):
+        changes = {"sketch": values["sketch"] | changes["sketch"]}
+    content = (json.dumps(values | changes, indent=1) + "\n").encode()
     with pytest.raises(ResultError, match=r"verification\.json") as caught:
         parse_verification({**written, "verification.json": content}, None, made["a_coat"])
     assert str(caught.value).isprintable()
