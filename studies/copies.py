@@ -40,12 +40,12 @@ Generator = np.random.Generator
 
 def _noise(z: Floats, share: float, rng: Generator) -> Floats:
     """Each dimension with noise of a share of its standard deviation."""
-    return z + share * z.std(axis=0) * rng.normal(size=z.shape)
+    return np.asarray(z + share * z.std(axis=0) * rng.normal(size=z.shape))
 
 
 def _even_noise(z: Floats, share: float, rng: Generator) -> Floats:
     """All dimensions with noise of a share of their root mean square standard deviation."""
-    return z + share * np.sqrt(z.var(axis=0).mean()) * rng.normal(size=z.shape)
+    return np.asarray(z + share * np.sqrt(z.var(axis=0).mean()) * rng.normal(size=z.shape))
 
 
 def _dropped(z: Floats, share: float, rng: Generator) -> Floats:
@@ -85,7 +85,7 @@ def _rotated(z: Floats, _: float, rng: Generator) -> Floats:
 
 def _to_unit(z: Floats, _: float, rng: Generator) -> Floats:
     lengths = np.linalg.norm(z, axis=1, keepdims=True)
-    return z / np.where(lengths > 0, lengths, 1)
+    return np.asarray(z / np.where(lengths > 0, lengths, 1))
 
 
 _CHANGES: Mapping[str, Callable[[Floats, float, Generator], Floats]] = {
@@ -258,7 +258,7 @@ def _embedded(names: Sequence[str], seeds: Sequence[int], quadruples: int, store
     """Embeddings by weights and layer, and what scores them."""
     from audio_compositionality.dataset_builder.rendered import rendered_preset
     from audio_compositionality.encoders.loading.registry import load_layers, load_model
-    from audio_compositionality.encoders.protocols import ModelError
+    from audio_compositionality.encoders.base import ModelError
     from audio_compositionality.evaluator.run.embed import embed_at_layers
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.tasks.base import Outputs

@@ -137,7 +137,8 @@ def pair_distances(rows: Floats) -> Floats:
     squares = (rows**2).sum(axis=1)
     pairs = np.triu_indices(len(rows), 1)
     inner = rows @ rows.T
-    return np.asarray(np.sqrt(np.maximum(squares[pairs[0]] + squares[pairs[1]] - 2 * inner[pairs], 0)))
+    distances: Floats = np.sqrt(np.maximum(squares[pairs[0]] + squares[pairs[1]] - 2 * inner[pairs], 0))
+    return distances
 
 
 def _dimensions(rows: Floats) -> NDArray[np.uint8]:
