@@ -151,6 +151,8 @@ def print_honest(shapes: Mapping[tuple[str, str], Shape]) -> None:
     print(f"{len(shapes)} models and layers, {len(pairs)} pairs, {len(of_one)} of them layers of the same weights")
     print(f"called copies: {len(called)}", *called, sep="\n  ")
     for name, some in (("other weights", [p for p in pairs if p not in of_one]), ("layers", sorted(of_one))):
+        if not some:
+            continue
         alike = [pair for pair in some if values[pair][0] <= ALIKE]
         least = min(some, key=lambda pair: values[pair][0])
         print(f"{name}: least difference {values[least][0]:.4f}, {least}; {len(alike)} pairs up to {ALIKE}")
