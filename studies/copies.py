@@ -259,8 +259,8 @@ def print_answers(count: int, questions: int, seed: int) -> None:
 def _embedded(names: Sequence[str], seeds: Sequence[int], quadruples: int, store: Path) -> tuple[Any, Any]:
     """Embeddings by weights and layer, and what scores them."""
     from audio_compositionality.dataset_builder.rendered import rendered_preset
-    from audio_compositionality.encoders.loading.registry import load_layers, load_model
     from audio_compositionality.encoders.base import ModelError
+    from audio_compositionality.encoders.loading.registry import load_layers, load_model
     from audio_compositionality.evaluator.run.embed import embed_at_layers
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.tasks.base import Outputs
