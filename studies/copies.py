@@ -3,7 +3,8 @@ lie between them.
 
 `python -m audio_compositionality.studies.copies embeddings --store DIR MODEL …` embeds 32 quadruples of the preset mini
 at all layers of each model, and prints which pairs are called copies, how near honest ones come, and what each
-manipulation does to distances and to the numbers that rank A-COAT. `… copies answers` makes up models that answer.
+manipulation does to distances and to the numbers that rank A-COAT. `… copies pairs RECIPE --store DIR MODEL …` prints
+the first half for the clips of another recipe, at the models' own layers. `… copies answers` makes up models that answer.
 """
 
 from __future__ import annotations
@@ -290,16 +291,38 @@ def _embedded(names: Sequence[str], seeds: Sequence[int], quadruples: int, store
     return embeddings, scores
 
 
+def _embedded_clips(
+    recipe: str, names: Sequence[str], seeds: Sequence[int], store: Path
+) -> dict[tuple[str, str], Floats]:
+    """Embeddings of a recipe's clips by weights and layer."""
+    from audio_compositionality.dataset_builder.rendered import rendered_preset
+    from audio_compositionality.encoders.loading.registry import load_model
+    from audio_compositionality.evaluator.run.embed import embed_at_layers
+    from audio_compositionality.evaluator.run.options import RunOptions
+
+    configuration = rendered_preset("mini", recipes=[recipe]).configuration(recipe)
+    embeddings = {}
+    for name in names:
+        for seed in seeds if name.startswith(("untrained:", "shuffled:")) else [0]:
+            model = load_model(name, seed=seed)
+            (stored,) = embed_at_layers([model], configuration, RunOptions(store=store, progress=False))
+            embeddings[f"{model.card.id} {model.card.revision}", "own layer"] = stored.load().embeddings
+    return embeddings
+
+
 def main() -> None:
     """Run what the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = parser.add_subparsers(dest="part", required=True)
     of_embeddings = parts.add_parser("embeddings")
-    of_embeddings.add_argument("models", nargs="+", help="as `audio-compositionality embed` takes them")
-    of_embeddings.add_argument("--store", type=Path, required=True, help="where embeddings are kept")
-    of_embeddings.add_argument("--twin-seeds", default="0", help="of untrained: and shuffled: models, such as 0,1,2")
     of_embeddings.add_argument("--quadruples", type=int, default=32)
     of_embeddings.add_argument("--seeds", type=int, default=2, help="copies of each manipulation")
+    of_pairs = parts.add_parser("pairs")
+    of_pairs.add_argument("recipe", help="whose clips of the preset mini are embedded, such as rate_binding")
+    for part in (of_embeddings, of_pairs):
+        part.add_argument("models", nargs="+", help="as `audio-compositionality embed` takes them")
+        part.add_argument("--store", type=Path, required=True, help="where embeddings are kept")
+        part.add_argument("--twin-seeds", default="0", help="of untrained: and shuffled: models, such as 0,1,2")
     of_answers = parts.add_parser("answers")
     of_answers.add_argument("--models", type=int, default=48)
     given = parser.parse_args()
@@ -308,6 +331,10 @@ def main() -> None:
             print_answers(given.models, questions, 0)
         return
     seeds = [int(seed) for seed in given.twin_seeds.split(",")]
+    if given.part == "pairs":
+        of_clips = _embedded_clips(given.recipe, given.models, seeds, given.store)
+        print_honest({name: shape_of_embeddings(z) for name, z in of_clips.items()})
+        return
     embeddings, scores = _embedded(given.models, seeds, given.quadruples, given.store)
     print_honest({name: shape_of_embeddings(z) for name, z in embeddings.items()})
     print_copies({" ".join(name): z for name, z in embeddings.items()}, scores, given.seeds)
