@@ -22,6 +22,16 @@ def test_the_command_compares_embeds_and_manipulates(tmp_path, monkeypatch, caps
 
 
 @pytest.mark.slow
+def test_pairs_of_another_recipe(tmp_path, monkeypatch, capsys):
+    models = ["level-statistics", "rms", "random"]
+    monkeypatch.setattr(sys, "argv", ["copies", "pairs", "rate_binding", *models, "--store", str(tmp_path)])
+    copies.main()
+    printed = capsys.readouterr().out
+    assert "3 models and layers, 3 pairs" in printed
+    assert "called copies: 0" in printed
+
+
+@pytest.mark.slow
 def test_honest_answerers_are_no_copies_and_copies_are(capsys):
     copies.print_answers(24, 300, 1)
     printed = capsys.readouterr().out
