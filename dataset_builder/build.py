@@ -298,9 +298,9 @@ def _write_shard(
 ) -> Shard:
     """Write one shard unless it is there with the digest that a build before has kept of it."""
     path = folder / shard.name
-    found = sha256_of_file(path) if path.exists() else None
-    if found is None or found != digest:
-        if found is not None:
+    present = sha256_of_file(path) if path.exists() else None
+    if present is None or present != digest:
+        if present is not None:
             reason = "its SHA-256 is not the one that is kept" if digest else "no SHA-256 of it is kept"
             warnings.warn(f"{path} is not known to be what was written ({reason}): it is written again", stacklevel=5)
         schema = job.features.arrow_schema
@@ -312,10 +312,10 @@ def _write_shard(
             for group in _encoded_groups(job, shard, pool):
                 writer.write_table(pa.Table.from_pylist(group, schema=schema))
                 bar.update(len(group))
-        found = sha256_of_file(path)
+        present = sha256_of_file(path)
     else:
         bar.update(len(shard.rows))
-    return Shard(shard.split, len(shard.rows), path.stat().st_size, found)
+    return Shard(shard.split, len(shard.rows), path.stat().st_size, present)
 
 
 @contextmanager
