@@ -53,8 +53,9 @@ def add_asking_options(parser: argparse.ArgumentParser) -> None:
         "--deadline",
         type=float,
         metavar="SECONDS",
-        help="seconds that one question to a model behind a server may take, all its tries together; default 120. "
-        "The command ends where there is no whole answer then; what was answered is kept",
+        help="seconds that one question to a model behind a server may take, all its tries together and without the "
+        "waits between them; default 120. The command ends where there is no whole answer then; what was answered is "
+        "kept",
     )
 
 

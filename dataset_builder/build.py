@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import shutil
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ import soundfile
 from datasets import Features
 from tqdm import tqdm
 
+from audio_compositionality.support.checked_files import DamagedError, parsed_sealed_json, sealed_json
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import (
     locked,
@@ -41,6 +43,9 @@ from .rendered import RenderedData, rendered_preset
 AudioFormat = Literal["flac", "wav"]
 
 LOCK_NAME = ".build.lock"
+
+BEGUN_NAME = ".begun.json"
+"""In the folder of a recipe while it is built: the digests of the shards that are finished."""
 
 CLIPS_PER_SHARD = 400
 """About 140 MB of FLAC or 256 MB of WAV (preset mini, clips of 10 s), well under the Hub's advised 500 MB; what a
@@ -162,16 +167,21 @@ def _build(
         tqdm(total=total, unit="row", disable=None if progress else True) as bar,
     ):
         for job in jobs:
-            expected = manifest.recipes[job.name].shards
-            (folder / job.name).mkdir(exist_ok=True)
-            remove_partial_files(folder / job.name)
-            shards = {
-                shard.name: _write_shard(folder, job, shard, expected.get(shard.name), pool, bar)
-                for shard in job.shards
-            }
+            begun = folder / job.name / BEGUN_NAME
+            begun.parent.mkdir(exist_ok=True)
+            remove_partial_files(begun.parent)
+            digests = {name: shard.sha256 for name, shard in manifest.recipes[job.name].shards.items()}
+            digests = digests or _digests_of_begun(begun)
+            shards = {}
+            for planned in job.shards:
+                shard = shards[planned.name] = _write_shard(folder, job, planned, digests.get(planned.name), pool, bar)
+                if digests.get(planned.name) != shard.sha256:
+                    digests[planned.name] = shard.sha256
+                    write_whole(begun, sealed_json(digests))
             built = replace(manifest.recipes[job.name], shards=shards)
             manifest = Manifest({**manifest.recipes, job.name: built})
             write_whole(folder / MANIFEST_NAME, manifest.dumps())
+            begun.unlink(missing_ok=True)
     write_whole(folder / CARD_NAME, dataset_card(manifest, _stored_features(folder, manifest)))
 
 
@@ -272,13 +282,27 @@ def _plan(name: str, recipe: Recipe[Any], rows: Sequence[Row]) -> Iterator[_Plan
         )
 
 
+def _digests_of_begun(path: Path) -> dict[str, str]:
+    """The digests of the shards that a build which was killed has finished, by their names."""
+    try:
+        return parsed_sealed_json(path.read_bytes(), path)
+    except FileNotFoundError:
+        return {}
+    except DamagedError as error:
+        warnings.warn(f"{error}; the shards beside it are written again", stacklevel=5)
+        return {}
+
+
 def _write_shard(
-    folder: Path, job: _Job, shard: _PlannedShard, expected: Shard | None, pool: ThreadPoolExecutor, bar: tqdm[Any]
+    folder: Path, job: _Job, shard: _PlannedShard, digest: str | None, pool: ThreadPoolExecutor, bar: tqdm[Any]
 ) -> Shard:
-    """Write one shard unless it is there whole, and as ``expected`` where a finished build has said so."""
+    """Write one shard unless it is there with the digest that a build before has kept of it."""
     path = folder / shard.name
-    whole = _is_whole(path, len(shard.rows), job.fingerprint)
-    if not whole or (expected is not None and sha256_of_file(path) != expected.sha256):
+    present = sha256_of_file(path) if path.exists() else None
+    if present is None or present != digest:
+        if present is not None:
+            reason = "its SHA-256 is not the one that is kept" if digest else "no SHA-256 of it is kept"
+            warnings.warn(f"{path} is not known to be what was written ({reason}): it is written again", stacklevel=5)
         schema = job.features.arrow_schema
         schema = schema.with_metadata({**schema.metadata, FINGERPRINT_KEY: job.fingerprint.encode()})
         with (
@@ -288,9 +312,10 @@ def _write_shard(
             for group in _encoded_groups(job, shard, pool):
                 writer.write_table(pa.Table.from_pylist(group, schema=schema))
                 bar.update(len(group))
+        present = sha256_of_file(path)
     else:
         bar.update(len(shard.rows))
-    return Shard(shard.split, len(shard.rows), path.stat().st_size, sha256_of_file(path))
+    return Shard(shard.split, len(shard.rows), path.stat().st_size, present)
 
 
 @contextmanager
@@ -304,16 +329,6 @@ def _appearing_whole(path: Path) -> Iterator[Path]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _is_whole(path: Path, rows: int, fingerprint: str) -> bool:
-    if not path.exists():
-        return False
-    try:
-        metadata = pq.read_metadata(path)
-    except (pa.ArrowException, OSError):
-        return False
-    return metadata.num_rows == rows and (metadata.metadata or {}).get(FINGERPRINT_KEY) == fingerprint.encode()
 
 
 def _encoded_groups(job: _Job, shard: _PlannedShard, pool: ThreadPoolExecutor) -> Iterator[list[Row]]:

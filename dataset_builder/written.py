@@ -177,22 +177,28 @@ class KeptAnswers:
     @cached_property
     def _answers(self) -> dict[str, str]:
         answers: dict[str, str] = {}
-        if self.path.exists():
-            for number, line in enumerate(self.path.read_bytes().split(b"\n"), 1):
-                # Each write begins with a line end, behind whatever was cut short.
-                if not line:
-                    continue
-                try:
-                    prompt, answer = parsed_line(line, self._digest)
-                    answers[prompt] = answer
-                except TornError as error:
-                    text = f"line {number} of {self.path} is left out, and what it answers is asked again: {error}"
-                    warnings.warn(text, stacklevel=2)
-                except DamagedError as error:
-                    raise DatasetError(
-                        f"line {number} of {self.path} was changed after it was written: {error}. Remove the line, and "
-                        "the model is asked again"
-                    ) from error
+        torn: list[str] = []
+        for number, line in enumerate(self.path.read_bytes().split(b"\n") if self.path.exists() else [], 1):
+            # Each write begins with a line end, behind whatever was cut short.
+            if not line:
+                continue
+            try:
+                prompt, answer = parsed_line(line, self._digest)
+                answers[prompt] = answer
+            except TornError as error:
+                torn.append(f"{error} (line {number})")
+            except DamagedError as error:
+                raise DatasetError(
+                    f"line {number} of {self.path} was changed after it was written: {error}. Remove the line, and "
+                    "the model is asked again"
+                ) from error
+        if torn:
+            # A file of before answers had digests has thousands.
+            warnings.warn(
+                f"{len(torn):,} of the lines of {self.path} are left out, and what they answer is asked again: "
+                f"{torn[0]}",
+                stacklevel=2,
+            )
         return answers
 
     def generate(self, prompts: Sequence[str]) -> list[str]:

@@ -193,13 +193,17 @@ class Checks:
             if self._heads.get(number) and not again:
                 outcomes[number] = Outcome(subject, "checked")
                 continue
-            if looks >= MAX_LOOKS or len(busy) >= MAX_CHECKS or request.author in busy:
-                continue
-            looks += 1
+            # Who has to wait asks nothing of the Hub: hundreds of such an author keep nobody from a look.
             if self._budget.is_spent(request.author):
                 far = [self._jobs[number].progress] if number in self._jobs else []
                 outcomes[number] = Outcome(subject, "waiting", (*far, _SPENT))
-            elif begun.get(request.author, number) == number:
+            elif (
+                looks < MAX_LOOKS
+                and len(busy) < MAX_CHECKS
+                and request.author not in busy
+                and begun.get(request.author, number) == number
+            ):
+                looks += 1
                 outcomes[number] = _guarded(subject, partial(self._look, request, user, history, busy))
         later = "its turn is in a later round"
         return [outcomes.get(number, Outcome(f"#{number}", "waiting", (later,))) for number in requests]

@@ -68,7 +68,7 @@ def read_sealed(path: Path) -> bytes:
     """
     content = path.read_bytes()
     if not is_sealed(content):
-        raise DamagedError(_damaged(path))
+        raise DamagedError(_damaged(path, content))
     return content
 
 
@@ -118,7 +118,7 @@ def check_sealed_file(path: Path) -> None:
         while part := stream.read(_PART):
             digest.update(part)
     if not stop or digest.hexdigest().encode() != head[start:stop]:
-        raise DamagedError(_damaged(path))
+        raise DamagedError(_damaged(path, head))
 
 
 def sealed_json(values: Mapping[str, Any]) -> bytes:
@@ -137,7 +137,7 @@ def parsed_sealed_json(content: bytes, path: Path) -> dict[str, Any]:
         DamagedError: it is not what was written.
     """
     if not is_sealed(content):
-        raise DamagedError(_damaged(path))
+        raise DamagedError(_damaged(path, content))
     values: dict[str, Any] = json.loads(content)
     del values[DIGEST]
     return values
@@ -217,5 +217,8 @@ def _place_in(content: bytes) -> tuple[int, int]:
     return (0, 0) if place is None else place.span(1)
 
 
-def _damaged(path: Path) -> str:
-    return f"{path} is damaged: it is not what was written (its SHA-256 is not the one that it states)"
+def _damaged(path: Path, content: bytes) -> str:
+    states = "its SHA-256 is not the one that it states"
+    if _place_in(content) == (0, 0):
+        states = "it states no SHA-256, as files of versions before this one do not"
+    return f"{path} is damaged: it is not what was written ({states})"

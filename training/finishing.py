@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -14,6 +15,7 @@ from audio_compositionality.support.checked_files import digests_of
 from audio_compositionality.support.files import partial_path, write_whole
 
 from .card import CARD, model_card
+from .errors import TrainingError
 from .log import EVALUATIONS, STEPS, rows_of
 from .loop import BEST, Trainer
 from .record import Record, check_model, read_record, write_record
@@ -36,6 +38,8 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
     trainer.processes.wait()
     if trainer.processes.is_main:
         out, settings, best = trainer.out, trainer.settings, trainer.out / BEST
+        # Before the record says that all is done: a damaged one would be shown no more.
+        best_files = _checked_files(best) if best.is_dir() else {}
         files = _write_model(trainer)
         outcome = {**_outcome(trainer), **_where(trainer), "data_arguments": data_arguments}
         record = Record(settings.values(), trainer.facts, True, outcome, files)
@@ -48,10 +52,24 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
                 write_whole(folder / CARD, model_card(title, settings, values, dim, is_clap=is_clap))
         if best.is_dir():
             # A folder with weights says by itself what they were trained on; its digests are those of its own files.
-            its_own = read_record(best) or {}
-            check_model(best, its_own)
-            write_whole(best / RECORD, replace(record, files=its_own.get("files", {})).to_json())
+            write_whole(best / RECORD, replace(record, files=best_files).to_json())
     trainer.processes.wait()
+
+
+def _checked_files(folder: Path) -> dict[str, str]:
+    """The digests in the record of a model, whose files they are those of.
+
+    Raises:
+        TrainingError: a file was changed, or it or the record is missing.
+    """
+    values = read_record(folder)
+    if values is None:
+        raise TrainingError(
+            f"{folder / RECORD} is not there, and nothing else has the digests of the model beside it: remove "
+            f"{folder}, and the training is finished without it"
+        )
+    check_model(folder, values)
+    return dict(values["files"])
 
 
 def _write_model(trainer: Trainer) -> dict[str, str]:

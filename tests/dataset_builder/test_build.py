@@ -14,13 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from audio_compositionality.dataset_builder.build import LOCK_NAME, build_dataset
+from audio_compositionality.dataset_builder import build
+from audio_compositionality.dataset_builder.build import BEGUN_NAME, LOCK_NAME, build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import locked
+
+from .recipes.toy import Toys, registered
 
 
 def content(folder: Path) -> dict[str, str]:
@@ -158,8 +161,31 @@ def test_a_damaged_shard_of_a_finished_build_is_written_again(tiny_data, tmp_pat
     data = bytearray(shard.read_bytes())
     data[len(data) // 3] ^= 255
     shard.write_bytes(data)
-    build_dataset(tiny_data, folder, progress=False)
+    with pytest.warns(UserWarning, match=r"a_tre/train-00000-of-00001\.parquet is not known .*: it is written again"):
+        build_dataset(tiny_data, folder, progress=False)
     assert content(folder) == whole
+
+
+@pytest.mark.parametrize("damaged", ["train-00000-of-00001.parquet", BEGUN_NAME])
+def test_a_shard_that_was_damaged_after_a_build_was_killed_is_written_again(tmp_path, monkeypatch, damaged):
+    def stop(folder, job, shard, *arguments):
+        if shard.split == "test":
+            raise KeyboardInterrupt
+        return write_shard(folder, job, shard, *arguments)
+
+    write_shard, folder = build._write_shard, tmp_path / "killed"
+    with registered(Toys()):
+        monkeypatch.setattr(build, "_write_shard", stop)
+        with pytest.raises(KeyboardInterrupt):
+            build_dataset("tiny", folder, progress=False)
+        monkeypatch.setattr(build, "_write_shard", write_shard)
+        path = folder / "toys" / damaged
+        data = bytearray(path.read_bytes())
+        data[len(data) // 3] ^= 1
+        path.write_bytes(data)
+        with pytest.warns(UserWarning, match=rf"{damaged} is .* written again"):
+            build_dataset("tiny", folder, progress=False)
+        assert content(folder) == content(build_dataset("tiny", tmp_path / "whole", progress=False))
 
 
 KILLED_BUILD = """

@@ -129,7 +129,7 @@ def test_a_file_of_answers_that_was_cut_short_is_gone_on_with():
     assert kept.generate(["a", "b", "a"]) == ["to a", "to b", "to a"]
     assert model.asked == [["a", "b"]]
     kept.path.write_bytes(kept.path.read_bytes()[:-10])
-    with pytest.warns(UserWarning, match=r"line 3 of .*\.jsonl is left out, and what it answers is asked again"):
+    with pytest.warns(UserWarning, match=r"1 of the lines of .*\.jsonl are left out, .* asked again: .*line 3"):
         assert KeptAnswers(model).generate(["b", "c"]) == ["to b", "to c"]
     assert model.asked[1:] == [["b", "c"]]
     assert KeptAnswers(model).generate(["a", "b", "c"]) == ["to a", "to b", "to c"]
@@ -146,9 +146,10 @@ def test_an_answer_that_was_changed_is_refused():
     with pytest.raises(DatasetError, match=r"line 3 of .*\.jsonl was changed after it was written: .* Remove the line"):
         KeptAnswers(model).generate(["a"])
     # As it was before answers had digests.
-    path.write_text('{"prompt": "a", "answer": "to b"}\n')
-    with pytest.warns(UserWarning, match="is left out"):
+    path.write_text('{"prompt": "a", "answer": "to b"}\n' * 3)
+    with pytest.warns(UserWarning, match="3 of the lines of .* are left out") as warned:
         assert KeptAnswers(model).generate(["a"]) == ["to a"]
+    assert len(warned) == 1
 
 
 def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeypatch):

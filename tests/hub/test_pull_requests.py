@@ -660,6 +660,29 @@ class TestMany:
             checks.check_pull_requests()
         assert [len(said(results, number)) for number in range(1, 6)] == [0, 0, 1, 1, 2]
 
+    def test_many_of_an_author_who_has_to_wait_take_no_turn_of_others(
+        self, results: Repository, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(pull_requests, "MAX_LOOKS", 2)
+        monkeypatch.setattr(Examiner, "check_copies", lambda *_: None)
+        now = [0.0]
+
+        def slow(*arguments: Any, **options: Any) -> Verification:
+            now[0] += 10
+            return verify_folder(*arguments, **options)
+
+        checks = new_checks(recompute=slow, budget=Budget(seconds=15, window=100, clock=lambda: now[0]))
+        request(results, TestTurns.entries_of(submitted, "eve", 4))
+        checks.check_pull_requests()
+        # While a pull request of its author goes on, and when there is no time left.
+        for _ in range(3):
+            request(results, {"run.sh": b""})
+        for number in (5, 6):
+            request(results, {"run.sh": b""}, f"user{number}")
+            outcomes = {outcome.subject: outcome for outcome in checks.check_pull_requests()}
+            assert outcomes[f"#{number}"].action == "refused"
+            assert outcomes["#1"].reasons[0].startswith("2 of 4 entries checked")
+
     def test_what_was_checked_costs_one_call(self, hub: LoopbackHub, results: Repository) -> None:
         for number in range(3):
             request(results, {"run.sh": b""}, f"user{number}")

@@ -13,11 +13,13 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from audio_compositionality import metrics
-from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder import build
+from audio_compositionality.dataset_builder.build import BEGUN_NAME, build_dataset
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recordings import makers
 from audio_compositionality.dataset_builder.recordings.opening import open_recordings
@@ -97,6 +99,21 @@ def check_toys(folder: Path) -> str:
     """As a push does."""
     with registered(Toys()):
         return digest(check_folder(folder / "built", progress=False))
+
+
+def build_toys_and_stop(folder: Path) -> None:
+    def stop(*arguments: Any) -> Any:
+        if (folder / "built" / "toys" / BEGUN_NAME).exists():
+            raise StoppedError
+        return write_shard(*arguments)
+
+    write_shard = build._write_shard
+    try:
+        with patch.object(build, "_write_shard", stop):
+            build_toys(folder)
+    except StoppedError:
+        return
+    raise AssertionError("it was to be stopped")
 
 
 def build_toys_again(folder: Path) -> str:
@@ -351,6 +368,7 @@ SCENES = (
     Scene("open built data", build_toys, open_toys),
     Scene("check built data for a push", build_toys, check_toys),
     Scene("build again", build_toys, build_toys_again),
+    Scene("build on", build_toys_and_stop, build_toys_again),
     Scene("evaluate from the store", evaluate, evaluate_again),
     Scene("evaluate again", evaluate, pass_over),
     Scene("compare results", evaluate, compare),

@@ -79,6 +79,14 @@ def load_stated(content):
     return json.loads(content[8 : 8 + length])["__metadata__"]["stated"]
 
 
+def test_of_a_file_without_a_digest_it_is_said_that_versions_before_wrote_such(tmp_path):
+    path = tmp_path / "training.json"
+    path.write_bytes(b'{"version": 1}')
+    for read in (read_sealed, check_sealed_file, lambda path: parsed_sealed_json(path.read_bytes(), path)):
+        with pytest.raises(DamagedError, match=r"is damaged: .*it states no SHA-256, as files of versions before"):
+            read(path)
+
+
 def test_a_file_that_cannot_be_written_leaves_the_one_before(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"whole")

@@ -17,11 +17,11 @@ from .scenes import SCENES
 
 ROOT = Path(__file__).parents[2]
 
-QUICK = ("open built data", "build again", "texts from", "answers", "captions", "sounds", "modules")
+QUICK = ("open built data", "build again", "build on", "texts from", "answers", "captions", "sounds", "modules")
 """Scenes of the fast lane; those of scores and trainings take longer."""
 
 WRITERS = {
-    "dataset_builder/build.py": ("manifest.json", ".parquet"),
+    "dataset_builder/build.py": ("manifest.json", ".parquet", "/.begun.json"),
     "dataset_builder/recordings/makers/sounds.py": (".wav",),
     "dataset_builder/recordings/offline.py": ("/digests.json",),
     "dataset_builder/written.py": (".jsonl",),

@@ -269,6 +269,18 @@ def test_the_model_and_the_best_one_have_digests_of_their_own_files(tmp_path):
             load_model(str(folder), device="cpu")
 
 
+def test_a_best_model_that_is_not_the_one_of_its_record_ends_no_training(tmp_path):
+    trainer = small_trainer(tmp_path, stages="contrastive:1", evaluate_every=1, validate=lambda model, step: {"s": 1})
+    trainer.run()
+    flip(tmp_path / BEST / "model.safetensors", -1)
+    with pytest.raises(TrainingError, match=r"model\.safetensors is damaged or was changed"):
+        finish(trainer)
+    (tmp_path / BEST / "training.json").unlink()
+    with pytest.raises(TrainingError, match=r"best/training\.json is not there.*: remove .*/best,"):
+        finish(trainer)
+    assert not read_record(tmp_path)["finished"]
+
+
 def test_a_state_that_no_training_wrote_is_named(tmp_path):
     with pytest.raises(StoppedError):
         small_trainer(tmp_path, on_step=stop_at(5)).run()
