@@ -40,6 +40,7 @@ class Entry:
         samples: path in the repository of the samples of `result`.
         is_verifiable: whether the submission can be verified.
         submitter: who submitted it, by the record of the checker; None where that is not known.
+        reproduces: folder of the entry that it is a reproduction of, by the same record; None of others.
     """
 
     folder: str
@@ -49,6 +50,7 @@ class Entry:
     samples: str
     is_verifiable: bool
     submitter: str | None
+    reproduces: str | None = None
 
     @property
     def id(self) -> str:

@@ -64,13 +64,13 @@ class Examined:
         folder: its path in the repository.
         verification: what recomputing it found.
         date: of the check, UTC, as in the record: what a submission says of its own date is its submitter's word.
-        reproduces: of which earlier entry it is a reproduction, in a sentence; None of others.
+        reproduces: the earlier entry that it is a reproduction of; None of others.
     """
 
     folder: str
     verification: Verification
     date: datetime
-    reproduces: str | None = None
+    reproduces: Duplicate | None = None
 
     @property
     def earlier(self) -> Earlier | None:
@@ -166,9 +166,7 @@ class Examiner:
             raise LeftError(_counted([duplicate for duplicate in duplicates if duplicate.relation == "other"]))
         of_task = [duplicate for duplicate in duplicates if duplicate.earlier.task == result.task]
         reproduced = [duplicate for duplicate in of_task if duplicate.relation == "weights"]
-        if not reproduced:
-            return examined
-        return replace(examined, reproduces=f"{quoted(examined.folder)} is a reproduction: {_counted(reproduced)}")
+        return replace(examined, reproduces=next(iter(reproduced), None))
 
     def verified(self, commit: str, entry: Folder, verified: Folder) -> tuple[Record, Result] | None:
         """What the checker has found of an entry of main, where the board takes it for verified."""

@@ -97,6 +97,7 @@ def origin_rows(entry: Entry) -> list[list[str]]:
         ["status", entry.status],
         ["verified on", entry.verified_on or "not verified"],
         ["submitted by", shortened(entry.submitter or NOT_KNOWN, LONGEST)],
+        ["reproduction of", shortened(entry.reproduces or "no other entry", LONGEST)],
         ["folder", entry.folder],
     ]
     rows += [[name, shortened(_text(value), _MOST_WORDS)] for name, value in {**model, **values}.items()]

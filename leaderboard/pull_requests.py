@@ -313,7 +313,13 @@ class Checks:
         say(
             f"{_ADDED} in {links}." if commits else f"{_ADDED} before.",
             numbers,
-            _listed([one.reproduces for one in examined if one.reproduces]),
+            _listed(
+                [
+                    f"{quoted(one.folder)} is a reproduction: {quoted(one.reproduces)}"
+                    for one in examined
+                    if one.reproduces is not None
+                ]
+            ),
             _listed([f"{quoted(entry.path)} was there already" for entry in job.entries if entry.path in present]),
             "Entries are committed as they were checked; the pull request is closed, not merged.",
         )
@@ -413,7 +419,8 @@ class Checks:
         """Commit what was found, with the files of the entry where main does not have them, as they were at a head."""
         submitter = None if request is None else request.author
         date = None if examined is None else examined.date
-        signed = verification_files(verification, secret=self._secret, submitter=submitter, date=date)
+        first = None if examined is None or examined.reproduces is None else examined.reproduces.earlier.name
+        signed = verification_files(verification, secret=self._secret, submitter=submitter, date=date, reproduces=first)
         folders = {verification_folder(verification): signed}
         if examined is not None:
             folders[examined.folder] = self._examiner.files(head, examined)

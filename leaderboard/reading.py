@@ -322,6 +322,7 @@ def _entry(folder: Folder, reported: Result, verified: tuple[Record, Result] | N
         samples=f"verified/{folder.path.removeprefix('results/')}/{SAMPLES}",
         is_verifiable=True,
         submitter=record.submitter,
+        reproduces=record.reproduces,
     )
 
 

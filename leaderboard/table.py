@@ -85,6 +85,8 @@ def notes(entry: Entry, task: TaskInfo) -> list[str]:
     """What has to be said of an entry beside its numbers."""
     result, options = entry.result, entry.result.model.options
     lines = []
+    if entry.reproduces is not None:
+        lines.append("a reproduction of an earlier entry")
     if result.task_version != task.version:
         lines.append(f"version {result.task_version} of the task, which is at version {task.version} now")
     for measure in task.measures:

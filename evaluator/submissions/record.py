@@ -79,6 +79,8 @@ class Record(Strict):
         versions: of what computed, as in a `Result`.
         date: of the check, UTC, ISO 8601.
         submitter: name on the Hub of who submitted it; None where that is not known.
+        reproduces: folder of the first verified entry with the same outputs whose model states the same weights; None
+            of others.
         signature: HMAC-SHA256 of everything else, see `sign`; None of a record that nobody signed.
     """
 
@@ -90,6 +92,7 @@ class Record(Strict):
     versions: Annotated[dict[Text, Text], Field(max_length=100)]
     date: Date
     submitter: Submitter | None
+    reproduces: Text | None
     signature: Sha256 | None
 
     @model_validator(mode="after")
@@ -294,6 +297,7 @@ def verification_files(
     secret: str | None = None,
     submitter: str | None = None,
     date: datetime | None = None,
+    reproduces: str | None = None,
 ) -> dict[str, bytes]:
     """The files of a verified submission, for `verification_folder`, by their names.
 
@@ -302,6 +306,7 @@ def verification_files(
         secret: that the record is signed with; without one it is not signed, and no board shows it.
         submitter: name on the Hub of who submitted it, where that is known.
         date: of the check; default now.
+        reproduces: folder of the entry that it is a reproduction of.
 
     Raises:
         InputError: nothing was verified, or no submission.
@@ -321,6 +326,7 @@ def verification_files(
         "versions": library_versions(),
         "date": (date or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
         "submitter": submitter,
+        "reproduces": reproduces,
         "signature": None,
     }
     record = validated(Record, values)

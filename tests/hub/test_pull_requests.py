@@ -30,10 +30,12 @@ from audio_compositionality.leaderboard.budget import Budget
 from audio_compositionality.leaderboard.checker import Checker
 from audio_compositionality.leaderboard.entries import Board
 from audio_compositionality.leaderboard.examination import Examiner, check_claim
+from audio_compositionality.leaderboard.model_page import origin_rows
 from audio_compositionality.leaderboard.own_process import OverdueError, in_own_process
 from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
 from audio_compositionality.leaderboard.reading import BoardReader
-from audio_compositionality.tasks.registry import load_tasks
+from audio_compositionality.leaderboard.table import notes
+from audio_compositionality.tasks.registry import load_task, load_tasks
 
 from .discussions import open_pull_request
 from .faults import Status
@@ -404,6 +406,10 @@ class TestLeft:
             in said(results)[0]
         )
         assert "which states the same weights" in said(results)[0]
+        (again,) = board().of_model("eve/again")
+        assert again.reproduces.startswith("results/org__short/1/a_coat-")
+        assert ["reproduction of", again.reproduces] in origin_rows(again)
+        assert "a reproduction of an earlier entry" in notes(again, load_task("a_coat").info)
 
     def test_what_takes_too_long(
         self, results: Repository, check: Check, verify_merged: Check, submitted: dict[str, Files]
