@@ -82,7 +82,7 @@ def _exchanged(z: Floats, share: float, rng: Generator) -> Floats:
 
 
 def _rotated(z: Floats, _: float, rng: Generator) -> Floats:
-    return z @ np.linalg.qr(rng.normal(size=(z.shape[1],) * 2))[0]
+    return np.asarray(z @ np.linalg.qr(rng.normal(size=(z.shape[1],) * 2))[0])
 
 
 def _to_unit(z: Floats, _: float, rng: Generator) -> Floats:
@@ -305,7 +305,7 @@ def _embedded_clips(
     embeddings = {}
     for name in names:
         for seed in seeds if name.startswith(("untrained:", "shuffled:")) else [0]:
-            model = load_model(name, seed=seed)
+            model: Any = load_model(name, seed=seed)
             (stored,) = embed_at_layers([model], configuration, RunOptions(store=store, progress=False))
             embeddings[f"{model.card.id} {model.card.revision}", "own layer"] = stored.load().embeddings
     return embeddings

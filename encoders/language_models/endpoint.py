@@ -29,7 +29,7 @@ from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..protocols import LETTERS, ModelCard, OnAnswer
 from ..texts import check_texts
 from .endpoint_calls import Clock, EndpointError, Failure, Pace, failure_of, out_of_time, refusal_of
-from .endpoint_http import Server
+from .endpoint_http import RedirectError, Server, TooLargeError
 from .endpoint_messages import Reply, SoundClip, letter_scores, question_of, reply_of
 from .endpoint_name import KEY_VARIABLE, SERVER, Address, masked_answer, parse_endpoint, read_key
 from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, EndpointSettings, check_count
@@ -381,6 +381,9 @@ class EndpointModel:
                 return refusal_of(reply, key)
             return reply_of(reply.body, partial(masked_answer, key=key))
         except Exception as error:
+            if isinstance(error, (RedirectError, TooLargeError)):
+                # No server to get answers from: what is under way is not waited for.
+                server.abandon()
             failure = failure_of(error, key, self.address.model, self.settings)
             if failure is None:
                 raise

@@ -136,21 +136,25 @@ class Server:
             exchange = asyncio.run_coroutine_threadsafe(self._within(question, key, seconds), self._loop)
         return exchange.result()
 
-    def close(self) -> None:
-        """End all exchanges that are under way."""
+    def abandon(self) -> None:
+        """End all exchanges that are under way, each with CancelledError, and begin none: it is a server to be left."""
         with self._lock:
             self._is_closed = True
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._cancel(), self._loop).result()
+
+    def close(self) -> None:
+        """End all exchanges that are under way, and the connections."""
+        self.abandon()
+        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    async def _end(self) -> None:
+    async def _cancel(self) -> None:
         exchanges = asyncio.all_tasks() - {asyncio.current_task()}
         for exchange in exchanges:
             exchange.cancel()
         await asyncio.gather(*exchanges, return_exceptions=True)
-        await self._client.aclose()
 
     async def _within(self, question: bytes, key: str | None, seconds: float) -> HttpReply:
         limit = asyncio.timeout(seconds)

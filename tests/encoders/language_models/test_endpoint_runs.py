@@ -239,6 +239,25 @@ def test_an_interrupted_window_waits_for_nobody(server: LoopbackEndpoint):
     assert model.answer_texts(["a"]) == ["soon"]
 
 
+def test_a_server_that_is_to_be_left_is_not_waited_for(server: LoopbackEndpoint):
+    """What is under way ends with it."""
+    silent, late = threading.Event(), threading.Event()
+
+    def respond(request: Request) -> Response:
+        if request.content == "leave":
+            assert silent.wait(30)
+            return Response(307, b"over there", {"Location": "http://h.example/v1/chat/completions"})
+        silent.set()
+        server.closing.wait(60)
+        late.set()
+        return completion("late")
+
+    server.respond = respond
+    with pytest.raises(EndpointError, match="where nothing was sent"):
+        endpoint(server).answer_texts(["wait", "wait", "leave"])
+    assert not late.is_set()
+
+
 def test_one_window_at_a_time(server: LoopbackEndpoint):
     model, told = endpoint(server), list[tuple[int, Any]]()
     model.on_answers = lambda answers: told.extend((place, text) for place, text, _ in answers)
