@@ -127,8 +127,8 @@ def agreement_of_errors(one: Choices, other: Choices) -> tuple[float, float]:
     chance = np.zeros(int(wrong.sum()))
     for count in np.unique(last[wrong]):
         places = last[wrong] == count
-        habits, others = (_habits(taken[wrong][places], int(count) + 1) for taken in (first, second))
-        chance[places] = _chance(habits, others, right[wrong][places])
+        habits, other_habits = (_habits(taken[wrong][places], int(count) + 1) for taken in (first, second))
+        chance[places] = _chance(habits, other_habits, right[wrong][places])
     same = first[wrong] == second[wrong]
     expected = float(chance.mean())
     kappa = (float(same.mean()) - expected) / (1 - expected) if expected < 1 - 1e-9 else 0.0

@@ -670,7 +670,7 @@ class TestMany:
         self, results: Repository, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(pull_requests, "MAX_LOOKS", 2)
-        monkeypatch.setattr(Examiner, "check_copies", lambda *_: None)
+        monkeypatch.setattr(Examiner, "compared", lambda _, examined, earlier: examined)
         now = [0.0]
 
         def slow(*arguments: Any, **options: Any) -> Verification:

@@ -19,6 +19,7 @@ from audio_compositionality.dataset_builder.synthesis.recorded_settings import B
 from audio_compositionality.support.errors import InputError
 
 from .recorded import instances, level
+from .toy import as_others_have_it
 
 SMALL = BlockSettings(
     recordings=instances(7), blocks=3, classes=3, context_sources=2, duration=0.75, sample_rate=8_000, snr_db=-3
@@ -161,6 +162,8 @@ class TestStored:
         (tmp_path / RECIPE.name).mkdir()
         pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), tmp_path / RECIPE.name / shard.name)
         (tmp_path / "README.md").write_text((built / "README.md").read_text("utf-8"), "utf-8")
+        (tmp_path / "manifest.json").write_text("{}", "utf-8")
+        as_others_have_it(tmp_path)
         configuration = open_data(str(tmp_path)).configuration(RECIPE.name)
         assert len(configuration.rows) == 3
         with pytest.raises(DatasetError, match="row a_coat_instances-00001 lacks the clip 'D/2'"):
