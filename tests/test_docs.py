@@ -100,6 +100,7 @@ def built(
     return tiny_data
 
 
+@pytest.mark.slow
 def test_the_page_of_data_runs_from_a_data_set_to_an_embedding(built: RenderedData):
     names: dict[str, Any] = {}
     first, *others = blocks(ROOT / "docs" / "data.md", "python")

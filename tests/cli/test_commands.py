@@ -35,6 +35,7 @@ def test_evaluate_writes_results_and_prints_each_and_the_tables(folder, tmp_path
     assert run("evaluate", LOG_MEL, "--data", folder, "--out", tmp_path, *FEW) == 0
 
 
+@pytest.mark.slow
 def test_tasks_are_chosen_by_name_or_by_benchmark(folder, tmp_path, run, capsys):
     assert run("evaluate", LOG_MEL, "random", "--data", folder, "--out", tmp_path, "--tasks", "a_coat") == 0
     assert sorted(path.name for path in tmp_path.rglob("*.json")) == ["a_coat.json"] * 2
@@ -139,6 +140,7 @@ def test_run_takes_the_baselines_and_each_model_once_beside_its_twin(evaluated, 
         assert words in opening
 
 
+@pytest.mark.slow
 def test_run_fits_once_unless_asked(evaluated, run, tmp_path):
     assert run("run", "--out", tmp_path) == 0
     assert run("run", "--out", tmp_path, "--seeds", 2) == 0
@@ -146,6 +148,7 @@ def test_run_fits_once_unless_asked(evaluated, run, tmp_path):
     assert [options.settings for *_, options in evaluated] == [{"seeds": [0]}, {"seeds": [0, 1]}, {}]
 
 
+@pytest.mark.slow
 def test_the_arguments_become_the_options_of_a_run(evaluated, run, tmp_path):
     arguments = ["--batch-size", 64, "--store", tmp_path / "kept", "--skip-invalid", "--force", "--device", "cpu"]
     assert run("run", *arguments, "--max-steps", 5, "--out", tmp_path) == 0

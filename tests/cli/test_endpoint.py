@@ -178,6 +178,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_server_that_goes_too_far_ends_the_command_at_once(server, other, evaluate, capsys, tmp_path, name):
     """In the middle of a run; nothing is asked twice, nothing that came is lost, and nothing goes elsewhere."""

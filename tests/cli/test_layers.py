@@ -26,6 +26,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int | None, ...]]:
     return made
 
 
+@pytest.mark.slow
 def test_each_layer_has_a_result_and_a_row_and_all_come_from_one_pass(whisper, folder, tmp_path, run, capsys, passes):
     results = tmp_path / "results"
     evaluate = ["evaluate", whisper, "--data", folder, "--out", results, "--tasks", "a_coat"]

@@ -263,6 +263,7 @@ def test_warnings_are_notes(run, command_does, capsys):
 # ----- registration of the metrics
 
 
+@pytest.mark.slow
 def test_the_first_use_registers_the_metrics(tmp_path):
     """`evaluate` finds them by their bare names afterwards; a cache that cannot be written is noted, no more."""
     environment = {"HF_HOME": str(tmp_path / "home"), "PATH": ""}

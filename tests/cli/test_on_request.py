@@ -52,6 +52,7 @@ def test_by_default_neither_the_task_nor_its_data_are_taken(toy_on_request):
     assert [task.info.name for task in arguments.scored_tasks(data, None)] == ["a_coat", "a_tre"]
 
 
+@pytest.mark.slow
 def test_run_and_evaluate_score_it_where_it_is_named(toy_on_request, evaluated, run, tmp_path):
     for command in (("run",), ("evaluate", LOG_MEL)):
         assert run(*command, "--out", tmp_path) == 0

@@ -29,6 +29,7 @@ def evaluated(monkeypatch):
     return calls
 
 
+@pytest.mark.slow
 def test_run_takes_the_preset_and_the_settings_of_the_protocol(evaluated, run, tmp_path, capsys):
     assert run("run", "--protocol", "paper", "--out", tmp_path) == 0
     assert "on the preset paper-mini" in capsys.readouterr().out

@@ -79,6 +79,7 @@ def test_captions_labels_and_prompts_are_built(tmp_path, run, capsys):
     assert "unknown prompts 'plane'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_is_built_of_recordings_opens_their_results_again(sounds, run, tmp_path, capsys):
     words = ("--recordings", sounds, "--transforms", "gain")
     evaluated(run, tmp_path, *words, "--tasks", "invariance")
@@ -114,6 +115,7 @@ def test_run_scores_them_and_its_report_has_their_clips(sounds, run, tmp_path, c
     assert "are not read again" not in page
 
 
+@pytest.mark.slow
 def test_embed_embeds_their_clips(sounds, run, tmp_path, capsys):
     assert run("embed", LOG_MEL, "--recordings", sounds, "--transforms", "gain", "--out", tmp_path / "store") == 0
     lines = capsys.readouterr().out.splitlines()

@@ -14,6 +14,7 @@ def compa(tmp_path):
     return write_files(tmp_path / "CompA" / "order", order_files(6)).parent
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:compa:UserWarning")
 def test_the_published_benchmark_is_scored_and_reported(compa, run, tmp_path, capsys):
     out = tmp_path / "results"

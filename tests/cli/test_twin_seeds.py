@@ -13,6 +13,7 @@ from audio_compositionality.evaluator.compare.verdicts import verdicts
 from audio_compositionality.support.errors import InputError
 
 
+@pytest.mark.slow
 def test_each_draw_has_a_result_and_the_verdict_asks_for_all(whisper, folder, tmp_path, run, monkeypatch):
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
     names = [whisper, f"untrained:{whisper}", f"reversed-audio:untrained:{whisper}", "log-mel-statistics"]

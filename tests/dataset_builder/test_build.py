@@ -295,6 +295,7 @@ def test_another_sample_rate_is_read_as_it_was_built(tiny_data, tmp_path):
     assert same_clips(built, data.configuration("a_tre"))
 
 
+@pytest.mark.slow
 def test_some_recipes_with_changed_settings(tmp_path):
     folder = build_dataset("mini", tmp_path / "x", recipes=["a_coat"], changes={"quadruples": 1}, progress=False)
     data = open_data(folder)

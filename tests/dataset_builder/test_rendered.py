@@ -106,6 +106,7 @@ def test_a_wrong_preset_of_some_recipes_offers_those_that_they_have(monkeypatch)
             rendered_preset("huge", recipes=recipes)
 
 
+@pytest.mark.slow
 def test_data_of_equal_settings_share_their_rows_while_anybody_has_them():
     first, again = (rendered_preset("mini").configuration("a_tre") for _ in range(2))
     assert first.rows is again.rows

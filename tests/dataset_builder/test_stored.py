@@ -197,6 +197,7 @@ def test_a_recipe_that_is_not_there_is_refused(tmp_path):
         list(in_batches(scenes(folder).clips(), 0))
 
 
+@pytest.mark.slow
 def test_a_parquet_file_with_damaged_pages_is_named(tmp_path):
     folder = Path(write_a_tre(tmp_path / "x", [encoded(noise(seed=seed)) for seed in range(4)]))
     shard = folder / "data" / "val-00000-of-00001.parquet"

@@ -230,6 +230,7 @@ def test_what_a_failure_makes_meaningless_is_not_run() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_messages_hold_what_was_measured() -> None:
     assert by_name(check_model(ForgetsToPool()))["shape"].value == "(4, 3, 16), but must be (4, 16)"
     assert by_name(check_model(ReturnsDouble()))["dtype"].value == "float64"
@@ -264,6 +265,7 @@ def test_the_random_baseline_fails_at_other_rates_only() -> None:
     assert failures(check_model("random")) == ["rate"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("untrained", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_tiny_whisper_passes(untrained: bool, tmp_path: Path) -> None:
     config = transformers.WhisperConfig(

@@ -101,6 +101,7 @@ def test_texts_of_clap_are_transformers_text_features(family: str, worded: Saved
     np.testing.assert_allclose(np.linalg.norm(actual, axis=1), 1, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["pe-audio", "pe-audio-frames"])
 def test_texts_of_perception_encoders_are_those_that_transformers_compares_with_sound(
     family: str, worded: Saved

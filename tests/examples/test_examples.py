@@ -150,6 +150,7 @@ def test_an_example_reads_no_pickle(path: Path) -> None:
             assert keywords["weights_only"] == "True"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["ge2e.py", "yamnet.py"])
 def test_an_untrained_twin_needs_no_package(file: str) -> None:
     state = torch.random.get_rng_state()

@@ -153,6 +153,7 @@ def test_a_dry_run_scores_and_sends_nothing(hub: LoopbackHub, push: Push, capsys
     assert not hub.made("POST")
 
 
+@pytest.mark.slow
 def test_what_the_board_has_is_not_scored_again(
     hub: LoopbackHub, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -197,6 +198,7 @@ def test_a_push_that_was_stopped_goes_on_from_the_results_that_are_there(
     assert len(entries(hub)) == len(ENTRIES)
 
 
+@pytest.mark.slow
 def test_they_can_be_a_pull_request(hub: LoopbackHub, push: Push, capsys: pytest.CaptureFixture[str]) -> None:
     assert push("--no-baselines") == 0
     for said in ("Submitted: ", "These results are submitted already: "):
@@ -207,6 +209,7 @@ def test_they_can_be_a_pull_request(hub: LoopbackHub, push: Push, capsys: pytest
     assert len(results(hub).discussions) == 1
 
 
+@pytest.mark.slow
 def test_results_that_are_given_take_their_place(hub: LoopbackHub, push: Push, scored: Path, tmp_path: Path) -> None:
     shutil.copytree(scored / "out" / "tiny" / "random", tmp_path / "given" / "random")
     for _ in range(2):

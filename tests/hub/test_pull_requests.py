@@ -747,6 +747,7 @@ class TestTurns:
         budget = Budget(window=100, clock=lambda: now[0], **{"seconds": 1_000, **options})
         return new_checks(recompute=recompute, budget=budget)
 
+    @pytest.mark.slow
     def test_ten_entries_of_one_keep_another_waiting_for_one(
         self, results: Repository, submitted: dict[str, Files], turns: list[str]
     ) -> None:

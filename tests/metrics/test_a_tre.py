@@ -280,6 +280,7 @@ def test_divergence_is_an_error(monkeypatch):
         module.fit(model, (inputs, targets), (inputs, targets), **SCRIPTED, max_steps=9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("faster")
 def test_recovers_planted_additive_structure():
     scenes = make_scenes(900)
@@ -321,6 +322,7 @@ def test_constant_encoder():
     assert result["steps"] == result["steps_centred"] == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("faster")
 def test_shared_mean_with_noise_scores_high_but_gains_nothing():
     n, dim = 600, 32

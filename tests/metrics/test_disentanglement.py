@@ -368,6 +368,7 @@ def test_factors_in_dimensions_of_their_own_are_perfect(probes):
     assert result["main"] == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_an_additive_encoder_has_random_directions():
     codes, factors = crossed(8, 4, 4)
     results = [disentanglement(additive(codes, 256, np.random.default_rng(seed)), factors) for seed in range(4)]
@@ -377,6 +378,7 @@ def test_an_additive_encoder_has_random_directions():
     assert results[0]["overlap_chance"] == 3 / 256
 
 
+@pytest.mark.slow
 def test_an_entangled_encoder_is_informative_but_fails_on_unseen_levels():
     codes, factors = crossed(8, 4, 4)
     results = [disentanglement(entangled(codes, np.random.default_rng(seed), 128), factors) for seed in range(3)]
@@ -386,6 +388,7 @@ def test_an_entangled_encoder_is_informative_but_fails_on_unseen_levels():
         assert result["seen_r2"] - result["unseen_r2"] > 0.3
 
 
+@pytest.mark.slow
 def test_random_embeddings_are_at_chance():
     _, factors = crossed(8, 8, 4)
     results = [disentanglement(np.random.default_rng(seed).normal(size=(256, 64)), factors) for seed in range(2)]
@@ -414,6 +417,7 @@ def test_constant_embeddings_score_0_without_nan(literature):
     assert shifted["shift_before"] == shifted["shift_after"] == shifted["shift"] == 0
 
 
+@pytest.mark.slow
 def test_scale_shift_and_rotation_do_not_matter():
     _, factors, z = noisy(4, 4, 4)
     rotation = ortho_group.rvs(10, random_state=5)
@@ -426,6 +430,7 @@ def test_scale_shift_and_rotation_do_not_matter():
                 assert changed[name] == pytest.approx(value, abs=1e-6), name
 
 
+@pytest.mark.slow
 def test_forms_of_factors_and_their_order_do_not_matter():
     _, factors, z = noisy(4, 3, 3)
     result = disentanglement(z, factors, return_scores=True)
@@ -439,6 +444,7 @@ def test_forms_of_factors_and_their_order_do_not_matter():
     assert turned["scores"] == pytest.approx(result["scores"], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_same_bits_twice_and_others_by_seed():
     _, factors, z = noisy(4, 4, 4)
     result = disentanglement(z, factors, return_scores=True)
@@ -668,6 +674,7 @@ def test_importances_are_weights_of_the_lasso():
     assert score == pytest.approx(0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_literature_depends_on_the_basis_and_the_score_does_not():
     codes, _ = crossed(4, 4, 4)
     factors = {name: codes[:, place] * 1.0 for place, name in enumerate(("pitch", "rate", "level"))}

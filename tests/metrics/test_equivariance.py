@@ -142,6 +142,7 @@ def by_fold(fit: Any, settings: Any, features: list[np.ndarray], y: np.ndarray, 
     return predictions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dim", "probe"),
     [(10, "ridge"), (100, "ridge"), (10, "kernel"), pytest.param(100, "kernel", marks=pytest.mark.slow)],
@@ -325,6 +326,7 @@ def test_random_embeddings_score_nothing(levels: int) -> None:
     assert result["r_context_top1"] == pytest.approx(result["r_context_chance"], abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_useless_parameter_costs_each_probe_and_not_the_score() -> None:
     """Least squares loses k/n to k features that tell nothing; validation may choose a probe that has none of them."""
     orbit, level = np.repeat(np.arange(40), 8), np.tile(np.arange(8), 40)
@@ -380,6 +382,7 @@ def test_z_itself_explains_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     assert result["r_equivariance"] < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["numbers", "classes", "copies"])
 def test_scale_shift_and_rotation_do_not_matter(kind: str) -> None:
     data, base = copies() if kind == "copies" else (crossed(), None)
@@ -393,6 +396,7 @@ def test_scale_shift_and_rotation_do_not_matter(kind: str) -> None:
                 assert result[name] == pytest.approx(number, abs=1e-6), name
 
 
+@pytest.mark.slow
 def test_unit_and_origin_of_the_parameter_do_not_matter() -> None:
     for data, base in ((crossed(), None), copies()):
         moved = [None if value is None else 1000 * value for value in data["parameters"]]
@@ -476,6 +480,7 @@ def test_contexts_are_at_most_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1 / 6 <= chance <= 1 / 5  # the own one is among them, or beside them
 
 
+@pytest.mark.slow
 def test_the_same_bits_twice() -> None:
     data = crossed()
     assert equivariance(**data, return_scores=True) == equivariance(**data, return_scores=True)
@@ -484,6 +489,7 @@ def test_the_same_bits_twice() -> None:
 # ----- probes by gradient descent
 
 
+@pytest.mark.slow
 def test_trained_probes_are_told_alone_with_their_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "EPOCHS", 20)
     data = crossed(orbits=10, dim=4, noise=0.2)

@@ -123,6 +123,7 @@ def test_a_second_implementation_agrees(case):
     assert 0.2 < expected < 0.999  # the case is neither chance nor trivial
 
 
+@pytest.mark.slow
 def test_without_the_weighting_it_would_be_another_score():
     z, orbit, parameters, base = classes()
     weighted, plain = (r_equivariance(z, orbit, parameters, orbit % 5, base, weighted=one) for one in (True, False))

@@ -106,6 +106,7 @@ def turned() -> dict[str, Any]:
     return {"embeddings": z, "orbits": orbit, "parameters": level, "folds": orbit % 5, "blocks": orbit}
 
 
+@pytest.mark.slow
 def test_r_is_of_directions_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "EPOCHS", 4)
     data = turned()

@@ -114,6 +114,7 @@ def test_every_task_with_probes_has_them_raw_under_the_papers_protocol() -> None
     assert all(settings == {"probes": ["slp", "mlp"], "scaled": False} for settings in probed)
 
 
+@pytest.mark.slow
 def test_the_papers_cosine_compares_signs_and_ours_does_not() -> None:
     data = slight_moves()
     z, wanted, answers = paper_steps(data)

@@ -361,6 +361,7 @@ def test_copies_of_questions_narrow_no_interval_where_groups_say_so() -> None:
     assert told == pytest.approx([right.mean() - half, right.mean() + half], abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [12, 40])
 def test_intervals_cover(groups: int) -> None:
     rng, hits, times = np.random.default_rng(6), 0, 300

@@ -480,6 +480,7 @@ def test_no_string_takes_long(options: Sequence[str]) -> None:
     assert not slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [PETS, COUNTS, YES_NO, SECONDS, ALIKE], ids=lambda options: ", ".join(options)[:30])
 def test_twice_the_length_takes_no_more_than_thrice_the_time(options: Sequence[str]) -> None:
     texts = [piece * (LONG // len(piece)) for piece in (*PIECES[::6], *of_options(options))]

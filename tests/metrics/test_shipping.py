@@ -7,12 +7,15 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from audio_compositionality.push_scripts.wheel import _copy_sources
 
 ROOT = Path(__file__).parents[2]
 FILES = {"README.md", "requirements.txt"}
 
 
+@pytest.mark.slow
 def test_a_metric_that_is_named_nowhere_is_in_the_wheel_whole(tmp_path: Path) -> None:
     sources, wheels = tmp_path / "sources", tmp_path / "wheels"
     _copy_sources(ROOT, sources)

@@ -153,6 +153,7 @@ class TestFolder:
         assert named(inputs) == set(arguments)
         assert named(outputs) == set(result)
 
+    @pytest.mark.slow
     def test_card_s_example_runs(self, name: str, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
         _, text = card(name)
         *usage, cure = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
@@ -171,6 +172,7 @@ class TestFolder:
         printed = tuple(map(float, capsys.readouterr().out.split()))
         assert printed == pytest.approx(PRINTED[name], abs=0.1)
 
+    @pytest.mark.slow
     def test_requirements_are_what_is_imported(self, name: str) -> None:
         found = imported(FOLDER / name / f"{name}.py") | imported(FOLDER / "app.py")
         # Gradio comes with the version of the SDK.

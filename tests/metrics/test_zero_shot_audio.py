@@ -195,6 +195,7 @@ def test_contributions_are_derivatives_by_the_weight_of_a_clip(has_lists: bool) 
             assert result[f"scores_{name}"][clip] == pytest.approx(expected, abs=1e-6), name
 
 
+@pytest.mark.slow
 def test_intervals_are_wilson_s_and_cover() -> None:
     s, labels = clips()
     result = zero_shot_audio(similarity=s, labels=labels)

@@ -251,6 +251,7 @@ class TestCheck:
         assert task.changes["a_coat"].before == pytest.approx(1, abs=1e-6)
         assert task.changes["a_coat"].after == pytest.approx(1, abs=1e-6)
 
+    @pytest.mark.slow
     def test_is_the_scores_before_and_after_with_intervals_of_the_paired_difference(self, kept_data, noises):
         outcome = check(Toy(), noises, kept_data)
         a_coat, a_tre_ = outcome.tasks
@@ -405,6 +406,7 @@ def test_the_table_says_what_changed_and_what_is_left_out():
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_prints_one_table_with_both_tasks(self, tiny_data, noises, tmp_path, capsys, cache):
         data = build_dataset(tiny_data, tmp_path / "data", progress=False)
         arguments = ["coral", "log-mel-statistics", "--recordings", str(noises), "--data", str(data)]
@@ -418,6 +420,7 @@ class TestCommand:
         assert "note: an embedding has 256 dimensions" in err
         assert len(list(cache.rglob("recordings-*/*.safetensors"))) == 1
 
+    @pytest.mark.slow
     def test_says_in_one_line_what_is_wrong(self, tmp_path, capsys):
         assert main(["coral", "log-mel-statistics", "--recordings", str(tmp_path)]) == 2
         error = capsys.readouterr().err.strip().splitlines()[-1]

@@ -132,6 +132,7 @@ class TestEveryTask:
 class TestAnAdditiveEncoder:
     """Theory: each factor moves an embedding by a step of its own, whatever else there is."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "measures"),
         [

@@ -85,6 +85,7 @@ class TestCheats:
         # What is not ranked by: it is above every encoder.
         assert scores.measures["invariance" if name == "onset_invariance" else "reverb_invariance"] > 0.99
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("encoder", [hashed, samples])
     def test_a_hash_and_the_samples_are_within_three_standard_errors_of_it(self, name, encoder, scenes):
         scores = scored(name, scenes, encoder)

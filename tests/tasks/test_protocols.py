@@ -19,6 +19,7 @@ def scenes(training):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", list_tasks(), ids=lambda task: task.info.name)
 def test_every_protocol_has_presets_of_the_tasks_recipe_and_settings_that_it_takes(task):
     presets = load_recipe(task.info.recipe).presets

@@ -126,6 +126,7 @@ def test_the_second_test_agrees_on_whatever_is_said_of_scenes(count):
     assert min(verdicts.values()) > count / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", COUNTS)
 def test_captions_and_positives_are_true_and_negatives_false_of_random_trees(count):
     kinds = Counter()

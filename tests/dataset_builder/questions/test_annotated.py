@@ -136,6 +136,7 @@ class TestWholeWay:
         }
         assert shapes == {(True, 16_000, 159_200), (False, 8_000, 80_000)}
 
+    @pytest.mark.slow
     def test_killed_and_run_again_it_is_the_same_bytes(self, tmp_path, monkeypatch):
         recordings = open_annotated(*write_annotations(domestic(120), tmp_path / "in"))
         changes = {"least_clips": 5, "train": 0.4}
@@ -161,6 +162,7 @@ class TestWholeWay:
         assert 0 < len(list((tmp_path / "killed").rglob("*.parquet"))) < sum(".parquet" in name for name in whole)
         assert digests(build("killed", 2)) == whole
 
+    @pytest.mark.slow
     def test_no_recording_is_in_two_splits_and_each_is_balanced(self, tmp_path):
         recordings = open_annotated(*write_annotations(domestic(200), tmp_path))
         rendering = AnnotatedQuestions(settings_of_annotated(recordings, {"least_clips": 5}))
@@ -174,6 +176,7 @@ class TestWholeWay:
         assert "desed (test) concurrency/anchor" in text
         assert len({row["id"] for row in rendering.rows}) == len(rendering.rows)
 
+    @pytest.mark.slow
     def test_a_build_with_a_leak_fails_and_names_it(self, tmp_path, monkeypatch):
         def around(self, facts, variant, rng, settings):
             drafts = []

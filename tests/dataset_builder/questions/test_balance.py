@@ -104,6 +104,7 @@ class TestExactNumbers:
 
 
 class TestControls:
+    @pytest.mark.slow
     def test_text_alone_is_at_chance_and_what_is_present_is_reported(self, sets):
         annotations, questions = sets
         check_questions(questions, annotations)
@@ -122,6 +123,7 @@ class TestControls:
         assert "blind" in text
         assert "present" in text
 
+    @pytest.mark.slow
     def test_each_split_is_balanced_by_itself(self, sets):
         parts = split_by_recording(sets[0], {"test": 0.7, "train": 0.3})
         questions = {name: ask(part, ALL) for name, part in parts.items()}

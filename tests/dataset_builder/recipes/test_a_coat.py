@@ -27,6 +27,7 @@ def test_the_presets_after_the_papers_letter_differ_in_onset_and_level_alone(siz
     assert letter.values() != RECIPE.presets[size].values()
 
 
+@pytest.mark.slow
 def test_after_the_papers_letter_every_source_starts_at_once_and_the_quadruples_are_the_same():
     ours, letter = (RECIPE.render(RECIPE.presets[name]) for name in ("mini", "paper-mini"))
     assert [row["metadata"] for row in letter.rows] == [row["metadata"] for row in ours.rows]

@@ -39,6 +39,7 @@ def full():
 
 
 class TestFull:
+    @pytest.mark.slow
     def test_no_scene_is_in_two_splits_or_twice_in_one(self, full):
         assert len({scene.key for scene in full.scenes}) == len(full.scenes) == 10_000
 
@@ -47,6 +48,7 @@ class TestFull:
         assert splits == ["train"] * 8_000 + ["validation"] * 1_000 + ["test"] * 1_000
         assert len({scene.id for scene in full.scenes}) == 10_000
 
+    @pytest.mark.slow
     def test_entropies_are_near_uniform_in_every_split(self, full):
         for split, size in full.settings.split_sizes.items():
             rows = [row for row in full.rows if row["split"] == split][:1_000]

@@ -35,6 +35,7 @@ def rows_of(recipe, preset="full"):
     return recipe.render(recipe.presets[preset]).rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recipe", "sizes"), [(ORDER, (100, 800)), (ATTRIBUTE, (100, 400))])
 def test_the_presets_have_the_sizes_that_are_documented(recipe, sizes):
     for preset, size in zip(("mini", "full"), sizes, strict=True):
@@ -211,6 +212,7 @@ class TestSound:
                 assert (clip.id, clip.sample_rate) == (stored.id, stored.sample_rate)
                 assert (clip.waveform == stored.waveform).all()
 
+    @pytest.mark.slow
     def test_a_summary_of_the_sound_tells_twins_apart_far_less_than_items(self):
         """Mean and spread of 32 log-mel bands over time: all that a model without time has of an item of order."""
         ratios = {}

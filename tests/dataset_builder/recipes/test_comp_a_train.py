@@ -35,6 +35,7 @@ def scene(events):
     return frozenset(tuple(event[label] for label in LABELS) for event in events)
 
 
+@pytest.mark.slow
 def test_the_presets_have_the_sizes_that_are_documented():
     sizes = {name: (settings.train_rows, settings.validation_rows) for name, settings in RECIPE.presets.items()}
     assert (sizes["mini"], sizes["full"]) == ((4_000, 200), (20_000, 1_000))
@@ -60,6 +61,7 @@ def test_a_shorter_list_is_the_beginning_of_the_longer_one():
     assert few[20:] == rows()[900:905]
 
 
+@pytest.mark.slow
 def test_texts_of_one_and_two_sources_are_true_or_false_as_the_row_says():
     """By the text and the events alone."""
     counts = Counter()
@@ -108,6 +110,7 @@ def test_half_of_the_captions_of_sequences_are_reverse_and_none_has_a_template_o
     assert {template.name for template in held_out} == {"first later", "before that", "amid"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 7])
 def test_nothing_of_the_test_items_is_in_training(seed):
     trained = RECIPE.render(TrainingSettings(train_rows=900, validation_rows=100, seed=seed)).rows

@@ -254,6 +254,7 @@ def test_the_fingerprint_is_the_recipes_own():
     assert len(prints) == 5
 
 
+@pytest.mark.slow
 def test_rendered_and_built_are_the_same_rows_and_samples(few, tmp_path):
     data = RenderedData("few", {"factors": few.settings})
     folder = build_dataset(data, tmp_path / "x", progress=False)

@@ -81,6 +81,7 @@ class TestMiniatures:
         row = fewer.configuration("a_coat_instances").rows[0]
         assert (len(row["labels"]), row["domain"]) == (3, "mine")
 
+    @pytest.mark.slow
     def test_make_all_recipes_that_need_no_conditions(self, named):
         name, _, recordings = named
         without = set() if name in CONDITIONS else {"binding"}

@@ -139,6 +139,7 @@ class TestRecipes:
         assert {each.seed for each in data.settings.values()} == {3}
         assert {each.recordings for each in data.settings.values()} == {suited}
 
+    @pytest.mark.slow
     def test_serve_timbres(self):
         served = recorded(captioned_timbres(), blocks=1, trials=1, quadruples=1, bases=5, items=2).recipes
         # No timbre says who makes a sound and how.

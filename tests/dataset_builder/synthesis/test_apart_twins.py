@@ -79,6 +79,7 @@ def test_further_sets_change_none_before_and_seeds_do():
         list(draw_pairs(LABELS[:4], "test", 1, 0))
 
 
+@pytest.mark.slow
 def test_two_algorithms_agree_and_text_alone_is_at_chance():
     rows = RECIPE.render(RECIPE.presets["mini"]).rows
     assert [len([row for row in rows if row["split"] == split]) for split in ("train", "test")] == [420, 336]

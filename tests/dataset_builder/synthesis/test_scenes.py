@@ -88,6 +88,7 @@ class TestSampleScenes:
         for place in range(4):
             assert stats.chisquare(np.bincount(codes // 8**place % 8, minlength=8)).pvalue > 1e-3
 
+    @pytest.mark.slow
     def test_the_same_seed_draws_the_same(self):
         again = sample_scenes(np.random.default_rng(0), 150_000, 8, 4)
         other = sample_scenes(np.random.default_rng(1), 150_000, 8, 4)
@@ -104,6 +105,7 @@ class TestSampleQuadruples:
     quadruples = sample_quadruples(np.random.default_rng(0), 50_000, 8, 4)
     sizes = (quadruples != EMPTY).sum(axis=2)
 
+    @pytest.mark.slow
     def test_no_candidate_twice_whichever_way_round(self):
         keys = {(frozenset([tuple(a), tuple(c)]), tuple(t)) for a, c, t in self.quadruples.tolist()}
         assert len(keys) == 50_000

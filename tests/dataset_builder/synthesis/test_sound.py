@@ -123,6 +123,7 @@ def default_bank():
 
 
 class TestDefaultTimbres:
+    @pytest.mark.slow
     def test_every_voice_is_in_tune(self, default_bank):
         """The strongest partial of the held part is the note's, or a low multiple of its half, within 20 cents."""
         for timbre in range(8):

@@ -32,6 +32,7 @@ def level_of(clip):
     return float(np.sqrt(np.mean(np.square(clip / 32_767))))
 
 
+@pytest.mark.slow
 def test_rows_are_questions_that_two_algorithms_agree_on():
     rows = scenes(TwinSettings(train_sets=30, test_sets=12)).rows
     splits = [row["split"] for row in rows]
@@ -114,6 +115,7 @@ def powers(samples):
     return np.square(np.abs(np.fft.rfft(frames * np.hanning(WINDOW)))), middles
 
 
+@pytest.mark.slow
 def test_the_partials_of_a_track_are_heard_in_its_events_and_nowhere_else():
     """Where a tone has 30 dB more than all others of the clip; what is within half a window of an edge is left out."""
     rendered, compared = scenes(), 0
@@ -161,6 +163,7 @@ def digest(settings):
     return value.hexdigest()
 
 
+@pytest.mark.slow
 def test_another_process_makes_the_same_rows_and_samples_and_another_seed_others():
     settings = dataclasses.replace(SMALL, train_sets=0, test_sets=1)
     code = f"""

@@ -75,6 +75,7 @@ def test_further_sets_change_none_before_and_seeds_and_splits_do(groups):
         assert not {group.clips for group in other} & {group.clips for group in groups}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("early", [0, EARLY_END, None], ids=["whole", "early", "any"])
 def test_two_algorithms_agree_on_every_answer_however_early_sounds_end(groups, early):
     rng = np.random.default_rng(0)
@@ -155,6 +156,7 @@ def test_yes_is_right_half_of_the_time_in_each_state(asked):
     assert len(states) == len(questions) == 4 * SETS
 
 
+@pytest.mark.slow
 def test_text_alone_is_at_chance_and_answers_stand_at_each_place(asked):
     balances = balance_of(*asked)
     require_balance(balances)

@@ -73,6 +73,7 @@ def test_their_scene_embedding_is_our_embedding(module: str, make_clips: MakeCli
     assert encoder.embed(make_clips(44_100, 1), 44_100).shape == (3, 3)
 
 
+@pytest.mark.slow
 def test_weights_are_passed_on_and_recorded(module: str, tmp_path: Path, make_clips: MakeClips) -> None:
     path = tmp_path / "weights.pt"
     torch.save({"matrix": 2 * torch.eye(4)[:, :3]}, path)

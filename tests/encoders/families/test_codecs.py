@@ -47,6 +47,7 @@ def inputs_of(folder: Path, clips: np.ndarray, rate: int) -> dict[str, torch.Ten
     return extractor(raw_audio=sounds, sampling_rate=rate, return_tensors="pt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.1, 0.4096, 0.7])
 @pytest.mark.parametrize("family", ["encodec", "dac", "mimi"])
 def test_latents_are_what_the_quantiser_is_given(

@@ -113,6 +113,7 @@ def test_options_that_a_model_cannot_be_run_with(saved: Saved) -> None:
         load_model(str(saved("wav2vec2")), options=EncoderOptions(pooling="cls"))
 
 
+@pytest.mark.slow
 def test_frames_of_padding_are_zeros_or_masked_and_left_out(saved: Saved, make_clips: MakeClips) -> None:
     """The extractor of w2v-BERT pairs frames of 10 ms and pads an odd last one; SEW fills up an odd number by zeros."""
     clips = make_clips(16_000, 0.71)

@@ -116,6 +116,7 @@ def test_another_pooling_is_that_of_the_last_block(
     np.testing.assert_allclose(encoder.embed(clips, RATE), load(layer=6, pooling="max").embed(clips, RATE), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_every_tensor_of_the_official_checkpoint_is_accounted_for(official: dict[str, torch.Tensor]) -> None:
     """What the file holds beside the audio encoder's weights: the text encoder and the temperature."""
     others = {

@@ -131,6 +131,7 @@ def test_the_spectrogram_is_that_of_the_package(make_clips: Callable[[int, float
     np.testing.assert_allclose(PasstLogMel()(torch.from_numpy(clips)), expected, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [10.0, 1.23])
 def test_layers_tokens_and_frames(
     seconds: float, load: Callable[..., ModelEncoder], make_clips: Callable[[int, float], np.ndarray]

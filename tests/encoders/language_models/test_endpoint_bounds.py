@@ -330,6 +330,7 @@ def test_the_tries_of_a_question_share_its_deadline(server: LoopbackEndpoint, cl
     assert sum(clock.waits) < sum(WAITS)
 
 
+@pytest.mark.slow
 def test_waits_that_the_server_asks_for_do_not_count(server: LoopbackEndpoint):
     """With the clock of the machine: a wait that is longer than the deadline."""
     server.faults = [refusal(429, "slow down", Retry_After="1.5")]

@@ -82,6 +82,7 @@ def texts_of(first: int, count: int = ASKED) -> list[str]:
 FIRST_ASKED = next(int(row["id"][1:]) for row in Questions(asked=ASKED).rows if row["split"] == "test")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", ["", "without-audio:", "events-as-text:"])
 def test_slow_questions_keep_no_other_waiting(server: LoopbackEndpoint, scored, tmp_path: Path, prefix: str):
     """Seven of eight questions at the beginning are answered when all others are: each holds a slot, and no more."""
@@ -113,6 +114,7 @@ def test_slow_questions_keep_no_other_waiting(server: LoopbackEndpoint, scored, 
     assert not [*tmp_path.rglob("*.begun")]
 
 
+@pytest.mark.slow
 def test_what_is_stored_does_not_depend_on_what_comes_first(server: LoopbackEndpoint, scored, tmp_path: Path):
     order = np.random.default_rng(0).permutation(ASKED)
 
@@ -135,6 +137,7 @@ def test_what_is_stored_does_not_depend_on_what_comes_first(server: LoopbackEndp
     assert len(stored[0]) == 1 + 13
 
 
+@pytest.mark.slow
 def test_likelihoods_come_through_the_window_as_well(server: LoopbackEndpoint, scored):
     def respond(request: Request) -> Response:
         of_a = -0.1 if number_of(request) % 2 else -3.0
@@ -166,6 +169,7 @@ def test_no_answer_that_came_is_lost_by_an_error(server: LoopbackEndpoint, score
     assert len(server.requests) == len(again)
 
 
+@pytest.mark.slow
 def test_answers_are_kept_while_clips_are_read(server: LoopbackEndpoint, scored, tmp_path: Path):
     """Whatever ends the process then, what has come is there: the answers are kept by those who wait for them."""
     kept: list[int] = []
@@ -189,6 +193,7 @@ def test_answers_are_kept_while_clips_are_read(server: LoopbackEndpoint, scored,
     assert 64 <= kept[-1] < ASKED
 
 
+@pytest.mark.slow
 def test_clips_that_cannot_be_asked_about_are_left_out(server: LoopbackEndpoint, scored, tmp_path: Path):
     class Damaged(Questions):
         def clips(self, wanted=None, *, keep_invalid=False):

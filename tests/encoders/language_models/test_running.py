@@ -61,6 +61,7 @@ def test_batches_go_from_the_longest_to_the_shortest_and_come_back_in_order() ->
     assert Batches[int](Echo(), "me", 3).run([], work) == []
 
 
+@pytest.mark.slow
 def test_out_of_memory_halves_batches_and_the_size_stays() -> None:
     sizes = []
 

@@ -107,6 +107,7 @@ def test_figures_have_their_words_and_errors_say_why(comparisons):
         none.draw()
 
 
+@pytest.mark.slow
 def test_they_are_written_with_the_others(comparisons, tmp_path):
     write_figures(comparisons, tmp_path, progress=False)
     names = {path.name for path in tmp_path.iterdir()}
@@ -122,6 +123,7 @@ def test_the_paper_is_that_of_all_figures():
         assert 0 < sheet.text_width("i") < sheet.text_width("models")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["heat_map", "informativeness_equivariance"])
 def test_figures_of_the_axes_are_drawn_of_results(name, tmp_path, write_results):
     """A task of the axes, on few rows: cells of the others have a dash, or nothing is drawn."""

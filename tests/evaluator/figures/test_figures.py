@@ -392,6 +392,7 @@ class TestTaskPanels:
         for axes, result in zip(figure.axes, toy.results, strict=True):
             np.testing.assert_array_equal(axes.lines[0].get_xdata(), result.samples.columns["left"])
 
+    @pytest.mark.slow
     def test_is_given_the_intervals_of_tables(self, coat):
         given = []
         drawing = replace(
@@ -594,6 +595,7 @@ class TestFiles:
         # Where the reader has not our font, his own without serifs.
         assert "sans-serif" in svg
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("draw", ALL)
     def test_svg_shows_the_text_of_the_figure(self, coat, draw):
         figure = draw(coat)
@@ -609,6 +611,7 @@ class TestFiles:
         assert COLUMN <= figure.get_figwidth() <= PAGE
         assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= 6.5
 
+    @pytest.mark.slow
     def test_nothing_of_pyplot_is_loaded(self):
         module = "audio_compositionality.evaluator.figures.catalogue"
         code = f"import sys; import {module}; print('matplotlib.pyplot' in sys.modules)"

@@ -89,6 +89,7 @@ def test_layers_and_sizes_stand_with_the_scores(page):
     assert {"Layers", "Models by size"} <= {text for _, text in page.find("h3")}
 
 
+@pytest.mark.slow
 def test_without_layers_and_sizes_there_are_no_such_tables(tmp_path, write_results, tiny_data):
     write_results(tmp_path / "results", ["one"], tiny_data, ["a_coat"])
     page = Page(write_report([tmp_path / "results"], tmp_path / "report.html", data=tiny_data, progress=False))

@@ -100,6 +100,7 @@ def test_a_model_is_judged_apart_by_the_tasks_of_each_kind_of_model(results, wri
     assert "By the tasks of audio–text encoders" in tables[1].caption
 
 
+@pytest.mark.slow
 def test_the_page_shows_captions_beside_the_clips_and_says_nothing_of_energy(results, data, tmp_path):
     folder = results(
         {"one": (0.3, 0.9), "untrained:one": (0.0, 0.45), "bag-of-words": (0.0, 0.5), "sorted-words:one": (0.0, 0.5)}

@@ -132,6 +132,7 @@ def test_many_answers_without_a_choice_are_said_beside_the_scores(compared):
     assert "org/yes: " not in legend
 
 
+@pytest.mark.slow
 def test_where_most_answers_name_no_option_the_page_says_that_first(data, monkeypatch, tmp_path):
     monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
 
@@ -225,6 +226,7 @@ def test_the_page(results, data, monkeypatch, tmp_path):
     assert "untrained twin" not in page.partition('<h2 id="methods">')[0].partition("<main")[2]
 
 
+@pytest.mark.slow
 def test_without_the_data_the_page_still_tells_of_each_model(results, tmp_path, monkeypatch):
     monkeypatch.setattr(comparison_module, "is_preset", lambda source: False)
     page = write_report([results], tmp_path / "page.html", progress=False).read_text()
@@ -241,6 +243,7 @@ class Reads(Says):
         return [self._who({**self._rows[clip.id], "options": o}) for clip, o in zip(clips, shown, strict=True)]
 
 
+@pytest.mark.slow
 def test_under_several_orders_the_page_tells_of_consistency_and_of_one_order_it_does_not(tmp_path, data, compared):
     title = "Every question under all cyclic orders of its options"
     assert all(tally.caption != title for profile in model_profiles(compared) for tally in profile.tallies)

@@ -266,6 +266,7 @@ class TestThePage:
             assert comparison.info.citation.strip() in given
 
 
+@pytest.mark.slow
 def test_a_new_task_is_on_the_page(write_results, registered_toy, tmp_path, monkeypatch):
     monkeypatch.setattr(listening, "spectrogram_png", lambda *_: b"")
     results = write_results(tmp_path / "results", ["one", "two"], tasks=["toy"], measures={"broken": True})
@@ -566,6 +567,7 @@ def test_a_run_that_read_its_embeddings_says_so(data, tmp_path, write_results):
     assert {row.cells[column].value for row in table.rows} == {9.0, 0.2, 1.0}
 
 
+@pytest.mark.slow
 def test_data_sets_and_versions_are_told_apart(without_figures, results, data, tmp_path, write_results):
     other = RenderedData(data.source, {name: replace(values, seed=1) for name, values in data.settings.items()})
     more = write_results(tmp_path / "results", ["org/one"], other)

@@ -84,6 +84,7 @@ def test_the_same_clip_gives_the_same_bytes():
     assert spectrogram_png(clip, SAMPLE_RATE) == spectrogram_png(clip.astype(np.float32), SAMPLE_RATE)
 
 
+@pytest.mark.slow
 def test_images_of_the_data_are_small(small_data):
     clips = small_data.configuration("a_coat").clips()
     assert max(len(spectrogram_png(clip.waveform, clip.sample_rate)) for clip in clips) < 12_000

@@ -214,6 +214,7 @@ class TestMemory:
         assert encoder.refused == [8]
         assert (store.load().embeddings == numbers(20)).all()
 
+    @pytest.mark.slow
     def test_the_batch_size_falls_until_a_batch_fits(self, tmp_path):
         encoder = self.Limited(5, self.OUT_OF_MEMORY[0])
         with pytest.warns(UserWarning, match="out of memory; 'number' goes on with batches of") as said:
@@ -235,6 +236,7 @@ class TestMemory:
         assert 64 < times[1] < 128
         assert (store.load().embeddings == numbers(200)).all()
 
+    @pytest.mark.slow
     def test_a_single_clip_that_does_not_fit_is_an_error(self, tmp_path):
         message = "'number' runs out of memory with a single clip on device 'cpu': CUDA out of memory"
         with pytest.warns(UserWarning, match="batches of 1"), pytest.raises(MemoryError, match=message):

@@ -189,6 +189,7 @@ def test_a_single_quadruple_has_no_centred_score(small_data, tmp_path):
 
 
 class TestSettings:
+    @pytest.mark.slow
     def test_seeds_are_fits_whose_spread_is_told_apart_from_that_of_the_scenes(self, small_data, tmp_path):
         (one,) = run(BandEnergies(), small_data, "a_tre")
         (three,) = run(BandEnergies(), small_data, "a_tre", settings={"max_steps": 20}, out=tmp_path)
@@ -375,6 +376,7 @@ class TestInvalidClips:
         (whole,) = run(broken, small_data, "a_coat", force=True, **folders)
         assert whole.skipped == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("task", "message"), [("a_coat", "a_coat has no quadruple"), ("a_tre", "0 scenes in the")])
     def test_that_leave_too_little_are_an_error(self, small_data, task, message):
         model = Broken(small_data, task, *range(len(small_data.configuration(task).clip_ids)))

@@ -45,6 +45,7 @@ def model(request, folders):
     return load_model(str(folders / request.param), device="cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["letters", "options", "generate"])
 def test_random_weights_are_at_chance_and_killed_is_as_uninterrupted(model, data, how, tmp_path):
     settings = {"orders": "cyclic", "scoring": how}
@@ -65,6 +66,7 @@ def test_random_weights_are_at_chance_and_killed_is_as_uninterrupted(model, data
     assert (again.measures, again.samples_sha256) == (measures, result.samples_sha256)
 
 
+@pytest.mark.slow
 def test_the_letter_is_that_of_the_scores_that_the_model_gives_alone(model, data, tmp_path):
     opened = open_task(TASK, data, {"scoring": "letters", "orders": "cyclic"})
     options = replace(OPTIONS, store=tmp_path)

@@ -87,6 +87,7 @@ def test_what_is_there_is_not_computed_again(tmp_path):
     assert not encoder.passes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_each_layer_has_a_result_and_says_that_a_pass_was_shared(tiny_data, tmp_path, in_memory):
     encoder = Powers()

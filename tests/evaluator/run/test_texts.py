@@ -85,6 +85,7 @@ def test_a_text_that_cannot_be_embedded_costs_no_clips(tmp_path):
     assert not [file for file in tmp_path.rglob("*.safetensors")]
 
 
+@pytest.mark.slow
 def test_too_many_texts_for_the_memory_are_embedded_in_halves(tmp_path):
     data, model = ManyTexts(70), Hesitant(most=20)
     with pytest.warns(UserWarning, match="out of memory"):

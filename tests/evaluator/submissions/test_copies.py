@@ -122,6 +122,7 @@ def test_copies_that_are_not_recognised_rank_below_their_source(heard, model):
     assert len(missed) <= 10
 
 
+@pytest.mark.slow
 def test_another_model_of_the_same_clips_is_no_copy():
     sketches = [sketch_of(rounded(made_up(seed))) for seed in range(14)]
     models = [Earlier(str(k), "a_coat", stated(f"org/{k}"), "2026", sketch) for k, sketch in enumerate(sketches)]

@@ -97,6 +97,7 @@ class TestEncoders:
 class TestTheory:
     """All that must hold does, on few clips."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "check", [theory.perfect, theory.energy_only, theory.deaf, theory.blind, theory.random, theory.constant]
     )
@@ -110,6 +111,7 @@ class TestTheory:
         assert [item for item in checks if not item.holds] == []
         assert sum(item.expected.startswith("≥ 0.9") for item in checks) == 3
 
+    @pytest.mark.slow
     def test_sees_what_it_should(self, data):
         broken = AxesMaterial(SMALL, 0)
         clips = broken.clips["factors"]
@@ -118,6 +120,7 @@ class TestTheory:
         failures = {item.score for item in theory.perfect(broken) if not item.holds}
         assert {"Informativeness", "Equivariance", "Disentanglement"} <= failures
 
+    @pytest.mark.slow
     def test_a_shift_and_a_turn_are_not_seen(self):
         assert all(item.holds for item in theory.moved_in_space(SMALL, 0))
 

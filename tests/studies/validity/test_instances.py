@@ -294,6 +294,7 @@ class TestChecks:
         holding = [check for check in PARTS[name](data) if check.holds and math.isfinite(check.high - check.low)]
         assert [check for check in holding if not any(word in check.score for word in differences)] == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", WRONG)
     def test_see_a_wrong_score(self, name, data, monkeypatch):
         module, parts, to = WRONG[name]

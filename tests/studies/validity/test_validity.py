@@ -100,6 +100,7 @@ def test_simulated_scores_have_the_truth_and_the_clusters_that_they_claim():
     assert abs(np.corrcoef(single[:-1], single[1:])[0, 1]) < 0.1
 
 
+@pytest.mark.slow
 def test_simulations_repeat_themselves():
     assert simulate_coverage(20, 100, 5, False) == simulate_coverage(20, 100, 5, False)
     first = simulate_false_positives(20, 5, False)

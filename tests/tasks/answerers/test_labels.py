@@ -85,6 +85,7 @@ def questions():
     return asked(900)
 
 
+@pytest.mark.slow
 def test_the_oracle_is_right_wherever_the_second_algorithm_says_what_is(questions):
     rows = [row for _, _, row in questions]
     assert {f"{row['task']}/{row['variant']}" for row in rows} == set(KINDS)

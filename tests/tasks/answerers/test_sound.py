@@ -154,6 +154,7 @@ class TestTimeBlind:
         share = right(rows[80:], model.answer(clips[80:], prompts)).mean()
         assert share > 0.95 if question == LONGEST else share < 1 / 2 + 3 * np.sqrt(1 / 4 / 80)
 
+    @pytest.mark.slow
     def test_it_answers_alike_alone_and_in_a_batch_and_again(self):
         rows = [{"question": LONGEST, "options": ["dog", "rain"], "answer": a} for a in ("dog", "rain") * 10]
         clips = [Clip(noise(0.2, k, 0.05 + 0.05 * (k % 2))) for k in range(20)]
@@ -378,6 +379,7 @@ class TestCascade:
         model.learn([row for row, _ in scenes], (clip for _, clip in scenes))
         return model
 
+    @pytest.mark.slow
     def test_learns_when_tones_are_heard_and_answers(self, scenes, monkeypatch):
         monkeypatch.setattr(cascade, "STEPS", 150)
         model = self.taught(scenes[:40])
