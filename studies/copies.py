@@ -11,6 +11,7 @@ answer.
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -258,57 +259,52 @@ def print_answers(count: int, questions: int, seed: int) -> None:
         )
 
 
-def _embedded(names: Sequence[str], seeds: Sequence[int], quadruples: int, store: Path) -> tuple[Any, Any]:
-    """Embeddings by weights and layer, and what scores them."""
+def _opened(recipe: str, **changes: int) -> Any:
+    """The clips of a recipe's preset mini."""
     from audio_compositionality.dataset_builder.rendered import rendered_preset
+
+    return rendered_preset("mini", recipes=[recipe], **changes).configuration(recipe)
+
+
+def _embedded(
+    configuration: Any, names: Sequence[str], seeds: Sequence[int], store: Path, *, all_layers: bool
+) -> dict[tuple[str, str], Floats]:
+    """Embeddings of clips by weights and layer: of all layers of models that have some, or of their own alone."""
     from audio_compositionality.encoders.base import ModelError
     from audio_compositionality.encoders.loading.registry import load_layers, load_model
     from audio_compositionality.evaluator.run.embed import embed_at_layers
     from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.tasks.base import Outputs
-    from audio_compositionality.tasks.registry import load_task
 
-    configuration = rendered_preset("mini", recipes=["a_coat"], quadruples=quadruples).configuration("a_coat")
-    task, rows = load_task("a_coat"), list(configuration.rows)
+    def loaded(name: str, seed: int) -> list[Any]:
+        if all_layers:
+            with contextlib.suppress(ModelError):
+                return list(load_layers(name, seed=seed))
+        return [load_model(name, seed=seed)]
+
     embeddings = {}
     for name in names:
         for seed in seeds if name.startswith(("untrained:", "shuffled:")) else [0]:
-            models: list[Any]
-            try:
-                models = list(load_layers(name, seed=seed))
-            except ModelError:
-                models = [load_model(name, seed=seed)]
+            models = loaded(name, seed)
             stores = embed_at_layers(models, configuration, RunOptions(store=store, progress=False))
             for model, stored in zip(models, stores, strict=True):
                 card = model.card
-                weights = f"{card.id} {card.revision}"
-                embeddings[weights, f"layer {card.options.layer}"] = stored.load().embeddings
+                embeddings[f"{card.id} {card.revision}", f"layer {card.options.layer}"] = stored.load().embeddings
+    return embeddings
+
+
+def _scores(configuration: Any) -> Callable[[Floats], dict[str, float]]:
+    """What scores embeddings of the clips of A-COAT, by the numbers that it ranks by."""
+    from audio_compositionality.tasks.base import Outputs
+    from audio_compositionality.tasks.registry import load_task
+
+    task, rows = load_task("a_coat"), list(configuration.rows)
 
     def scores(z: Floats) -> dict[str, float]:
         restored = RoundedEmbeddings.of([str(clip) for clip in range(len(z))], z).restored()
         measures = task.score(rows, Outputs(clips=restored), {}, "cpu", False).measures
         return {measure.name: float(measures[measure.name] or 0.0) for measure in task.info.recommended}
 
-    return embeddings, scores
-
-
-def _embedded_clips(
-    recipe: str, names: Sequence[str], seeds: Sequence[int], store: Path
-) -> dict[tuple[str, str], Floats]:
-    """Embeddings of a recipe's clips by weights and layer."""
-    from audio_compositionality.dataset_builder.rendered import rendered_preset
-    from audio_compositionality.encoders.loading.registry import load_model
-    from audio_compositionality.evaluator.run.embed import embed_at_layers
-    from audio_compositionality.evaluator.run.options import RunOptions
-
-    configuration = rendered_preset("mini", recipes=[recipe]).configuration(recipe)
-    embeddings = {}
-    for name in names:
-        for seed in seeds if name.startswith(("untrained:", "shuffled:")) else [0]:
-            model: Any = load_model(name, seed=seed)
-            (stored,) = embed_at_layers([model], configuration, RunOptions(store=store, progress=False))
-            embeddings[f"{model.card.id} {model.card.revision}", "own layer"] = stored.load().embeddings
-    return embeddings
+    return scores
 
 
 def main() -> None:
@@ -332,13 +328,12 @@ def main() -> None:
             print_answers(given.models, questions, 0)
         return
     seeds = [int(seed) for seed in given.twin_seeds.split(",")]
-    if given.part == "pairs":
-        of_clips = _embedded_clips(given.recipe, given.models, seeds, given.store)
-        print_honest({name: shape_of_embeddings(z) for name, z in of_clips.items()})
-        return
-    embeddings, scores = _embedded(given.models, seeds, given.quadruples, given.store)
+    of_a_coat = given.part == "embeddings"
+    configuration = _opened("a_coat", quadruples=given.quadruples) if of_a_coat else _opened(given.recipe)
+    embeddings = _embedded(configuration, given.models, seeds, given.store, all_layers=of_a_coat)
     print_honest({name: shape_of_embeddings(z) for name, z in embeddings.items()})
-    print_copies({" ".join(name): z for name, z in embeddings.items()}, scores, given.seeds)
+    if of_a_coat:
+        print_copies({" ".join(name): z for name, z in embeddings.items()}, _scores(configuration), given.seeds)
 
 
 if __name__ == "__main__":

@@ -180,10 +180,11 @@ class StoredFeatures:
             stacklevel=3,
         )
         features = self.compute(clip).astype(_DTYPE)
+        digest = _digest(features)
         with (self.folder / _VALUES).open("r+b") as values, (self.folder / _DIGESTS).open("r+b") as digests:
             _write_at(values, clip * features.nbytes, features.tobytes())
-            _write_at(digests, clip * _DIGEST, _digest(features))
-        self._digests[clip] = np.frombuffer(_digest(features), np.uint8)
+            _write_at(digests, clip * _DIGEST, digest)
+        self._digests[clip] = np.frombuffer(digest, np.uint8)
         return features
 
 

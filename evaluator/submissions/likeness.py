@@ -298,6 +298,5 @@ def _raw(text: str) -> NDArray[np.uint8]:
 
 
 def _numbers(text: str) -> Floats:
-    raw = base64.b64decode(text, validate=True)
-    numbers: Floats = np.frombuffer(raw, "<f4").astype(np.float64)
+    numbers: Floats = _raw(text).view("<f4").astype(np.float64)
     return numbers

@@ -162,7 +162,6 @@ class TestStored:
         (tmp_path / RECIPE.name).mkdir()
         pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), tmp_path / RECIPE.name / shard.name)
         (tmp_path / "README.md").write_text((built / "README.md").read_text("utf-8"), "utf-8")
-        (tmp_path / "manifest.json").write_text("{}", "utf-8")
         as_others_have_it(tmp_path)
         configuration = open_data(str(tmp_path)).configuration(RECIPE.name)
         assert len(configuration.rows) == 3

@@ -16,7 +16,7 @@ from audio_compositionality.dataset_builder.manifest import FINGERPRINT_KEY, MAN
 
 def as_others_have_it(folder):
     """Make data that somebody else wrote of a built folder: no manifest, no word of our fingerprint in shards."""
-    (folder / MANIFEST_NAME).unlink()
+    (folder / MANIFEST_NAME).unlink(missing_ok=True)
     for path in folder.glob("*/*.parquet"):
         table = pq.read_table(path)
         kept = {name: value for name, value in table.schema.metadata.items() if name != FINGERPRINT_KEY}
