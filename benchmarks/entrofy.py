@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from _measure import line, shortest
 
-from audio_compositionality.dataset_builder.synthesis.scenes import sample_scenes
-from audio_compositionality.dataset_builder.synthesis.selection import (
+from audio_compositionality.dataset_builder.scenes.entrofy import (
     entropy_bins,
     objective,
     scene_entropy,
     select_balanced,
     uniform_targets,
 )
+from audio_compositionality.dataset_builder.scenes.sources import sample_scenes
 
 
 def run(_: argparse.Namespace) -> None:

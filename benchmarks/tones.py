@@ -7,14 +7,14 @@ import os
 
 from _measure import line, shortest
 
-from audio_compositionality.dataset_builder.synthesis.settings import SceneSettings
+from audio_compositionality.dataset_builder.scenes.sources import SceneSettings
 
 
 def run(_: argparse.Namespace) -> None:
     import dexed
 
-    from audio_compositionality.dataset_builder.synthesis.dx7.engine import render
-    from audio_compositionality.dataset_builder.synthesis.sound import render_tone_bank
+    from audio_compositionality.dataset_builder.scenes.tone_bank import render_tone_bank
+    from audio_compositionality.dataset_builder.sounds.dx7.engine import render
 
     settings = SceneSettings()
     render_tone_bank(settings)

@@ -15,8 +15,8 @@ from . import arguments
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.recipes.base import ReportedRendering
-    from audio_compositionality.dataset_builder.recordings.annotated import AnnotatedRecordings
     from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.dataset_builder.sounds.annotated import AnnotatedRecordings
 
 _DESCRIPTION = """\
 Questions about recordings of your own, from labels that say what is heard from when to when. The sound of a
@@ -129,7 +129,7 @@ def are_given(options: argparse.Namespace) -> bool:
 
 def recipes() -> Collection[str]:
     """Names of the recipes that can be made of recordings with strong labels."""
-    from audio_compositionality.dataset_builder.recordings.annotated_data import annotated_recipes
+    from audio_compositionality.dataset_builder.sounds.opening import annotated_recipes
 
     return annotated_recipes()
 
@@ -147,16 +147,15 @@ def annotated_data_of(
         InputError: an argument is wrong, which is told before any sound is read.
         DatasetError: labels or sound cannot be used.
     """
-    from audio_compositionality.dataset_builder.annotations.base import ReadOptions
-    from audio_compositionality.dataset_builder.annotations.windows import SECONDS
-    from audio_compositionality.dataset_builder.recordings.annotated import open_annotated
-    from audio_compositionality.dataset_builder.recordings.annotated_data import annotated_data, check_recipes
+    from audio_compositionality.dataset_builder.sounds.annotated import SECONDS, open_annotated
+    from audio_compositionality.dataset_builder.sounds.formats.base import ReadOptions
+    from audio_compositionality.dataset_builder.sounds.opening import annotated_data, check_recipes
 
     check_recipes(recipes)
     changes = _changes(options)
     columns = _columns(options)
     if options.negatives_labels:
-        from audio_compositionality.dataset_builder.recordings.negatives import WARNING
+        from audio_compositionality.dataset_builder.sounds.annotated import WARNING
 
         print(f"note: {WARNING}", file=sys.stderr)
     recordings = open_annotated(
@@ -218,8 +217,8 @@ def _columns(options: argparse.Namespace) -> dict[str, str]:
 
 def _changes(options: argparse.Namespace) -> dict[str, Any]:
     """What is asked for of settings of recipes."""
-    from audio_compositionality.dataset_builder.questions.annotated import AskedSettings
-    from audio_compositionality.dataset_builder.recordings.changes import kinds_of, read_changes
+    from audio_compositionality.dataset_builder.changes import kinds_of, read_changes
+    from audio_compositionality.dataset_builder.texts.questions.annotated import AskedSettings
 
     changes = read_changes(options.set or (), kinds_of(AskedSettings()))
     # Only `build` has another seed.

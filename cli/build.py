@@ -82,9 +82,9 @@ def _written(data: RenderedData, options: argparse.Namespace) -> RenderedData:
             if getattr(options, name):
                 raise InputError(f"--{name.replace('_', '-')} is about a language model: give --writer MODEL too")
         return data
-    from audio_compositionality.dataset_builder.language.language_model import LanguageModel
-    from audio_compositionality.dataset_builder.language.writer import LanguageModelWriter
-    from audio_compositionality.dataset_builder.written import written_data
+    from audio_compositionality.dataset_builder.texts.language_model import LanguageModel
+    from audio_compositionality.dataset_builder.texts.rewriting import LanguageModelWriter
+    from audio_compositionality.dataset_builder.texts.written import written_data
 
     model = LanguageModel(options.writer, revision=options.writer_revision, device=options.writer_device)
     writer = LanguageModelWriter(model, in_test=options.writer_in_test)
@@ -96,7 +96,7 @@ def _written(data: RenderedData, options: argparse.Namespace) -> RenderedData:
 
 def _rendered(options: argparse.Namespace) -> RenderedData:
     from audio_compositionality.dataset_builder.rendered import changes_of_preset, rendered_preset
-    from audio_compositionality.dataset_builder.synthesis.dx7.bank import load_bank
+    from audio_compositionality.dataset_builder.sounds.dx7.bank import load_bank
     from audio_compositionality.tasks.registry import scored_recipes
 
     if recordings.are_given(options):

@@ -14,7 +14,7 @@ from .command import Command
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
-    from audio_compositionality.dataset_builder.language.word_classes import WordStatistics
+    from audio_compositionality.dataset_builder.texts.word_classes import WordStatistics
     from audio_compositionality.support.table import Table
 
 NOUNS = 15
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print three tables: counts, parts of speech, and the most frequent nouns."""
-    from audio_compositionality.dataset_builder.language.word_classes import open_tagger, word_statistics
+    from audio_compositionality.dataset_builder.texts.word_classes import open_tagger, word_statistics
     from audio_compositionality.support.table import print_table
 
     if options.nouns < 1:
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
 def _captions(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
     """The captions of each file, or of each configuration of the data that has some."""
     if options.files:
-        from audio_compositionality.dataset_builder.readers.caption_files import read_captions
+        from audio_compositionality.dataset_builder.sounds.published.compa import read_captions
 
         for path in options.files:
             yield str(path), read_captions(path)

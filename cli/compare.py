@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
     arguments.check_file(options.out)
     captions = None
     if options.training_captions is not None:
-        from audio_compositionality.dataset_builder.readers.caption_files import read_captions
+        from audio_compositionality.dataset_builder.sounds.published.compa import read_captions
 
         captions = read_captions(options.training_captions)
     comparisons = compare_results(options.results, data=options.data)

@@ -15,9 +15,9 @@ from . import annotated, arguments
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
-    from audio_compositionality.dataset_builder.recordings.opening import Offer
-    from audio_compositionality.dataset_builder.recordings.reading import ReadRecordings
     from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.dataset_builder.sounds.opening import Offer
+    from audio_compositionality.dataset_builder.sounds.reading import ReadRecordings
     from audio_compositionality.tasks.base import Task
 
 _DESCRIPTION = """\
@@ -200,7 +200,7 @@ def recordings_data(options: argparse.Namespace, recipes: Sequence[str] | None) 
         recipes: names; None for all that a task scores and these recordings can serve, where a note says why of the
             others.
     """
-    from audio_compositionality.dataset_builder.recordings.opening import recorded_recipes
+    from audio_compositionality.dataset_builder.sounds.opening import recorded_recipes
     from audio_compositionality.tasks.registry import scored_recipes
 
     if annotated.are_given(options):
@@ -223,7 +223,7 @@ def _annotated(options: argparse.Namespace, recipes: Sequence[str] | None) -> Re
 
 def _offer(options: argparse.Namespace, recipes: Iterable[str] | None, required: Collection[str]) -> Offer:
     """What can be made of the recordings that are named; see `offered`."""
-    from audio_compositionality.dataset_builder.recordings.opening import offered
+    from audio_compositionality.dataset_builder.sounds.opening import offered
 
     # What is wrong with the other arguments is told before recordings are read.
     preset = _preset(options)
@@ -241,12 +241,12 @@ def _preset(options: argparse.Namespace) -> str:
 
 def _changes(options: argparse.Namespace, preset: str, recipes: Sequence[str] | None) -> dict[str, Any]:
     """What is asked for of settings of recipes."""
-    from audio_compositionality.dataset_builder.recordings.opening import changes_from
-    from audio_compositionality.dataset_builder.synthesis.transforms import load_transform
+    from audio_compositionality.dataset_builder.scenes.transforms import load_transform
+    from audio_compositionality.dataset_builder.sounds.opening import changes_from
 
     changes = changes_from(options.set or (), preset=preset, recipes=recipes)
     if options.prompts is not None:
-        from audio_compositionality.dataset_builder.language.prompts import load_templates
+        from audio_compositionality.dataset_builder.texts.prompts import load_templates
 
         changes["templates"] = load_templates(options.prompts)
     # Only `build` has another seed.
@@ -264,7 +264,7 @@ def _changes(options: argparse.Namespace, preset: str, recipes: Sequence[str] | 
 
 def _opened(options: argparse.Namespace) -> ReadRecordings:
     """The recordings that are named; notes say under which terms, and what of them is left out."""
-    from audio_compositionality.dataset_builder.recordings.opening import maker_of, named_set_of, open_recordings
+    from audio_compositionality.dataset_builder.sounds.opening import maker_of, named_set_of, open_recordings
 
     for name in ("split", "config"):
         if options.dataset is None and getattr(options, name) is not None:
@@ -304,7 +304,7 @@ def _note_skipped(source: str, skipped: Sequence[tuple[str, str]]) -> None:
 
 
 def _recorded_recipes() -> Collection[str]:
-    from audio_compositionality.dataset_builder.recordings.opening import recorded_recipes
+    from audio_compositionality.dataset_builder.sounds.opening import recorded_recipes
 
     return recorded_recipes()
 

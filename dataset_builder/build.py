@@ -23,13 +23,7 @@ from tqdm import tqdm
 
 from audio_compositionality.support.checked_files import DamagedError, parsed_sealed_json, sealed_json
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.files import (
-    locked,
-    partial_path,
-    remove_partial_files,
-    sha256_of_file,
-    write_whole,
-)
+from audio_compositionality.support.files import locked, partial_path, remove_partial_files, sha256_of_file, write_whole
 from audio_compositionality.support.text import nearest
 
 from .card import dataset_card

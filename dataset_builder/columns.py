@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from datasets import Audio, Features, LargeList, List
+
+from .data import DatasetError
 
 
 @dataclass(frozen=True)
@@ -35,3 +42,29 @@ def audio_columns(features: Features) -> tuple[AudioColumn, ...]:
         if isinstance(audio, Audio):
             columns.append(AudioColumn(name, is_list, audio.sampling_rate))
     return tuple(columns)
+
+
+Answer = TypeVar("Answer")
+
+
+def open_parquet(name: str, path: Path) -> pq.ParquetFile:
+    """Open a Parquet file.
+
+    Raises:
+        DatasetError: it is none.
+    """
+    return naming(name, lambda: pq.ParquetFile(path))
+
+
+def naming(name: str, read: Callable[[], Answer]) -> Answer:
+    """What a function of pyarrow returns, whose errors do not say which file they are about.
+
+    Raises:
+        DatasetError: the file's data are damaged; one that `read` raises says so itself.
+    """
+    try:
+        return read()
+    except DatasetError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise DatasetError(f"{name} cannot be read as Parquet, its data are damaged: {error}") from error

@@ -32,7 +32,7 @@ def open_data(source: str | Path | RenderedData, *, revision: str | None = None)
     """
     if isinstance(source, RenderedData):
         return source
-    from .readers import list_readers, reader_of
+    from .sounds.published import list_readers, reader_of
 
     name = str(source)
     published = reader_of(name)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
+from .changes import kinds_of, read_changes
 from .data import Clip, DatasetError, Row, check_range, to_waveform
 from .recipes import list_recipes, load_recipe
 from .recipes.base import Recipe, RecipeSettings, Rendering, fingerprint_of, rate_of
-from .recordings.changes import kinds_of, read_changes
 
 if TYPE_CHECKING:
     from datasets import Features

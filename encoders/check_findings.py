@@ -13,15 +13,7 @@ from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import first_line
 
 from .base import ClipError, StagedEncoder, output_dim_of
-from .check_sounds import (
-    TONE_FREQUENCIES,
-    Array,
-    cosines,
-    distances,
-    make_bursts,
-    make_tones,
-    relative_difference,
-)
+from .check_sounds import TONE_FREQUENCIES, Array, cosines, distances, make_bursts, make_tones, relative_difference
 from .company import allowed_in_company
 from .protocols import AudioEncoder
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.synthesis.dx7.bank import save_bank
-from audio_compositionality.dataset_builder.synthesis.dx7.tables import ALGORITHMS
-from audio_compositionality.dataset_builder.synthesis.dx7.voice import Operator, Voice
-from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
+from audio_compositionality.dataset_builder.sounds.dx7.bank import save_bank
+from audio_compositionality.dataset_builder.sounds.dx7.tables import ALGORITHMS
+from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
+from audio_compositionality.dataset_builder.sounds.tones import default_voices
 
 
 def moved(value: int, step: int, low: int, high: int) -> int:

@@ -20,7 +20,7 @@ from scipy import linalg
 
 from audio_compositionality.dataset_builder.data import Configuration, Data
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.recordings.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
 from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
 from audio_compositionality.evaluator.compare.statistics import mean_intervals

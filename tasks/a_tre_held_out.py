@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.synthesis.rows import check_sources
-from audio_compositionality.dataset_builder.synthesis.scenes import ATTRIBUTES
+from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES, check_sources
 from audio_compositionality.encoders.protocols import AudioEncoder
 from audio_compositionality.support.text import nearest
 

@@ -2,7 +2,7 @@
 
 The axis of arXiv 2505.06224. The task ranks by what is invariant *and* selective: for each transform, how often a copy
 is nearer to another clip of its content than to one of another content, at one level. See the metric `invariance`
-(`abx`), and `dataset_builder/synthesis/candidates.py` for the two clips.
+(`abx`), and `dataset_builder/scenes/transformed.py` for the two clips.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.synthesis.candidates import SAME
+from audio_compositionality.dataset_builder.scenes.transformed import SAME
 from audio_compositionality.encoders.protocols import AudioEncoder
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
-from audio_compositionality.dataset_builder.questions.rows import CLIP, check_question_row
+from audio_compositionality.dataset_builder.texts.questions.rows import CLIP, check_question_row
 from audio_compositionality.encoders.language_models.options import REASON_TOKENS
 from audio_compositionality.encoders.protocols import AudioLanguageModel
 from audio_compositionality.support.errors import InputError

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.questions.rows import CLIP
-from audio_compositionality.dataset_builder.synthesis.apart_twins import APART_TASKS, ARRANGEMENTS
+from audio_compositionality.dataset_builder.scenes.arrangements import APART_TASKS, ARRANGEMENTS
+from audio_compositionality.dataset_builder.texts.questions.rows import CLIP
 
 from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError
 from .polybench import REFUSED, UNPARSED, Polybench

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.synthesis.candidates import SAME
-from audio_compositionality.dataset_builder.synthesis.transforms import list_transforms
+from audio_compositionality.dataset_builder.scenes.transformed import SAME
+from audio_compositionality.dataset_builder.scenes.transforms import list_transforms
 
 from . import scenes
 from .base import Samples, TaskError

@@ -116,7 +116,7 @@ def few_steps() -> dict[str, Any]:
 def small_data() -> RenderedData:
     """Three classes of each attribute: 27 tones, 81 sources, a few rows of both recipes of scenes."""
     from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
-    from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
+    from audio_compositionality.dataset_builder.sounds.tones import default_voices
 
     data = rendered_preset(
         "mini",

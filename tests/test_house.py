@@ -42,9 +42,9 @@ ARROWS: Mapping[str, set[str]] = {
 
 MAY_NAME_TASKS = (
     *("tasks/", "metrics/", "studies/"),
-    *("dataset_builder/recipes/", "dataset_builder/readers/", "dataset_builder/published.py"),
+    *("dataset_builder/recipes/", "dataset_builder/sounds/published/"),
 )
-"""Where a task's name may stand. Readers and `published.py` read data that others published, whose configurations have
+"""Where a task's name may stand. `published` reads data that others published, whose configurations have
 them."""
 
 MAX_FILE = 800

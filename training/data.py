@@ -17,7 +17,7 @@ from audio_compositionality.support.text import listed
 from .errors import TrainingError
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.recordings.reading import ReadRecordings
+    from audio_compositionality.dataset_builder.sounds.reading import ReadRecordings
 
 TRAIN, VALIDATION = "train", "validation"
 
@@ -201,7 +201,7 @@ def recorded_training(recordings: ReadRecordings, *, preset: str = "mini", **cha
         DatasetError: they cannot serve: says what there is and what is needed.
         InputError: an unknown preset or setting, or a value out of its range.
     """
-    from audio_compositionality.dataset_builder.recordings.opening import recorded, recorded_recipes
+    from audio_compositionality.dataset_builder.sounds.opening import recorded, recorded_recipes
 
     recipes = [name for name in training_recipes() if name in recorded_recipes()]
     return open_training(recorded(recordings, preset=preset, recipes=recipes, **changes))

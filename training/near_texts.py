@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.language.acceptance import vocabulary_of
-from audio_compositionality.dataset_builder.language.captions import Phrase, caption
-from audio_compositionality.dataset_builder.language.categories import recorded_phrase
-from audio_compositionality.dataset_builder.language.expressions import leaves, parts
-from audio_compositionality.dataset_builder.language.lexicon import phrase
-from audio_compositionality.dataset_builder.language.reading import UnreadableError, read
-from audio_compositionality.dataset_builder.language.truth import Event, is_true
-from audio_compositionality.dataset_builder.language.variants import SAME_WORDS, draw_wording, negatives
+from audio_compositionality.dataset_builder.texts.acceptance import vocabulary_of
+from audio_compositionality.dataset_builder.texts.caption_reading import UnreadableError, read
+from audio_compositionality.dataset_builder.texts.captions import Phrase, caption
+from audio_compositionality.dataset_builder.texts.expressions import leaves, parts
+from audio_compositionality.dataset_builder.texts.lexicon import phrase
+from audio_compositionality.dataset_builder.texts.prompts import recorded_phrase
+from audio_compositionality.dataset_builder.texts.truth import Event, is_true
+from audio_compositionality.dataset_builder.texts.variants import SAME_WORDS, draw_wording, negatives
 
 NEAR = 1e-6
 """Cosines that differ by no more are a tie, which is wrong (as in the metric of captions of the same words)."""

@@ -8,9 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..data import DatasetError, Pcm16, Row
-from ..synthesis.description import CITATION, describe_sources
-from ..synthesis.rendering import SceneRendering
-from ..synthesis.rows import (
+from ..scenes.description import CITATION, describe_sources
+from ..scenes.entrofy import entropy_bins, quadruple_entropy, select_balanced
+from ..scenes.rendering import SceneRendering
+from ..scenes.sources import (
+    Quadruple,
+    SceneSettings,
     check_sources,
     codes_of,
     draw_onsets,
@@ -18,12 +21,10 @@ from ..synthesis.rows import (
     gains_of,
     labels_of,
     random_generator,
+    sample_quadruples,
     source_features,
     sources_of,
 )
-from ..synthesis.scenes import Quadruple, sample_quadruples
-from ..synthesis.selection import entropy_bins, quadruple_entropy, select_balanced
-from ..synthesis.settings import SceneSettings
 
 if TYPE_CHECKING:
     from datasets import Features

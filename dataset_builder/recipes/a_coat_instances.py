@@ -8,16 +8,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..data import DatasetError, Pcm16, Row
-from ..synthesis.blocks import Block, draw_blocks
-from ..synthesis.instances import exact_clips
-from ..synthesis.recorded import RecordedRendering
-from ..synthesis.recorded_rows import check_lists, check_texts, describe_placing, describe_recordings
-from ..synthesis.recorded_settings import BlockSettings
+from ..scenes.blocks import Block, draw_blocks
+from ..scenes.placing import exact_clips
+from ..scenes.recorded import (
+    BlockSettings,
+    RecordedRendering,
+    check_lists,
+    check_texts,
+    describe_placing,
+    describe_recordings,
+)
 
 if TYPE_CHECKING:
     from datasets import Features
 
-    from ..recordings.protocol import Recordings
+    from ..sounds.entries import Recordings
 
 _PLACES = 21
 """The random stream."""

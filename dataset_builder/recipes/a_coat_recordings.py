@@ -14,19 +14,17 @@ import numpy as np
 from audio_compositionality.support.errors import InputError
 
 from ..data import DatasetError, Pcm16, Row
-from ..synthesis.description import CITATION
-from ..synthesis.instances import exact_clips
-from ..synthesis.pool import RecordingPool, Use
-from ..synthesis.recorded import RecordedRendering
-from ..synthesis.recorded_rows import check_texts, describe_placing, describe_recordings
-from ..synthesis.recorded_settings import RecordedSettings
-from ..synthesis.rows import random_generator
-from ..synthesis.transforms.base import Samples
+from ..scenes.description import CITATION
+from ..scenes.placing import exact_clips
+from ..scenes.pool import RecordingPool, Use
+from ..scenes.recorded import RecordedRendering, RecordedSettings, check_texts, describe_placing, describe_recordings
+from ..scenes.sources import random_generator
+from ..scenes.transforms.base import Samples
 
 if TYPE_CHECKING:
     from datasets import Features
 
-    from ..recordings.protocol import Recordings
+    from ..sounds.entries import Recordings
 
 CLIPS = ("A", "B", "C", "D")
 

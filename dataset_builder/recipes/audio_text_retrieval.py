@@ -8,15 +8,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..data import Row
-from ..recordings.protocol import Recording
-from ..recordings.reading import with_all_labels
-from ..synthesis.recorded_rows import check_lists, check_texts
-from ..synthesis.whole_clips import WholeClipRendering, WholeClipSettings, describe_whole_clips
+from ..scenes.recorded import check_lists, check_texts
+from ..scenes.whole_clips import WholeClipRendering, WholeClipSettings, describe_whole_clips
+from ..sounds.entries import Recording
+from ..sounds.reading import with_all_labels
 
 if TYPE_CHECKING:
     from datasets import Features
 
-    from ..recordings.protocol import Recordings
+    from ..sounds.entries import Recordings
 
 
 class RenderedCaptions(WholeClipRendering[WholeClipSettings]):

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from audio_compositionality.support.table import Table
 
-    from ..recordings.annotated import AnnotatedRecordings
-    from ..recordings.protocol import Recordings
+    from ..sounds.annotated import AnnotatedRecordings
+    from ..sounds.entries import Recordings
 
 
 class RecipeSettings(Protocol):

@@ -12,19 +12,24 @@ from typing import TYPE_CHECKING, Any
 from audio_compositionality.support.text import listed
 
 from ..data import DatasetError, Pcm16, Row
-from ..recordings.protocol import related
-from ..synthesis.instances import exact_clips
-from ..synthesis.pool import RecordingPool, Use, evenly, least_drawn
-from ..synthesis.recorded import RecordedRendering
-from ..synthesis.recorded_rows import check_lists, check_texts, describe_placing, describe_recordings
-from ..synthesis.recorded_settings import RecordedSettings
-from ..synthesis.rows import random_generator
+from ..scenes.placing import exact_clips
+from ..scenes.pool import RecordingPool, Use, evenly, least_drawn
+from ..scenes.recorded import (
+    RecordedRendering,
+    RecordedSettings,
+    check_lists,
+    check_texts,
+    describe_placing,
+    describe_recordings,
+)
+from ..scenes.sources import random_generator
+from ..sounds.entries import related
 
 if TYPE_CHECKING:
     import numpy as np
     from datasets import Features
 
-    from ..recordings.protocol import Recordings
+    from ..sounds.entries import Recordings
 
 _TRIALS, _PLACES = 22, 23
 """The random streams."""

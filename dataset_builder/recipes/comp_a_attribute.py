@@ -10,25 +10,28 @@ from typing import TYPE_CHECKING
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from ..language.captions import Wording
-from ..language.lexicon import attributes
-from ..synthesis.captioned import CaptionedSettings, Speaker, Split, dealt, pairs_of, split_of
-from ..synthesis.captioned_items import (
+from ..scenes.captioned import (
     CITATION,
     ITEM_COLUMNS,
     CaptionedItem,
+    CaptionedSettings,
     RenderedItems,
+    Speaker,
+    Split,
+    dealt,
     describe_words,
     draw_until,
+    pairs_of,
+    split_of,
     subset_of,
     suiting,
 )
-from ..synthesis.item_recipes import ItemRecipe
-from ..synthesis.natural_cards import describe_attributes
-from ..synthesis.natural_items import NaturalAttributes, NaturalItemSettings
-from ..synthesis.rows import random_generator
-from ..synthesis.scenes import Source
-from ..synthesis.timeline import SourceEvent
+from ..scenes.item_recipes import ItemRecipe
+from ..scenes.natural_items import NaturalAttributes, NaturalItemSettings, describe_attributes
+from ..scenes.sources import Source, random_generator
+from ..scenes.timeline import SourceEvent
+from ..texts.captions import Wording
+from ..texts.lexicon import attributes
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,35 +7,30 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, cast
 
-from ..language.captions import Wording
-from ..language.expressions import Expression, Leaf, time_line
-from ..language.templates import templates
-from ..synthesis.captioned import (
-    SequenceSettings,
-    Speaker,
-    Split,
-    dealt,
-    draw_mentioned,
-    draw_shares,
-    pairs_of,
-    split_of,
-)
-from ..synthesis.captioned_items import (
+from ..scenes.captioned import (
     CITATION,
     ITEM_COLUMNS,
     CaptionedItem,
     RenderedItems,
+    SequenceSettings,
+    Speaker,
+    Split,
+    dealt,
     describe_words,
+    draw_mentioned,
+    draw_shares,
     draw_until,
+    pairs_of,
+    split_of,
     subset_of,
     suiting,
 )
-from ..synthesis.item_recipes import ItemRecipe
-from ..synthesis.natural_cards import describe_order
-from ..synthesis.natural_items import NaturalOrder, NaturalOrderSettings
-from ..synthesis.rows import random_generator
-from ..synthesis.scenes import Source
-from ..synthesis.timeline import SourceEvent
+from ..scenes.item_recipes import ItemRecipe
+from ..scenes.natural_items import NaturalOrder, NaturalOrderSettings, describe_order
+from ..scenes.sources import Source, random_generator
+from ..scenes.timeline import SourceEvent
+from ..texts.captions import Wording, templates
+from ..texts.expressions import Expression, Leaf, time_line
 
 if TYPE_CHECKING:
     import numpy as np

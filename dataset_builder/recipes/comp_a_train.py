@@ -9,27 +9,33 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from ..data import Pcm16, Row
-from ..language.expressions import Expression, Leaf, Together, formula, leaves, replaced, time_line
-from ..language.rows import check_training_row, training_features
-from ..language.templates import templates
-from ..language.truth import Event
-from ..language.variants import MOST_POSITIVES, negatives, true_parts, wholes
-from ..synthesis.captioned import SequenceSettings, Speaker, draw_mentioned, draw_shares, novel_pairs, split_of
-from ..synthesis.captioned_items import CITATION, describe_words, draw_until
-from ..synthesis.natural_cards import describe_training
-from ..synthesis.natural_items import EVENT_TEXTS
-from ..synthesis.natural_training import NaturalTraining, NaturalTrainingSettings
-from ..synthesis.recorded_settings import settings_of_recordings
-from ..synthesis.rendering import SceneRendering
-from ..synthesis.rows import LABELS, LazyRows, random_generator
-from ..synthesis.scenes import Source
-from ..synthesis.timeline import SourceEvent, event_clips
+from ..scenes.captioned import (
+    CITATION,
+    SequenceSettings,
+    Speaker,
+    describe_words,
+    draw_mentioned,
+    draw_shares,
+    draw_until,
+    novel_pairs,
+    split_of,
+)
+from ..scenes.natural_items import EVENT_TEXTS, NaturalTraining, NaturalTrainingSettings, describe_training
+from ..scenes.recorded import settings_of_recordings
+from ..scenes.rendering import SceneRendering
+from ..scenes.sources import LABELS, LazyRows, Source, random_generator
+from ..scenes.timeline import SourceEvent, event_clips
+from ..texts.caption_rows import check_training_row, training_features
+from ..texts.captions import templates
+from ..texts.expressions import Expression, Leaf, Together, formula, leaves, replaced, time_line
+from ..texts.truth import Event
+from ..texts.variants import MOST_POSITIVES, negatives, true_parts, wholes
 
 if TYPE_CHECKING:
     import numpy as np
     from datasets import Features
 
-    from ..recordings.protocol import Recordings
+    from ..sounds.entries import Recordings
 
 _SCENES, _TEXTS = 39, 40
 """The random streams."""

@@ -13,11 +13,18 @@ from typing import TYPE_CHECKING, Any
 from audio_compositionality.support.errors import InputError
 
 from ..data import DatasetError, Pcm16, Row
-from ..synthesis.description import CITATION, describe_sources
-from ..synthesis.rendering import SceneRendering
-from ..synthesis.rows import check_sources, gains_of, labels_of, random_generator, source_features
-from ..synthesis.scenes import ATTRIBUTES, Source
-from ..synthesis.settings import SceneSettings
+from ..scenes.description import CITATION, describe_sources
+from ..scenes.rendering import SceneRendering
+from ..scenes.sources import (
+    ATTRIBUTES,
+    SceneSettings,
+    Source,
+    check_sources,
+    gains_of,
+    labels_of,
+    random_generator,
+    source_features,
+)
 
 if TYPE_CHECKING:
     from datasets import Features

@@ -7,23 +7,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..data import Row
-from ..questions.annotated import (
-    AnnotatedQuestions,
-    AnnotatedSettings,
-    describe_annotated,
-    settings_of_annotated,
-)
-from ..questions.rows import CLIP, check_question_row, question_features
-from ..synthesis.soundscape_twins import RenderedSoundscapes, SoundscapeSettings, describe_soundscapes
-from ..synthesis.twin_cards import CITATION, COLUMNS, describe_twins
-from ..synthesis.twin_groups import SPLITS
-from ..synthesis.twin_scenes import TwinScenes, TwinSettings, describe_scenes
+from ..scenes.soundscape_twins import RenderedSoundscapes, SoundscapeSettings, describe_soundscapes
+from ..scenes.twin_scenes import CITATION, COLUMNS, TwinScenes, TwinSettings, describe_scenes, describe_twins
+from ..scenes.twins import SPLITS
+from ..texts.questions.annotated import AnnotatedQuestions, AnnotatedSettings, describe_annotated, settings_of_annotated
+from ..texts.questions.rows import CLIP, check_question_row, question_features
 
 if TYPE_CHECKING:
     from datasets import Features
 
-    from ..recordings.annotated import AnnotatedRecordings
-    from ..recordings.protocol import Recordings
+    from ..sounds.annotated import AnnotatedRecordings
+    from ..sounds.entries import Recordings
 
 Settings = TwinSettings | SoundscapeSettings | AnnotatedSettings
 

@@ -7,12 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..data import DatasetError, Row
-from ..questions.atoms import ATOMS, PRESENCE, SEQUENCE, STATES, TIME
-from ..questions.rows import CLIP, check_question_row, question_features
-from ..synthesis.atom_scenes import AtomScenes, AtomSettings
-from ..synthesis.twin_cards import CITATION, COLUMNS
-from ..synthesis.twin_groups import SPLITS
-from ..synthesis.twin_scenes import describe_scenes
+from ..scenes.twin_scenes import CITATION, COLUMNS, AtomScenes, AtomSettings, describe_scenes
+from ..scenes.twins import SPLITS
+from ..texts.questions.atoms import ATOMS, PRESENCE, SEQUENCE, STATES, TIME
+from ..texts.questions.rows import CLIP, check_question_row, question_features
 
 if TYPE_CHECKING:
     from datasets import Features

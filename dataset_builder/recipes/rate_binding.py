@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from audio_compositionality.support.errors import InputError
 
 from ..data import DatasetError, Pcm16, Row
-from ..synthesis.dx7.voice import Voice
-from ..synthesis.rendering import SharedRendering
-from ..synthesis.rows import random_generator
-from ..synthesis.timbres import default_voices
+from ..scenes.rendering import SharedRendering
+from ..scenes.sources import random_generator
+from ..sounds.dx7.voice import Voice
+from ..sounds.tones import default_voices
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -127,7 +127,7 @@ class RenderedRateBinding(SharedRendering[RateBindingSettings]):
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clip, int16 [samples]; the two of a pair share one gain."""
-        from ..synthesis.sound import FULL_SCALE
+        from ..scenes.tone_bank import FULL_SCALE
 
         pair = self._mixed(self.exchanges[index // 2])
         gain = _PEAK / max(float(np.abs(clip).max()) for clip in pair)
@@ -149,7 +149,7 @@ class RenderedRateBinding(SharedRendering[RateBindingSettings]):
     def _tones(self) -> dict[tuple[int, int], NDArray[np.float64]]:
         """A second of each voice at each note."""
         # Importing it imports the synthesiser, which only who asks for sound has to wait for.
-        from ..synthesis.steady import steady_tone
+        from ..sounds.tones import steady_tone
 
         given = self.settings
         every = product(range(len(given.voices)), (*given.low_notes, *given.high_notes))

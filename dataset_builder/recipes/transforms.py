@@ -12,24 +12,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import DatasetError, Pcm16, Row
-from ..recordings.selection import folds_of, other_recording, select_recordings
-from ..synthesis.bases import FOLDS, draw_bases
-from ..synthesis.candidates import CANDIDATES, RECORDING, SAME, draw_other_scene, is_inverted
-from ..synthesis.instances import resampled
-from ..synthesis.recorded_rows import check_texts
-from ..synthesis.rendering import SceneRendering
-from ..synthesis.rows import check_sources, labels_of, random_generator, source_features
-from ..synthesis.scenes import ATTRIBUTES, Source
-from ..synthesis.settings import SceneSettings
-from ..synthesis.transform_cards import describe_transforms
-from ..synthesis.transform_settings import PAPER_RANGES, QUARTERS, TransformSettings
-from ..synthesis.transforms.base import Transform
+from ..scenes.placing import resampled
+from ..scenes.recorded import check_texts
+from ..scenes.rendering import SceneRendering
+from ..scenes.sources import (
+    ATTRIBUTES,
+    SceneSettings,
+    Source,
+    check_sources,
+    labels_of,
+    random_generator,
+    source_features,
+)
+from ..scenes.transformed import (
+    CANDIDATES,
+    FOLDS,
+    PAPER_RANGES,
+    QUARTERS,
+    RECORDING,
+    SAME,
+    TransformSettings,
+    describe_transforms,
+    draw_bases,
+    draw_other_scene,
+    is_inverted,
+)
+from ..scenes.transforms.base import Transform
+from ..sounds.splits import folds_of, other_recording, select_recordings
 
 if TYPE_CHECKING:
     from datasets import Features
 
-    from ..recordings.protocol import Recordings
-    from ..synthesis.orbits import RecentOrbits
+    from ..scenes.orbits import RecentOrbits
+    from ..sounds.entries import Recordings
 
 VALUED = ("pitch", "rate", "amplitude")
 """The factors of a source whose classes are numbers."""
@@ -196,7 +211,7 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
 
     @cached_property
     def _orbits(self) -> RecentOrbits:
-        from ..synthesis.orbits import RecentOrbits
+        from ..scenes.orbits import RecentOrbits
 
         return RecentOrbits(self._render_orbit)
 
@@ -209,7 +224,7 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
         return (self._orbits[number][place],)
 
     def _render_orbit(self, number: int) -> list[Pcm16]:
-        from ..synthesis.orbits import Copy, middle_of, render_candidates, render_orbit
+        from ..scenes.orbits import Copy, middle_of, render_candidates, render_orbit
 
         base = self.bases[number]
         copies = [
@@ -230,7 +245,7 @@ class RenderedTransforms(SceneRendering[TransformSettings]):
 
     def _length(self, source: NDArray[np.float64]) -> int:
         """Samples of the clip that is taken from some sound."""
-        from ..synthesis.orbits import base_length, reach_of
+        from ..scenes.orbits import base_length, reach_of
 
         return base_length(source, self.sample_rate, self.settings.duration, reach_of(self._spans))
 

@@ -8,17 +8,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..data import DatasetError, Row
-from ..language.prompts import Templates, check_templates, load_templates, prompts_of
-from ..recordings.protocol import Recording
-from ..recordings.reading import with_all_labels
-from ..synthesis.pool import UnlabelledError, why_no_classes
-from ..synthesis.recorded_rows import check_lists, check_texts
-from ..synthesis.whole_clips import WholeClipRendering, WholeClipSettings, describe_whole_clips
+from ..scenes.pool import UnlabelledError, why_no_classes
+from ..scenes.recorded import check_lists, check_texts
+from ..scenes.whole_clips import WholeClipRendering, WholeClipSettings, describe_whole_clips
+from ..sounds.entries import Recording
+from ..sounds.reading import with_all_labels
+from ..texts.prompts import Templates, check_templates, load_templates, prompts_of
 
 if TYPE_CHECKING:
     from datasets import Features
 
-    from ..recordings.protocol import Recordings
+    from ..sounds.entries import Recordings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,14 +9,7 @@ from ..base import ModelError, StagedEncoder
 from ..loading.user_classes import describe_installed, split_file_spec
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..protocols import AudioLanguageModel, Model
-from .custom import (
-    CustomEncoder,
-    CustomTextEncoder,
-    call_without_arguments,
-    load_attribute,
-    source_digest,
-    user_code,
-)
+from .custom import CustomEncoder, CustomTextEncoder, call_without_arguments, load_attribute, source_digest, user_code
 from .custom_answers import custom_answerer, custom_encoder_that_answers
 
 if TYPE_CHECKING:

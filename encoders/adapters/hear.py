@@ -42,15 +42,7 @@ from ..loading.registry import load_encoder
 from ..model_encoder import ModelEncoder
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..protocols import ModelCard
-from .custom import (
-    check_module,
-    count_parameters,
-    source_digest,
-    source_revision,
-    to_array,
-    user_code,
-    weights_digest,
-)
+from .custom import check_module, count_parameters, source_digest, source_revision, to_array, user_code, weights_digest
 
 RATES = (16_000, 22_050, 44_100, 48_000)
 """Sample rates that HEAR provides audio in."""

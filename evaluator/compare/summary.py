@@ -12,15 +12,7 @@ from .baselines import fixed_by_construction
 from .comparison import Comparison
 from .conclusions import Judged, ModelVerdict, judged_by_kind
 from .loading import ComparedResult
-from .tables import (
-    interval_text,
-    measure_cell,
-    measure_column,
-    null_note,
-    nulls_legend,
-    training_note,
-    versioned_title,
-)
+from .tables import interval_text, measure_cell, measure_column, null_note, nulls_legend, training_note, versioned_title
 
 MOST_COLUMNS = 5
 """Of the table of the scores to trust."""

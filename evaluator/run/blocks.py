@@ -15,14 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.dataset_builder.data import (
-    Clip,
-    ClipBatch,
-    Configuration,
-    Pcm16,
-    Waveform,
-    to_waveform,
-)
+from audio_compositionality.dataset_builder.data import Clip, ClipBatch, Configuration, Pcm16, Waveform, to_waveform
 
 from .store import SHARDS_PER_BLOCK, EmbeddingStore, StoreError
 

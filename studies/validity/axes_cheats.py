@@ -9,7 +9,7 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.synthesis.transform_settings import TransformSettings
+from audio_compositionality.dataset_builder.scenes.transformed import TransformSettings
 from audio_compositionality.tasks.base import Floats, Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
 

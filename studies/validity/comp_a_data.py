@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.language.templates import templates
 from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.texts.captions import templates
 from audio_compositionality.tasks.base import Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row, to_waveform
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.recordings.protocol import Recording, fingerprint_of_entries
+from audio_compositionality.dataset_builder.sounds.entries import Recording, fingerprint_of_entries
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.tasks.base import Outputs, Scores

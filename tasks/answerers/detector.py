@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.dataset_builder.annotations.base import Annotation, LabelledEvent
+from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
 from audio_compositionality.encoders.base import FloatArray, ModelError, resample
 from audio_compositionality.encoders.language_models.event_text import Event
 from audio_compositionality.encoders.protocols import ModelCard

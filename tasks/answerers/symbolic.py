@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from audio_compositionality.dataset_builder.annotations.base import Annotation
-from audio_compositionality.dataset_builder.annotations.intervals import (
+from audio_compositionality.dataset_builder.sounds.formats.base import Annotation
+from audio_compositionality.dataset_builder.sounds.intervals import (
     STEPS,
     Activity,
     Rules,
@@ -24,10 +24,10 @@ from audio_compositionality.dataset_builder.annotations.intervals import (
     total,
     widened,
 )
-from audio_compositionality.dataset_builder.questions.atoms import BEFORE, PRESENT
-from audio_compositionality.dataset_builder.questions.base import YES
-from audio_compositionality.dataset_builder.questions.reading import Asked
-from audio_compositionality.dataset_builder.questions.templates import spoken
+from audio_compositionality.dataset_builder.texts.questions.atoms import BEFORE, PRESENT
+from audio_compositionality.dataset_builder.texts.questions.base import YES
+from audio_compositionality.dataset_builder.texts.questions.reading import Asked
+from audio_compositionality.dataset_builder.texts.questions.templates import spoken
 
 from .base import Prompted
 

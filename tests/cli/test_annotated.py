@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from audio_compositionality.cli.main import argument_parser, load_command
-from audio_compositionality.dataset_builder.annotations import list_formats
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.questions.tasks import question_tasks
-from audio_compositionality.dataset_builder.recordings.annotated import open_annotated
-from audio_compositionality.dataset_builder.recordings.annotated_data import annotated_data
+from audio_compositionality.dataset_builder.sounds.annotated import open_annotated
+from audio_compositionality.dataset_builder.sounds.formats import list_formats
+from audio_compositionality.dataset_builder.sounds.opening import annotated_data
+from audio_compositionality.dataset_builder.texts.questions.base import question_tasks
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.text import listed
 from audio_compositionality.tasks.registry import load_task
 
-from ..dataset_builder.questions.labelled import (
+from ..dataset_builder.texts.questions.labelled import (
     DOMESTIC_QUESTIONS,
     DOMESTIC_ROWS,
     STREET_ROWS,

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.recordings import makers
-from audio_compositionality.dataset_builder.recordings.opening import open_recordings, recorded
 from audio_compositionality.dataset_builder.rendered import rendered_preset
+from audio_compositionality.dataset_builder.sounds import makers
+from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
-from ..dataset_builder.recordings.miniatures import write_miniature
-from ..dataset_builder.recordings.sounds import write, write_crossed, write_labelled
-from ..dataset_builder.recordings.test_offline import Beeps
+from ..dataset_builder.sounds.miniatures import write_miniature
+from ..dataset_builder.sounds.sounds import write, write_crossed, write_labelled
+from ..dataset_builder.sounds.test_offline import Beeps
 
 LOG_MEL = "log-mel-statistics"
 

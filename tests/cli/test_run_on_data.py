@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ..dataset_builder.readers.published import attribute_files, order_files, write_files
+from ..dataset_builder.sounds.published.published import attribute_files, order_files, write_files
 
 
 @pytest.fixture

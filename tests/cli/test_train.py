@@ -17,7 +17,7 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.training.checkpoints import Position
 from audio_compositionality.training.loop import TrainingRun
 
-from ..dataset_builder.recordings.sounds import write
+from ..dataset_builder.sounds.sounds import write
 
 FEW = ("--stages", "contrastive:2,hard:2", "--batch-size", 4, "--validation-items", 0)
 

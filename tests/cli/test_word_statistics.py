@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.readers.caption_files import read_captions
+from audio_compositionality.dataset_builder.sounds.published.compa import read_captions
 
 
 class Tagger:

@@ -193,7 +193,7 @@ import os, signal, sys
 import pyarrow.parquet as pq
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.rendered import rendered_preset
-from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
+from audio_compositionality.dataset_builder.sounds.tones import default_voices
 
 kill_at, folder = int(sys.argv[1]), sys.argv[2]
 write, written = pq.ParquetWriter.write_table, []

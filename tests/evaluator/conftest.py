@@ -17,16 +17,7 @@ from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.results.result import Result, SampleTable, save_result
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.tasks import registry
-from audio_compositionality.tasks.base import (
-    Drawing,
-    Inputs,
-    Measure,
-    Number,
-    Samples,
-    Scores,
-    Task,
-    TaskInfo,
-)
+from audio_compositionality.tasks.base import Drawing, Inputs, Measure, Number, Samples, Scores, Task, TaskInfo
 
 WriteResults = Callable[..., Path]
 

@@ -17,10 +17,10 @@ import pytest
 import torch
 
 from audio_compositionality.dataset_builder.data import Clip
-from audio_compositionality.dataset_builder.language.lexicon import nouns
 from audio_compositionality.dataset_builder.recipes.comp_a_order import OrderSettings, draw_items
-from audio_compositionality.dataset_builder.synthesis.dx7.bank import load_bank
-from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
+from audio_compositionality.dataset_builder.sounds.dx7.bank import load_bank
+from audio_compositionality.dataset_builder.sounds.tones import default_voices
+from audio_compositionality.dataset_builder.texts.lexicon import nouns
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
 from audio_compositionality.encoders.check import all_passed, check_model
 from audio_compositionality.encoders.loading.registry import load_encoder, load_model

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from huggingface_hub import HfApi
 
-from audio_compositionality.dataset_builder.recordings import splits
-from audio_compositionality.dataset_builder.recordings.opening import open_recordings
-from audio_compositionality.dataset_builder.recordings.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds import hub as splits
+from audio_compositionality.dataset_builder.sounds.opening import open_recordings
+from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
 
-from ..dataset_builder.recordings.miniatures import write_miniature
+from ..dataset_builder.sounds.miniatures import write_miniature
 from .server import LoopbackHub
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own

@@ -9,7 +9,7 @@ from scipy import linalg, stats
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.recordings.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
 from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.protocols import ModelCard

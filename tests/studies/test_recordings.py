@@ -5,7 +5,7 @@ import pytest
 import soundfile
 
 from audio_compositionality.dataset_builder.data import in_batches
-from audio_compositionality.dataset_builder.recordings.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
 from audio_compositionality.studies.recordings import MAX_CLIPS, Recordings
 from audio_compositionality.support.errors import InputError
 

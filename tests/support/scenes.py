@@ -21,11 +21,11 @@ from audio_compositionality import metrics
 from audio_compositionality.dataset_builder import build
 from audio_compositionality.dataset_builder.build import BEGUN_NAME, build_dataset
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.recordings import makers
-from audio_compositionality.dataset_builder.recordings.opening import open_recordings
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
-from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
-from audio_compositionality.dataset_builder.written import KeptAnswers
+from audio_compositionality.dataset_builder.sounds import makers
+from audio_compositionality.dataset_builder.sounds.opening import open_recordings
+from audio_compositionality.dataset_builder.sounds.tones import default_voices
+from audio_compositionality.dataset_builder.texts.written import KeptAnswers
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.loading import load_results
@@ -43,9 +43,9 @@ from audio_compositionality.training.loop import BEST, Trainer
 from audio_compositionality.training.model import open_towers
 from audio_compositionality.training.record import read_record
 
-from ..dataset_builder.language.scripted import Scripted
 from ..dataset_builder.recipes.toy import Toys, registered
-from ..dataset_builder.recordings.test_offline import Beeps
+from ..dataset_builder.sounds.test_offline import Beeps
+from ..dataset_builder.texts.scripted import Scripted
 from ..evaluator.run.test_answers import Questions
 from ..evaluator.run.test_asking import Orders, Tells
 from ..evaluator.run.test_outputs import INFO, Captions, TextEncoder

@@ -8,11 +8,11 @@ import soxr
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
-from audio_compositionality.dataset_builder.synthesis.transform_settings import TransformSettings
+from audio_compositionality.dataset_builder.scenes.transformed import TransformSettings
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import load_task
 
-from ..dataset_builder.recordings.made import made_recordings
+from ..dataset_builder.sounds.made import made_recordings
 
 RATE = 32_000
 TASKS = ("invariance", "onset_invariance")

@@ -10,14 +10,14 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.recordings.opening import open_recordings
 from audio_compositionality.dataset_builder.rendered import rendered_preset
+from audio_compositionality.dataset_builder.sounds.opening import open_recordings
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.training.data import open_training, recorded_training, splits_of, training_recipes
 from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.published import published_training
 
-from ..dataset_builder.recordings.sounds import noise, write
+from ..dataset_builder.sounds.sounds import noise, write
 
 SMALL = {"sample_rate": 8_000, "train_rows": 24, "validation_rows": 6}
 

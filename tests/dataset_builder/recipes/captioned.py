@@ -2,10 +2,10 @@
 
 import re
 
-from audio_compositionality.dataset_builder.language.expressions import Leaf
-from audio_compositionality.dataset_builder.language.lexicon import nouns
-from audio_compositionality.dataset_builder.language.templates import templates
-from audio_compositionality.dataset_builder.synthesis.settings import SceneSettings
+from audio_compositionality.dataset_builder.scenes.sources import SceneSettings
+from audio_compositionality.dataset_builder.texts.captions import templates
+from audio_compositionality.dataset_builder.texts.expressions import Leaf
+from audio_compositionality.dataset_builder.texts.lexicon import nouns
 
 NOUNS = nouns(SceneSettings())
 

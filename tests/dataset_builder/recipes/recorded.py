@@ -4,9 +4,9 @@ from itertools import product
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.recordings.protocol import Recording
+from audio_compositionality.dataset_builder.sounds.entries import Recording
 
-from ..recordings.made import MadeRecordings
+from ..sounds.made import MadeRecordings
 
 ENGINES = ("flite/awb", "flite/slt", "espeak/f1", "espeak/m1")
 """Conditions of two kinds."""

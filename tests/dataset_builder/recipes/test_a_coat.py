@@ -7,8 +7,8 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes.a_coat import RECIPE, QuadrupleSettings
-from audio_compositionality.dataset_builder.synthesis.scenes import ATTRIBUTES
-from audio_compositionality.dataset_builder.synthesis.selection import NUM_BINS, entropy_bins
+from audio_compositionality.dataset_builder.scenes.entrofy import NUM_BINS, entropy_bins
+from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES
 from audio_compositionality.support.errors import InputError
 
 SOURCE = {"timbre_label": "a", "pitch_label": "b", "rate_label": "c", "amplitude_label": "d"}

@@ -15,7 +15,7 @@ from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes.a_coat_instances import RECIPE
 from audio_compositionality.dataset_builder.recipes.base import RecordedRecipe
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.synthesis.recorded_settings import BlockSettings
+from audio_compositionality.dataset_builder.scenes.recorded import BlockSettings
 from audio_compositionality.support.errors import InputError
 
 from .recorded import instances, level

@@ -11,8 +11,8 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes.base import RecordedRecipe
 from audio_compositionality.dataset_builder.recipes.binding import RECIPE, BindingSettings
-from audio_compositionality.dataset_builder.recordings.protocol import related
 from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.sounds.entries import related
 from audio_compositionality.support.errors import InputError
 
 from .recorded import ENGINES, instances, labels_of, unconditioned

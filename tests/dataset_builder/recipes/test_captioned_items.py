@@ -11,16 +11,16 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.language.captions import bag_of_words
-from audio_compositionality.dataset_builder.language.truth import is_false, is_true
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import RECIPE as ATTRIBUTE
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import AttributeSettings
 from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE as ORDER
 from audio_compositionality.dataset_builder.recipes.comp_a_order import OrderSettings, draw_items
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.synthesis import captioned_items
-from audio_compositionality.dataset_builder.synthesis.captioned import novel_pairs
+from audio_compositionality.dataset_builder.scenes import captioned as captioned_items
+from audio_compositionality.dataset_builder.scenes.captioned import novel_pairs
+from audio_compositionality.dataset_builder.texts.captions import bag_of_words
+from audio_compositionality.dataset_builder.texts.truth import is_false, is_true
 from audio_compositionality.support.errors import InputError
 
 from .captioned import NOUNS, SMALL, WORDS, read

@@ -9,20 +9,20 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.language.captions import bag_of_words
-from audio_compositionality.dataset_builder.language.categories import category_of, noun_of, spoken
-from audio_compositionality.dataset_builder.language.truth import Event, is_false, is_true
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes.base import RecordedRecipe
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import RECIPE as ATTRIBUTE
 from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE as ORDER
 from audio_compositionality.dataset_builder.recipes.comp_a_train import RECIPE as TRAIN
-from audio_compositionality.dataset_builder.recordings.protocol import Recording
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.synthesis.natural_pool import is_novel, splits_of_files
+from audio_compositionality.dataset_builder.scenes.natural import is_novel, splits_of_files
+from audio_compositionality.dataset_builder.sounds.entries import Recording
+from audio_compositionality.dataset_builder.texts.captions import bag_of_words
+from audio_compositionality.dataset_builder.texts.prompts import category_of, noun_of, spoken
+from audio_compositionality.dataset_builder.texts.truth import Event, is_false, is_true
 from audio_compositionality.support.errors import InputError
 
-from ..recordings.made import MadeRecordings
+from ..sounds.made import MadeRecordings
 
 KINDS = ("dog_bark", "Rain", "church bells", "car horn", "violin", "cat", "rooster", "zebra")
 

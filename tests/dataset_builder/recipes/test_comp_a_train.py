@@ -10,15 +10,14 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.language.captions import bag_of_words
-from audio_compositionality.dataset_builder.language.expressions import formula
-from audio_compositionality.dataset_builder.language.templates import templates
-from audio_compositionality.dataset_builder.language.truth import is_false, is_true
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.comp_a_train import RECIPE, TrainingSettings
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.synthesis.captioned import novel_pairs
+from audio_compositionality.dataset_builder.scenes.captioned import novel_pairs
+from audio_compositionality.dataset_builder.texts.captions import bag_of_words, templates
+from audio_compositionality.dataset_builder.texts.expressions import formula
+from audio_compositionality.dataset_builder.texts.truth import is_false, is_true
 from audio_compositionality.support.errors import InputError
 
 from .captioned import NOUNS, SMALL, read

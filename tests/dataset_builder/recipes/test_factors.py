@@ -12,9 +12,9 @@ from audio_compositionality.dataset_builder.data import DatasetError, to_wavefor
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes.factors import RECIPE, FactorSettings, RenderedFactors
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
-from audio_compositionality.dataset_builder.synthesis.scenes import ATTRIBUTES, Source
-from audio_compositionality.dataset_builder.synthesis.sound import FULL_SCALE
-from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
+from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES, Source
+from audio_compositionality.dataset_builder.scenes.tone_bank import FULL_SCALE
+from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.support.errors import InputError
 
 FEW = {"num_classes": 3, "voices": default_voices()[:3], "stars": 9, "crossed_levels": (3, 2, 2, 2)}

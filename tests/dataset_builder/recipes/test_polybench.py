@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.base import fingerprint_of
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.synthesis.twin_scenes import TwinSettings
+from audio_compositionality.dataset_builder.scenes.twin_scenes import TwinSettings
 
 RECIPE = load_recipe("polybench")
 SMALL = TwinSettings(train_sets=1, test_sets=1, sample_rate=8_000)
@@ -49,7 +49,7 @@ def test_the_fingerprint_names_all_that_decides_the_samples(monkeypatch):
     prints = [
         fingerprint_of(RECIPE.name, RECIPE.version, dataclasses.replace(SMALL, **change).values()) for change in changes
     ]
-    module = "audio_compositionality.dataset_builder.synthesis.twin_scenes.templates_digest"
+    module = "audio_compositionality.dataset_builder.scenes.twin_scenes.templates_digest"
     monkeypatch.setattr(module, lambda: "other wordings")
     prints.append(fingerprint_of(RECIPE.name, RECIPE.version, SMALL.values()))
     assert len(set(prints)) == len(changes) + 1

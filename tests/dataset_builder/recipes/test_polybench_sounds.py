@@ -8,12 +8,12 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes.base import RecordedRecipe
 from audio_compositionality.dataset_builder.recipes.polybench import RECIPE
-from audio_compositionality.dataset_builder.recordings.opening import recorded
-from audio_compositionality.dataset_builder.synthesis.soundscape_twins import SoundscapeSettings
-from audio_compositionality.dataset_builder.synthesis.twin_cards import CLIPS_OF_SET, QUESTIONS_OF_SET
+from audio_compositionality.dataset_builder.scenes.soundscape_twins import SoundscapeSettings
+from audio_compositionality.dataset_builder.scenes.twin_scenes import CLIPS_OF_SET, QUESTIONS_OF_SET
+from audio_compositionality.dataset_builder.sounds.opening import recorded
 from audio_compositionality.support.errors import InputError
 
-from ..recordings.made import made_recordings
+from ..sounds.made import made_recordings
 
 SMALL = {"train_sets": 1, "test_sets": 2, "sample_rate": 8_000}
 

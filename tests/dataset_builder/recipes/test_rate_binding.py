@@ -7,8 +7,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes.rate_binding import RECIPE, RateBindingSettings
-from audio_compositionality.dataset_builder.synthesis.steady import LEAST_APART, PARTIALS, steady_tone
-from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
+from audio_compositionality.dataset_builder.sounds.tones import LEAST_APART, PARTIALS, default_voices, steady_tone
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Outputs

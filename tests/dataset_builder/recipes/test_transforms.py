@@ -12,10 +12,9 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.synthesis.candidates import DIFFERING
-from audio_compositionality.dataset_builder.synthesis.transform_settings import TransformSettings
-from audio_compositionality.dataset_builder.synthesis.transforms import load_transform
-from audio_compositionality.dataset_builder.synthesis.transforms.base import ParameterRange
+from audio_compositionality.dataset_builder.scenes.transformed import DIFFERING, TransformSettings
+from audio_compositionality.dataset_builder.scenes.transforms import load_transform
+from audio_compositionality.dataset_builder.scenes.transforms.base import ParameterRange
 from audio_compositionality.support.errors import InputError
 
 from .transformed import SMALL, by_id, level

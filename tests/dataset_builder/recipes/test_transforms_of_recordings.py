@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.support.errors import InputError
 
-from ..recordings.made import made_recordings
+from ..sounds.made import made_recordings
 from .transformed import SMALL, by_id, level, of_recordings
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.language.templates import templates
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.dataset_builder.recipes.base import ValidatedRecipe
 from audio_compositionality.dataset_builder.recipes.comp_a_train import TrainingSettings
+from audio_compositionality.dataset_builder.texts.captions import templates
 from audio_compositionality.support.errors import InputError
 
 NAMES = ("comp_a_attribute", "comp_a_order")

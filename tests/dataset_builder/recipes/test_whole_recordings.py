@@ -13,15 +13,15 @@ from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes.audio_text_retrieval import RECIPE as RETRIEVAL
 from audio_compositionality.dataset_builder.recipes.base import RecordedRecipe
 from audio_compositionality.dataset_builder.recipes.zero_shot_audio import RECIPE as ZERO_SHOT
-from audio_compositionality.dataset_builder.recordings.captioned_timbres import captioned_timbres
-from audio_compositionality.dataset_builder.recordings.opening import open_recordings, recorded
-from audio_compositionality.dataset_builder.recordings.protocol import Recording
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.synthesis.whole_clips import whole_clip
+from audio_compositionality.dataset_builder.scenes.whole_clips import whole_clip
+from audio_compositionality.dataset_builder.sounds.entries import Recording
+from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
+from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres
 from audio_compositionality.support.errors import InputError
 
-from ..recordings.made import MadeRecordings
-from ..recordings.sounds import RATE, noise, write
+from ..sounds.made import MadeRecordings
+from ..sounds.sounds import RATE, noise, write
 
 LABELS = (("dog_bark",), ("Rain",), ("dog_bark", "Rain"), (), ("wind",))
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
-from audio_compositionality.dataset_builder.synthesis.timbres import default_voices
-from audio_compositionality.dataset_builder.synthesis.transform_settings import TransformSettings
+from audio_compositionality.dataset_builder.scenes.transformed import TransformSettings
+from audio_compositionality.dataset_builder.sounds.tones import default_voices
 
 SMALL = TransformSettings(
     bases=10,

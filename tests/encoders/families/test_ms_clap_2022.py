@@ -15,12 +15,7 @@ import pytest
 import torch
 from compare import fixture_state
 
-from audio_compositionality.encoders.families.ms_clap_2022 import (
-    BASE,
-    UNUSED,
-    MsClap2022Encoder,
-    convert_ms_clap_2022,
-)
+from audio_compositionality.encoders.families.ms_clap_2022 import BASE, UNUSED, MsClap2022Encoder, convert_ms_clap_2022
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly
 from audio_compositionality.encoders.networks import ms_clap_2022, panns

@@ -8,12 +8,7 @@ import torch
 import transformers
 from transformers.audio_utils import mel_filter_bank, spectrogram, window_function
 
-from audio_compositionality.encoders.front_ends.kaldi import (
-    FLOOR,
-    FilterBank,
-    WindowedFilterBank,
-    shortest_clip,
-)
+from audio_compositionality.encoders.front_ends.kaldi import FLOOR, FilterBank, WindowedFilterBank, shortest_clip
 
 MakeClips = Callable[[int, float], np.ndarray]
 

@@ -10,13 +10,7 @@ import pytest
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.conclusions import judged_by_kind, leading_sentences, model_verdicts
-from audio_compositionality.evaluator.compare.verdicts import (
-    MATTERS,
-    Answer,
-    Check,
-    combined,
-    verdicts,
-)
+from audio_compositionality.evaluator.compare.verdicts import MATTERS, Answer, Check, combined, verdicts
 
 YES, NO, UNKNOWN = Answer.YES, Answer.NO, Answer.UNKNOWN
 

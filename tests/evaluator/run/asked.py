@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.synthesis.twin_scenes import TwinSettings
+from audio_compositionality.dataset_builder.scenes.twin_scenes import TwinSettings
 from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate_models

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.recordings.protocol import related
+from audio_compositionality.dataset_builder.sounds.entries import related
 from audio_compositionality.metrics.a_coat_instances import a_coat_instances as blocks_module
 from audio_compositionality.metrics.a_tre_held_out import a_tre_held_out as held_out_module
 from audio_compositionality.metrics.binding import binding as binding_module

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.annotations.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.questions.check import fault_of
-from audio_compositionality.dataset_builder.questions.controls import present_share
+from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
+from audio_compositionality.dataset_builder.texts.questions.check import fault_of
+from audio_compositionality.dataset_builder.texts.questions.controls import present_share
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.protocols import LETTERS

@@ -1,0 +1,201 @@
+"""Diversity of scenes and quadruples, and the selection of a balanced subset (paper, section 4.2).
+
+The selection is Entrofy (Huppenkothen et al., 2020, "Entrofy your cohort"): choose k candidates so that in every
+attribute the bins are filled near their targets, by greedy maximisation of Σ w min(target, count)^0.5.
+All candidates with the same bins are interchangeable, so the greedy step looks at one group a bin signature
+instead of at every candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.support.errors import InputError
+
+from .sources import ATTRIBUTES, EMPTY, Codes
+
+NUM_BINS = 5
+"""Bins of equal width between 0 and the largest attainable entropy. With K = 8 and up to four sources the entropy of
+an attribute takes seven values, 0, .27-.33 (three), .50-.53 (two) and .67: four of the five bins are occupied, and
+values that are nearly the same share a bin."""
+
+
+def attribute_classes(codes: Codes, num_classes: int) -> NDArray[np.int32]:
+    """Class of every attribute of every source: codes [..., width] -> [..., width, 4], EMPTY where there is none."""
+    radix = num_classes ** np.arange(len(ATTRIBUTES) - 1, -1, -1)
+    classes = codes[..., None] // radix % num_classes
+    return np.where(codes[..., None] == EMPTY, EMPTY, classes).astype(np.int32)
+
+
+def scene_entropy(codes: Codes, num_classes: int) -> NDArray[np.float64]:
+    """Normalised entropy of the classes of each attribute in each scene (paper, section 4.2).
+
+    H = -Σ_k p_k log p_k / log K, where p_k is the share of the scene's sources that have class k: 0 where all
+    sources agree, log n / log K where n sources all differ.
+
+    Args:
+        codes: [scenes, width] source codes, padded with EMPTY.
+        num_classes: K.
+
+    Returns:
+        float64 [scenes, 4] in 0..1, columns in the order of ATTRIBUTES.
+    """
+    classes = attribute_classes(codes, num_classes)
+    present = codes != EMPTY
+    size = present.sum(axis=1)[:, None]
+    same = (classes[:, :, None, :] == classes[:, None, :, :]) & (present[:, :, None] & present[:, None, :])[..., None]
+    count = np.maximum(same.sum(axis=2), 1)
+    # The sum over classes of p log p is the mean over sources of log p(class of the source).
+    terms = np.where(present[:, :, None], np.log(count / size[:, :, None]), 0.0)
+    return np.asarray(np.abs(terms.sum(axis=1) / size / np.log(num_classes)), np.float64)
+
+
+def quadruple_entropy(codes: Codes, num_classes: int) -> NDArray[np.float64]:
+    """H(A) + H(C) + H(T) of each attribute: codes [quadruples, 3, width] -> float64 [quadruples, 4] (section 4.2)."""
+    count, parts, width = codes.shape
+    return np.asarray(scene_entropy(codes.reshape(-1, width), num_classes).reshape(count, parts, -1).sum(axis=1))
+
+
+def entropy_bins(entropy: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Bin of each entropy, NUM_BINS of equal width from 0 to the largest that occurs: [n, 4] -> [n, 4]."""
+    top = entropy.max()
+    if top == 0:
+        return np.zeros(entropy.shape, np.int64)
+    return np.asarray(np.minimum((entropy / top * NUM_BINS + 1e-9).astype(np.int64), NUM_BINS - 1))
+
+
+def objective(bins: NDArray[np.int64], targets: Sequence[NDArray[np.int64]]) -> float:
+    """Entrofy's objective of a chosen subset: Σ over attributes and bins of min(target, count)^0.5, weights 1.
+
+    Args:
+        bins: [chosen, attributes] bin of each chosen candidate.
+        targets: for each attribute the wanted count of each bin.
+    """
+    counts = [np.bincount(column, minlength=len(target)) for column, target in zip(bins.T, targets, strict=True)]
+    return float(sum(np.sqrt(np.minimum(t, c)).sum() for t, c in zip(targets, counts, strict=True)))
+
+
+def uniform_targets(bins: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
+    """Wanted counts for ``count`` choices: the same in every bin that any candidate falls in, 0 in the others."""
+    targets = []
+    for column in bins.T:
+        occupied = np.bincount(column) > 0
+        targets.append(np.where(occupied, round(count / occupied.sum()), 0))
+    return targets
+
+
+def select_balanced(bins: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Choose ``count`` candidates with near-uniform bins in every attribute by Entrofy's greedy, group by group.
+
+    Each step adds one candidate of the group with the largest gain in the objective; among groups that tie, the one
+    that comes first in an order drawn by ``rng``. Then, as long as that raises the objective, one choice is exchanged
+    for one of another group: Entrofy takes the best of 15 random runs instead. Which members of a group are chosen is
+    drawn by ``rng``.
+
+    Args:
+        bins: [candidates, attributes] bin of each candidate.
+        count: how many to choose, 1..candidates.
+        rng: source of the order of groups and of their members.
+
+    Returns:
+        int64 [count] indices into the candidates, in increasing order.
+
+    Raises:
+        InputError: more choices than candidates, or none.
+    """
+    if not 1 <= count <= len(bins):
+        raise InputError(f"{count} of {len(bins)} candidates cannot be chosen; choose 1 to {len(bins)}")
+    signatures, group_of = np.unique(bins, axis=0, return_inverse=True)
+    group_of = group_of.reshape(-1)
+    sizes = np.bincount(group_of)
+    targets = uniform_targets(bins, count)
+    order = rng.permutation(len(signatures))
+    # One flat table for all attributes: cell offset[a] + bin.
+    offsets = np.cumsum([0] + [len(target) for target in targets[:-1]])
+    cells = (signatures + offsets).astype(np.intp)[order]
+    wanted = np.empty(len(signatures), np.int64)
+    taken = _greedy(cells, sizes[order], targets, count)
+    wanted[order] = _exchange(cells, sizes[order], np.concatenate(targets), taken)
+
+    shuffled = rng.permutation(len(bins))
+    by_group = shuffled[np.argsort(group_of[shuffled], kind="stable")]
+    starts = np.cumsum(sizes) - sizes
+    selected = np.concatenate([by_group[s : s + w] for s, w in zip(starts, wanted, strict=True)])
+    return np.sort(selected)
+
+
+def _greedy(
+    cells: NDArray[np.intp], sizes: NDArray[np.int64], targets: Sequence[NDArray[np.int64]], count: int
+) -> NDArray[np.int64]:
+    """How many of each group the greedy steps take; ``cells`` [groups, attributes] index the joined targets."""
+    target = np.concatenate(targets)
+    filled = np.zeros(len(target), np.int64)
+    gain = np.where(target > 0, 1.0, 0.0)
+    root = np.sqrt(np.arange(target.max() + 2))
+    taken = np.zeros(len(cells), np.int64)
+    exhausted = np.zeros(len(cells))
+    for _ in range(count):
+        group = int((gain[cells].sum(axis=1) + exhausted).argmax())
+        taken[group] += 1
+        if taken[group] == sizes[group]:
+            exhausted[group] = -np.inf
+        for cell in cells[group]:
+            filled[cell] += 1
+            now = filled[cell]
+            gain[cell] = root[now + 1] - root[now] if now < target[cell] else 0.0
+    return taken
+
+
+def _exchange(
+    cells: NDArray[np.intp], sizes: NDArray[np.int64], target: NDArray[np.int64], taken: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Exchange single choices between groups while that raises the objective; returns how many of each group."""
+    taken = taken.copy()
+    filled = np.bincount(cells.ravel(), np.repeat(taken, cells.shape[1]), minlength=len(target)).astype(np.int64)
+    same = cells[:, None, :] == cells[None, :, :]
+
+    def value(filled: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.sqrt(np.clip(filled, 0, target))
+
+    while True:
+        gain, loss = value(filled + 1) - value(filled), value(filled) - value(filled - 1)
+        # [from, to]: an attribute in which both groups have the same bin keeps its count.
+        change = np.where(same, 0.0, gain[cells][None, :, :] - loss[cells][:, None, :]).sum(axis=2)
+        change[taken == 0] = -np.inf
+        change[:, taken == sizes] = -np.inf
+        source, sink = np.unravel_index(change.argmax(), change.shape)
+        if not change[source, sink] > 1e-9:
+            return taken
+        taken[source] -= 1
+        taken[sink] += 1
+        filled[cells[source]] -= 1
+        filled[cells[sink]] += 1
+
+
+def split_balanced(bins: NDArray[np.int64], sizes: Sequence[int], rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Deal rows to splits of the given sizes so that each split has the bins in the same proportions.
+
+    Rows are put in order of their bins and dealt along it at the splits' rates (systematic sampling), so any run of
+    equal bins is divided in proportion, to within one row.
+
+    Args:
+        bins: [rows, attributes] bin of each row.
+        sizes: rows of each split; their sum is the number of rows.
+        rng: source of the order within equal bins.
+
+    Returns:
+        for each split the int64 indices of its rows, in random order.
+    """
+    total = len(bins)
+    if sum(sizes) != total:
+        raise InputError(f"splits of {list(sizes)} rows do not add up to the {total} rows that there are")
+    shuffled = rng.permutation(total)
+    ordered = shuffled[np.lexsort(bins[shuffled].T[::-1])]
+    # Row i belongs to the split whose quota lags furthest behind at i: the k-th row of a split of size s is due at
+    # position (k + 1/2) * total / s.
+    due = np.concatenate([(np.arange(size) + 0.5) * total / size for size in sizes if size])
+    owner = np.repeat(np.arange(len(sizes)), sizes)[np.argsort(due, kind="stable")]
+    return [rng.permutation(ordered[owner == split]) for split in range(len(sizes))]

@@ -1,0 +1,253 @@
+"""Recordings by label and condition, and draws among them that use all as evenly as they can be."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import DatasetError
+from ..sounds.entries import Recording, Recordings, related
+
+Item = TypeVar("Item")
+
+Cell = Mapping[str, Sequence[int]]
+"""Numbers of recordings by their label."""
+
+_MOST_PAIRS = 200
+"""Pairs of conditions that are tried where groups forbid one after the other."""
+
+_ATTEMPTS = 5
+"""Orders of labels that are tried with a pair."""
+
+
+class UnlabelledError(DatasetError):
+    """No recording has a class: whoever opened them can say where classes would come from."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """How often each thing has been drawn so far.
+
+    Attributes:
+        labels: in the role that counts.
+        recordings: by number.
+        conditions: by name.
+        pairs: of conditions, in no order.
+    """
+
+    labels: Counter[str] = field(default_factory=Counter)
+    recordings: Counter[int] = field(default_factory=Counter)
+    conditions: Counter[str] = field(default_factory=Counter)
+    pairs: Counter[frozenset[str]] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """One recording of each of some labels on two sides, no group on both.
+
+    Attributes:
+        conditions: of the two sides; empty where recordings have none.
+        labels: of the pairs.
+        first, second: numbers of the recordings of each side.
+    """
+
+    conditions: tuple[str, str]
+    labels: tuple[str, ...]
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+
+
+class RecordingPool:
+    """Recordings that have a class: a label that is no number.
+
+    Attributes:
+        source: what they were opened from.
+        entries: all of them, with those that have no class.
+        by_label: numbers of the recordings of each label, labels in alphabetical order.
+        has_conditions: whether any recording has one.
+        by_condition: the same within each condition, without recordings that have none; all recordings under the empty
+            name where none has one.
+    """
+
+    def __init__(self, recordings: Recordings) -> None:
+        """Sort them; nothing is read.
+
+        Raises:
+            UnlabelledError: none has a class.
+        """
+        self.source = recordings.source
+        self.entries = recordings.entries
+        classes = [(entry.label, number) for number, entry in enumerate(self.entries) if has_class(entry)]
+        if not classes:
+            raise UnlabelledError(why_no_classes(self.source, self.entries))
+        by_label: dict[str, list[int]] = defaultdict(list)
+        by_condition: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for label, number in sorted(classes):
+            by_label[label].append(number)
+            by_condition[self.entries[number].condition][label].append(number)
+        self.has_conditions = any(by_condition)
+        if self.has_conditions:
+            by_condition.pop("", None)
+        self.by_label: Cell = dict(by_label)
+        self.by_condition: dict[str, Cell] = {name: dict(by_condition[name]) for name in sorted(by_condition)}
+
+    @property
+    def labels(self) -> list[str]:
+        """All labels, in alphabetical order."""
+        return list(self.by_label)
+
+    def group(self, number: int) -> str:
+        """The group of a recording; its own where it is in none."""
+        entry = self.entries[number]
+        return f"group {entry.group}" if entry.group else f"recording {number}"
+
+    def groups(self, label: str) -> int:
+        """In how many groups the recordings of a label are."""
+        return len({self.group(number) for number in self.by_label[label]})
+
+    @cached_property
+    def _shared(self) -> tuple[list[str], NDArray[np.float32]]:
+        """The conditions, and which labels each has, [conditions, labels]."""
+        conditions, places = list(self.by_condition), {label: place for place, label in enumerate(self.labels)}
+        table = np.zeros((len(conditions), len(places)), np.float32)
+        for row, condition in zip(table, conditions, strict=True):
+            row[[places[label] for label in self.by_condition[condition]]] = 1
+        return conditions, table
+
+    def pairs(self, least: int, use: Use, rng: np.random.Generator, *, unrelated: bool) -> Iterator[tuple[str, str]]:
+        """Two different conditions that share labels, those that were drawn least first; two empty ones without any.
+
+        Args:
+            least: how many labels they share at least.
+            use: what was drawn before.
+            rng: decides between those that were drawn equally often.
+            unrelated: whether they must not be `related`.
+        """
+        if not self.has_conditions:
+            yield ("", "")
+            return
+        conditions, table = self._shared
+        serving = np.flatnonzero(table.sum(axis=1) >= least)
+        for first in evenly([conditions[place] for place in serving], use.conditions, rng):
+            counts = table[serving] @ table[conditions.index(first)]
+            names = [conditions[place] for place in serving[counts >= least] if conditions[place] != first]
+            by_use = evenly(names, use.conditions, rng)
+            for second in sorted(by_use, key=lambda name: use.pairs[frozenset((first, name))]):
+                if not (unrelated and related(first, second)):
+                    yield (first, second)
+
+    def best_pair(self, *, unrelated: bool) -> tuple[int, tuple[str, str] | None]:
+        """The most labels that two different conditions share, and which two; None where there are no two."""
+        conditions, table = self._shared
+        best: tuple[int, tuple[str, str] | None] = (-1, None)
+        for place, first in enumerate(conditions):
+            counts = table[:place] @ table[place]
+            better = np.flatnonzero(counts > best[0])
+            for other in better[np.argsort(-counts[better], kind="stable")]:
+                if not (unrelated and related(first, conditions[other])):
+                    best = (int(counts[other]), (conditions[other], first))
+                    break
+        return best
+
+    def draw_sides(self, count: int, use: Use, rng: np.random.Generator, *, unrelated: bool) -> Sides | None:
+        """Recordings of so many labels under two conditions, or in two groups where there are no conditions.
+
+        What was drawn least comes first: pairs of conditions, then labels, then recordings; `use` counts the draw.
+
+        Returns:
+            None where there are no such recordings.
+        """
+        for number, conditions in enumerate(self.pairs(count, use, rng, unrelated=unrelated)):
+            if number == _MOST_PAIRS:
+                return None
+            first, second = (self.by_condition[name] for name in conditions)
+            shared = [label for label in first if label in second]
+            for _ in range(_ATTEMPTS):
+                sides = self._sides(conditions, evenly(shared, use.labels, rng), count, use, rng)
+                if sides is not None:
+                    use.labels.update(sides.labels)
+                    use.recordings.update((*sides.first, *sides.second))
+                    use.conditions.update(conditions)
+                    use.pairs[frozenset(conditions)] += 1
+                    return sides
+        return None
+
+    def _sides(
+        self, conditions: tuple[str, str], labels: Sequence[str], count: int, use: Use, rng: np.random.Generator
+    ) -> Sides | None:
+        """The first labels that allow it; None where they are fewer than wanted."""
+        cells = [self.by_condition[name] for name in conditions]
+        taken: tuple[set[str], set[str]] = (set(), set())
+        pairs: dict[str, tuple[int, int]] = {}
+        for label in labels:
+            candidates = [
+                [n for n in evenly(cell[label], use.recordings, rng) if self.group(n) not in taken[1 - side]]
+                for side, cell in enumerate(cells)
+            ]
+            pair = self._two_groups(*candidates)
+            if pair is not None:
+                pairs[label] = pair
+                for side, number in zip(taken, pair, strict=True):
+                    side.add(self.group(number))
+            if len(pairs) == count:
+                first, second = zip(*pairs.values(), strict=True)
+                return Sides(conditions, tuple(pairs), first, second)
+        return None
+
+    def _two_groups(self, first: Sequence[int], second: Sequence[int]) -> tuple[int, int] | None:
+        """One of each that are of different groups, the first where they can be."""
+        if not first or not second:
+            return None
+        other = next((n for n in second if self.group(n) != self.group(first[0])), None)
+        if other is not None:
+            return first[0], other
+        # All of the second side are of one group.
+        one = next((n for n in first if self.group(n) != self.group(second[0])), None)
+        return None if one is None else (one, second[0])
+
+    def draw_recordings(self, labels: Sequence[str], use: Use, rng: np.random.Generator) -> tuple[int, ...]:
+        """A recording of each label, of any condition, those that were drawn least first; `use` counts them."""
+        drawn = tuple(least_drawn(self.by_label[label], use.recordings, rng) for label in labels)
+        use.recordings.update(drawn)
+        return drawn
+
+    def draw_labels(
+        self, count: int, without: Sequence[str], use: Counter[str], rng: np.random.Generator
+    ) -> tuple[str, ...]:
+        """So many labels that are not among some, those that were drawn least first; `use` counts them."""
+        allowed = [label for label in self.by_label if label not in without]
+        drawn = tuple(evenly(allowed, use, rng)[:count])
+        use.update(drawn)
+        return drawn
+
+
+def has_class(entry: Recording) -> bool:
+    """Whether a recording has one label, and it is no number."""
+    return bool(entry.label) and entry.number is None
+
+
+def why_no_classes(source: str, entries: Sequence[Recording], use: str = "scenes are mixed") -> str:
+    """What recordings have in place of classes, and what these are for."""
+    number = next((entry.label for entry in entries if entry.number is not None), None)
+    what = "no labels" if number is None else f"numbers as labels, such as {number}, which are no classes"
+    return f"{source} has {what}; {use} of classes: names or whole numbers"
+
+
+def evenly(items: Sequence[Item], use: Counter[Item], rng: np.random.Generator) -> list[Item]:
+    """Items in the order in which to draw them: those that were drawn least first, among them at random."""
+    shuffled = [items[place] for place in rng.permutation(len(items))]
+    return sorted(shuffled, key=lambda item: use[item])
+
+
+def least_drawn(items: Sequence[Item], use: Counter[Item], rng: np.random.Generator) -> Item:
+    """One of the items that were drawn least, at random."""
+    counts = [use[item] for item in items]
+    least = min(counts)
+    places = [place for place, count in enumerate(counts) if count == least]
+    return items[places[int(rng.integers(len(places)))]]

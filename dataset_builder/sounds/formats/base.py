@@ -1,0 +1,402 @@
+"""What a recording with strong labels is, whatever format it came in, and what its reader has to give."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from audio_compositionality.support.text import plain, shortened, shown
+
+from ...data import DatasetError
+from ..sound_files import AUDIO_SUFFIXES
+
+LEAST_CONFIDENCE = 0.3
+"""What is less certain is not heard."""
+
+THRESHOLD = 0.5
+"""What is at least as certain is taken to be heard."""
+
+SURE = 0.7
+"""What is more certain is heard beyond doubt; from `LEAST_CONFIDENCE` to here it is heard perhaps."""
+
+ROUNDING = 0.1
+"""Seconds by which labels may end after their recording, and recordings before their labels."""
+
+_MOST_SHOWN = 20
+"""Problems that an error lists."""
+
+
+class AnnotationError(DatasetError):
+    """Labels that cannot be used: says in which file and line, what is wrong, and what is expected."""
+
+
+@dataclass(frozen=True)
+class LabelledEvent:
+    """Something that somebody heard.
+
+    Attributes:
+        onset, offset: seconds from the beginning; onset < offset.
+        label: what is heard, in the words of the labels.
+        source: what makes the sound, where the labels tell sources of one label apart.
+        confidence: how certain it is, 0–1; None where the labels do not say, which is certain.
+    """
+
+    onset: float
+    offset: float
+    label: str
+    source: str | None = None
+    confidence: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.onset < self.offset < math.inf:
+            raise AnnotationError(
+                f"{self.label!r} is heard from {self.onset} to {self.offset} s; expected is 0 ≤ onset < offset"
+            )
+        if self.confidence is not None and not 0 <= self.confidence <= 1:
+            raise AnnotationError(f"the confidence of {self.label!r} is {self.confidence}; expected is 0 to 1")
+        if not self.label:
+            raise AnnotationError(f"what is heard from {self.onset} to {self.offset} s has no label")
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A recording, or a part of one, and what is heard in it.
+
+    Attributes:
+        recording: its name, without folder and ending.
+        duration: seconds.
+        events: by onset; of soft labels also those that are heard perhaps.
+        resolution: seconds to which the labels tell times; 0 where they are as exact as a listener.
+        source_name: of the data set or the format that it comes from.
+        start: seconds of the recording at which this part begins.
+        group: of recordings that must not stand on both sides of a split; the recording where it is empty.
+        negative: whether it stands only for what does not overlap, see `QuestionSettings.negatives`.
+    """
+
+    recording: str
+    duration: float
+    events: tuple[LabelledEvent, ...]
+    resolution: float
+    source_name: str
+    start: float = 0.0
+    group: str = ""
+    negative: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.duration < math.inf:
+            raise AnnotationError(f"{self.recording!r} lasts {self.duration} s; expected is more than 0")
+        if not 0 <= self.resolution < math.inf:
+            raise AnnotationError(f"the resolution of {self.recording!r} is {self.resolution} s; expected is 0 or more")
+        for event in self.events:
+            if event.offset > self.duration:
+                raise AnnotationError(
+                    f"{self.recording!r}: {event.label!r} is heard until {event.offset} s, after the end at "
+                    f"{self.duration} s"
+                )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All labels, in alphabetical order."""
+        return tuple(sorted({event.label for event in self.events}))
+
+    @property
+    def key(self) -> tuple[str, float]:
+        """Recording and start: what tells it from all other annotations."""
+        return self.recording, self.start
+
+    @property
+    def split_group(self) -> str:
+        """What has to stay on one side of a split."""
+        return self.group or self.recording
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What files of labels may leave unsaid.
+
+    Attributes:
+        durations: seconds of each recording by name, or a table with two columns; those of the format where None.
+        resolution: seconds; that of the format where None.
+        columns: of the format ``table``, the heading of each field: ``recording, onset, offset, label``, and where
+            there are any ``length`` (in place of offset), ``duration``, ``source``, ``confidence``.
+        names: of AudioSet, a table of ids and names, or its ontology as JSON.
+        sounds: seconds of the sound of each recording by name, for those of which nothing else says how long they are.
+        left_out: to which a recording whose labels are wrong is added, by name, with what is wrong; None: an error.
+    """
+
+    durations: Mapping[str, float] | str | Path | None = None
+    resolution: float | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    names: str | Path | None = None
+    sounds: Mapping[str, float] = field(default_factory=dict)
+    left_out: dict[str, str] | None = None
+
+
+class AnnotationReader(Protocol):
+    """A format of labels.
+
+    Attributes:
+        name: what people call it on the command line.
+        meaning: one line about it.
+    """
+
+    name: str
+    meaning: str
+
+    def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+        """All recordings of a file or folder; see `read_annotations`."""
+        ...
+
+
+class Problems:
+    """Everything that is wrong with files, told at once.
+
+    Attributes:
+        left_out: recordings that are left out for what is wrong with them; None where that is a problem like any.
+    """
+
+    def __init__(self, left_out: dict[str, str] | None = None) -> None:
+        """No problem as yet; for `left_out` see above."""
+        self.left_out = left_out
+        self._texts: list[str] = []
+        self._are_of_recordings = True
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._texts)
+
+    def add(self, where: str, text: str, recording: str | None = None) -> None:
+        """Note what is wrong at a place, such as ``labels.tsv:12``, and of which recording where it is of one alone."""
+        problem = f"{plain(where)}: {plain(text)}"
+        if recording is not None and self.left_out is not None:
+            self.left_out.setdefault(recording, problem)
+            return
+        self._texts.append(problem)
+        self._are_of_recordings &= recording is not None
+
+    def tell(self, source: Path) -> None:
+        """Raise one error about all; nothing where there are none.
+
+        Raises:
+            AnnotationError: there are problems.
+        """
+        if not self._texts:
+            return
+        hint = "--skip-invalid leaves out such recordings" if self._are_of_recordings else ""
+        if len(self._texts) == 1:
+            raise AnnotationError("; ".join(filter(None, (self._texts[0], hint))))
+        rest = len(self._texts) - _MOST_SHOWN
+        lines = [*self._texts[:_MOST_SHOWN], *([f"and {rest:,} more"] if rest > 0 else [])]
+        head = f"{plain(str(source))}: {len(self._texts):,} things are wrong{f' ({hint})' if hint else ''}:"
+        raise AnnotationError("\n  ".join((head, *lines)))
+
+
+@dataclass
+class Draft:
+    """A recording as its file is read.
+
+    Attributes:
+        recording: its name.
+        events: with the place of each, for messages.
+        empty: places of rows that say that nothing is heard.
+        duration: seconds; None until it is known.
+        where: the place at which it was first met.
+        start, group: as of `Annotation`.
+    """
+
+    recording: str
+    events: list[tuple[LabelledEvent, str]] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+    duration: float | None = None
+    where: str = ""
+    start: float = 0.0
+    group: str = ""
+
+
+def recording_name(name: str) -> str:
+    """The name of a recording: that of its file without folder, and without the ending of a sound file."""
+    base = PurePosixPath(name.strip().replace("\\", "/")).name
+    suffix = PurePosixPath(base).suffix
+    return base[: -len(suffix)] if suffix.lower() in AUDIO_SUFFIXES else base
+
+
+def label_text(label: str) -> str:
+    """A label in words: underscores are blanks, and blanks stand once."""
+    return " ".join(unicodedata.normalize("NFC", label).replace("_", " ").split())
+
+
+def seconds_of(text: str, what: str) -> float:
+    """A time as a table has it.
+
+    Raises:
+        AnnotationError: it is no finite number.
+    """
+    return _number(text, what, "seconds, such as 1.25")
+
+
+def share_of(text: str, what: str) -> float:
+    """A share as a table has it; whether it is from 0 to 1 is not asked.
+
+    Raises:
+        AnnotationError: it is no finite number.
+    """
+    return _number(text, what, "numbers from 0 to 1")
+
+
+def _number(text: str, what: str, expected: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise AnnotationError(f"{what} is {shortened(text.strip(), 40)!r}; expected are {expected}")
+    return value
+
+
+def annotations_from(
+    drafts: Mapping[str, Draft], problems: Problems, source: Path, *, resolution: float, name: str, joined: bool = False
+) -> tuple[Annotation, ...]:
+    """Recordings that were read, once they are in order.
+
+    Labels may end `ROUNDING` s, or what they are exact to, after the recording; they are cut there. A recording in
+    which nothing is heard, and of which nobody knows how long it is, is left out.
+
+    Args:
+        drafts: by the name that the files have for each.
+        problems: with what was wrong so far.
+        source: what was read, for messages.
+        resolution: seconds.
+        name: of the format.
+        joined: join events of a label that meet, as those of a table with a row for each second do.
+
+    Raises:
+        AnnotationError: of all problems, also: a recording has no duration, is said to be silent and to be heard, or
+            labels differ by upper and lower case alone.
+    """
+    annotations = []
+    missing = [key for key, draft in drafts.items() if draft.duration is None and draft.events]
+    if problems.left_out is not None:
+        for key in missing:
+            why = "no table says how long it is, nor does its sound, which is not there or empty"
+            problems.add(drafts[key].where or str(source), why, drafts[key].recording)
+    elif missing:
+        problems.add(
+            str(source),
+            f"the durations of {len(missing):,} recordings are missing ({shown(missing)}): no table says how long they "
+            "are, nor does their sound, which is not there or empty",
+        )
+    for key, draft in sorted(drafts.items()):
+        if draft.empty and draft.events:
+            _, where = draft.events[0]
+            problems.add(draft.empty[0], f"{key!r} has no label here, and one in {where}", draft.recording)
+        if draft.duration is None:
+            continue
+        events = _within(draft, max(ROUNDING, resolution), problems)
+        try:
+            annotations.append(
+                Annotation(
+                    draft.recording,
+                    draft.duration,
+                    tuple(joined_events(events) if joined else sorted(events, key=_order)),
+                    resolution,
+                    name,
+                    draft.start,
+                    draft.group,
+                )
+            )
+        except AnnotationError as error:
+            problems.add(draft.where, str(error), draft.recording)
+    left_out = problems.left_out or {}
+    _check_labels({key: draft for key, draft in drafts.items() if draft.recording not in left_out}, problems)
+    annotations = [annotation for annotation in annotations if annotation.recording not in left_out]
+    if not annotations and not problems and not left_out:
+        problems.add(str(source), "has no label")
+    problems.tell(source)
+    return tuple(annotations)
+
+
+def told(left_out: Mapping[str, str]) -> str:
+    """The first recordings that are left out, and why, and how many there are more."""
+    return shown([f"{name} ({reason})" for name, reason in left_out.items()])
+
+
+def _order(event: LabelledEvent) -> tuple[float, float, str, str]:
+    return event.onset, event.offset, event.label, event.source or ""
+
+
+def _within(draft: Draft, tolerance: float, problems: Problems) -> list[LabelledEvent]:
+    """The events of a recording, cut at its end; one that lies after the end is a problem."""
+    duration, events = draft.duration or 0.0, []
+    for event, where in draft.events:
+        if event.offset > duration + tolerance + 1e-6:
+            problems.add(
+                where,
+                f"{event.label!r} is heard until {event.offset:g} s, after the end of the recording at {duration:g} s",
+                draft.recording,
+            )
+        elif event.onset < duration:
+            offset = min(event.offset, duration)
+            events.append(LabelledEvent(event.onset, offset, event.label, event.source, event.confidence))
+    return events
+
+
+def joined_events(events: Iterable[LabelledEvent]) -> list[LabelledEvent]:
+    """Events of which those of one label, source and confidence that meet or overlap are one."""
+    alike: dict[tuple[str, str, float], list[LabelledEvent]] = defaultdict(list)
+    for event in sorted(events, key=_order):
+        confidence = -1.0 if event.confidence is None else event.confidence
+        run = alike[(event.label, event.source or "", confidence)]
+        if run and event.onset <= run[-1].offset + 1e-6:
+            last = run.pop()
+            event = LabelledEvent(
+                last.onset, max(last.offset, event.offset), event.label, event.source, event.confidence
+            )
+        run.append(event)
+    return sorted((event for run in alike.values() for event in run), key=_order)
+
+
+def _check_labels(drafts: Mapping[str, Draft], problems: Problems) -> None:
+    """Labels that would read alike in a question."""
+    by_sound: dict[str, dict[str, str]] = defaultdict(dict)
+    for draft in drafts.values():
+        for event, where in draft.events:
+            by_sound[event.label.casefold()].setdefault(event.label, where)
+    for spellings in by_sound.values():
+        if len(spellings) > 1:
+            (one, _), (other, where), *_ = spellings.items()
+            problems.add(where, f"the labels {one!r} and {other!r} differ by upper and lower case alone; write one way")
+
+
+def durations_table(durations: Mapping[str, float]) -> dict[str, float]:
+    """Durations by the names that recordings have here.
+
+    Raises:
+        AnnotationError: one is no positive number.
+    """
+    table = {recording_name(name): float(seconds) for name, seconds in durations.items()}
+    for name, seconds in table.items():
+        if not 0 < seconds < math.inf:
+            raise AnnotationError(f"the duration of {name!r} is {seconds}; expected are seconds, more than 0")
+    return table
+
+
+def files_in(path: Path, suffixes: Sequence[str]) -> list[Path]:
+    """A file, or the files of a folder and those below it that end in one of `suffixes`, by path.
+
+    Raises:
+        AnnotationError: there is nothing of this name, or no such file in the folder.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise AnnotationError(f"{plain(str(path))!r} is neither a file nor a folder")
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in suffixes and file.is_file())
+    files = [file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+    if not files:
+        raise AnnotationError(f"{plain(str(path))!r} holds no file that ends in {' or '.join(suffixes)}")
+    return files

@@ -1,0 +1,417 @@
+"""Sounds of a data set that `datasets` reads, on the Hub or in a folder; no script of it is ever run."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from audio_compositionality.support.text import first_line, listed, nearest, shown
+
+from ..data import DatasetError
+from ..opening import HUB_ID
+from ..places import Folder, Place, check_card, place_of
+from .labels import (
+    Labels,
+    caption_columns,
+    captions_in,
+    counted_column,
+    counted_labels,
+    holds_labels,
+    holds_texts,
+    labels_in,
+    texts_in,
+)
+from .named_sets import NamedSet, list_named_sets
+from .reading import MOST_RECORDINGS, Candidate, ReadRecordings
+from .sound_files import RecordingError, SoundFile, printable
+
+if TYPE_CHECKING:
+    import datasets
+
+
+READERS = ("parquet", "arrow", "audiofolder")
+"""The readers of `datasets` that are used: none of them runs code of a data set, or unpickles."""
+
+LARGEST_DOWNLOAD = 100 * 10**9
+"""Bytes that are downloaded at most."""
+
+_NAME = r"\w+(?:\.\w+)*"
+"""A name of a split, as `datasets` allows it: LibriSpeech has a ``train.100``."""
+
+_SPLIT = re.compile(rf"\s*({_NAME})\s*(\[[^\]]*\])?\s*")
+
+Answer = TypeVar("Answer")
+
+
+def rows_of(
+    place: Place, config: str | None, split: str | None, files: str | None = None, *, progress: bool = True
+) -> datasets.Dataset:
+    """The rows of a split, downloaded and prepared in the cache of `datasets`.
+
+    Args:
+        place: of the data set.
+        config: name of the configuration; not needed where there is one alone.
+        split: such as ``test``, ``train[:1000]`` or ``train+test``; not needed where there is one alone.
+        files: pattern of the Parquet files of a split, with ``{config}`` and ``{split}`` in it; whatever else the data
+            set says of itself is not read.
+        progress: show progress bars.
+
+    Raises:
+        DatasetError: there is no such configuration or split, or it cannot be read.
+        RecordingError: it is too large, or read by what could run code.
+    """
+    with _progress_bars(progress):
+        builder = _builder(place, config, split, files)
+        _check_size(place, builder)
+        with _encoding_paths():
+            _asked(place, builder.download_and_prepare)
+    splits = list(builder.info.splits or ())
+    if split is None:
+        if len(splits) > 1:
+            raise RecordingError(f"{place.source} has the splits {', '.join(splits)}; name one with --split")
+        split = splits[0]
+    for name in splits_in(split) or (split,):
+        if re.match(rf"(?:{_NAME})?", name).group() not in splits:  # type: ignore[union-attr]
+            raise RecordingError(f"{place.source} has no split {printable(name)!r}; {nearest(name, splits)}")
+    rows: datasets.Dataset = _asked(place, lambda: builder.as_dataset(split=split))
+    return rows
+
+
+def splits_in(split: str | None) -> tuple[str, ...]:
+    """The splits that are named, or parts of them: two in ``train[:10]+test``; none where it is no such text."""
+    matches = [_SPLIT.fullmatch(part) for part in (split or "").split("+")]
+    return tuple(dict.fromkeys(match[1] for match in matches if match)) if all(matches) else ()
+
+
+def files_of_split(files: str, config: str | None, split: str) -> str:
+    """The pattern of the files of one split."""
+    return files.format(config=config or "", split=split)
+
+
+def _builder(place: Place, config: str | None, split: str | None, files: str | None) -> datasets.DatasetBuilder:
+    """What reads the files; of Parquet those of the splits that are named alone, the others are not downloaded."""
+    import datasets
+
+    check_card(place)
+    names, features = splits_in(split), None
+    if files is None:
+        builder = _asked(place, lambda: datasets.load_dataset_builder(place.source, config, revision=place.revision))
+        _check_reader(place, builder)
+        every = builder.config.data_files or {}
+        if isinstance(place, Folder) or _reader_of(builder) != "parquet" or not names or not set(names) <= set(every):
+            return builder
+        data_files = {name: [str(file) for file in every[name]] for name in names}
+        features = builder.info.features
+    else:
+        if not names:
+            raise RecordingError(f"{place.source}: the split is {printable(str(split))!r}; it is such as test[:1000]")
+        root = place.source if isinstance(place, Folder) else f"hf://datasets/{place.source}@{place.revision}"
+        data_files = {name: [f"{root}/{files_of_split(files, config, name)}"] for name in names}
+    builder = _asked(place, lambda: datasets.load_dataset_builder("parquet", data_files=data_files, features=features))
+    _check_reader(place, builder)
+    return builder
+
+
+def _reader_of(builder: datasets.DatasetBuilder) -> str:
+    """What of `datasets` reads the files; nothing where it is not one of its own."""
+    package, _, reader = type(builder).__module__.rpartition(".")
+    return reader if package.startswith("datasets.packaged_modules.") else ""
+
+
+def _check_reader(place: Place, builder: datasets.DatasetBuilder) -> None:
+    """Refuse data that are read by what could run code, or that lie elsewhere."""
+    reader = _reader_of(builder)
+    if reader not in READERS:
+        raise RecordingError(
+            f"{place.source} is read by the reader {reader!r} of datasets; only {', '.join(READERS)} are used: give "
+            "its files as a folder, or save it as Parquet"
+        )
+    _files_of(place, builder)
+
+
+def _check_size(place: Place, builder: datasets.DatasetBuilder) -> None:
+    """Refuse what is too large to be downloaded, by the sizes of the files, whatever the data set says of itself."""
+    if isinstance(place, Folder):
+        return
+    size = place.size_of(_files_of(place, builder))
+    if size > LARGEST_DOWNLOAD:
+        raise RecordingError(
+            f"{place.source} has {size / 10**9:,.0f} GB to download, more than {LARGEST_DOWNLOAD / 10**9:,.0f}; give "
+            "another --split or --config, or a part of it in a folder"
+        )
+
+
+def _files_of(place: Place, builder: datasets.DatasetBuilder) -> list[str]:
+    """Names of the files that are read, all of which lie in the data set."""
+    every = (builder.config.data_files or {}).values()
+    return [name for files in every for name in place.names_of([str(file) for file in files])]
+
+
+def _asked(place: Place, question: Callable[[], Answer]) -> Answer:
+    """What `datasets` answers; with files that somebody else made, it can fail in any way."""
+    try:
+        return place.ask(question)
+    except DatasetError:
+        raise
+    except Exception as error:
+        reason = first_line(error.__cause__ or error)
+        raise DatasetError(f"{place.source} cannot be read: {printable(reason)}") from error
+
+
+@contextmanager
+def _encoding_paths() -> Iterator[None]:
+    """`datasets` prepares a folder of sound files without torchcodec, which it asks for and does not use then."""
+    import datasets
+
+    def encode(self: datasets.Audio, value: Any) -> dict[str, Any]:
+        if isinstance(value, dict):
+            return {"bytes": value.get("bytes"), "path": value.get("path")}
+        return {"bytes": None, "path": str(value)}
+
+    before = datasets.Audio.encode_example
+    datasets.Audio.encode_example = encode
+    try:
+        yield
+    finally:
+        datasets.Audio.encode_example = before
+
+
+@contextmanager
+def _progress_bars(shown: bool) -> Iterator[None]:
+    """`datasets` shows its own, unless it is told otherwise for the whole process."""
+    import datasets
+
+    if shown or datasets.are_progress_bars_disabled():
+        yield
+        return
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        datasets.enable_progress_bars()
+
+
+LARGEST_FILE = 256 * 2**20
+"""Bytes of an encoded recording."""
+
+
+def hub_recordings(
+    dataset: str | Path,
+    *,
+    label: str | None = None,
+    group: str | None = None,
+    condition: str | None = None,
+    captions: str | Sequence[str] | None = None,
+    split: str | None = None,
+    config: str | None = None,
+    audio: str | None = None,
+    revision: str | None = None,
+    files: str | None = None,
+    separator: str | None = None,
+    caption_separator: str | None = None,
+    without: Sequence[str] = (),
+    source: str | None = None,
+    suggested: Mapping[str, Any] | None = None,
+    skip_invalid: bool = False,
+    progress: bool = True,
+) -> ReadRecordings:
+    """The recordings in a data set that `datasets` reads, of Parquet or Arrow files or a folder of sound files.
+
+    Sound is decoded by soundfile: neither torchcodec nor FFmpeg is needed.
+
+    Args:
+        dataset: its Hub id, or a folder.
+        label: column with labels: names of classes, whole numbers, which are classes too, or numbers with decimals. In
+            lists there are several a row; see `separator`. ``words_per_second`` is counted where there is no such
+            column, ``words_per_second=COLUMN`` in one that is named; see `counted_labels`.
+        group: column whose values say which recordings belong together, such as a speaker.
+        condition: column with what recordings of several labels share, such as the pitch of instruments.
+        captions: column with captions, or several, also as one text with commas between them: texts, or lists of some;
+            by default those that are called so, see `caption_columns`.
+        split: such as ``test`` or ``train[:1000]``; not needed where there is one alone. Of Parquet files those of the
+            split alone are downloaded.
+        config: name of the configuration; not needed where there is one alone.
+        audio: column with sound; not needed where there is one alone.
+        revision: branch, tag or commit of a Hub id.
+        files: pattern of the Parquet files of a split, where the data set does not say which they are, with
+            ``{config}`` and ``{split}`` in it.
+        separator: between several labels of a row, of which `specific_labels` takes one; see `ReadRecordings.complete`
+            for the others.
+        caption_separator: between several captions in one text.
+        without: labels that are none: a row that has no other is left out, and `ReadRecordings.skipped` says so.
+        source: what it is called; by default its id or path.
+        suggested: as `Recordings.suggested`.
+        skip_invalid: leave out recordings that cannot be used.
+        progress: show progress bars.
+
+    Raises:
+        DatasetError: there is no such data set, split or column, or it cannot be read.
+        RecordingError: a recording cannot be used.
+    """
+    where = str(dataset)
+    _check_name(where)
+    place, source = place_of(where, revision), source or where
+    rows = rows_of(place, config, split, files, progress=progress)
+    sound = _audio_column(place, rows.features, audio)
+    _check_rows(source, rows, (group, condition))
+    count, sounds = len(rows), _Files(place, rows, sound)
+    labels = _labels(source, rows, label, separator, without, sounds)
+    groups, conditions = (
+        [""] * count if column is None else texts_in(source, rows, column) for column in (group, condition)
+    )
+    readable = [name for name, feature in rows.features.items() if captions is not None or holds_texts(feature)]
+    said = captions_in(source, rows, caption_columns(source, readable, captions), caption_separator)
+    ids = [f"{rows.split}/{index}" for index in range(count)]
+    candidates = [
+        Candidate(
+            ids[index],
+            text,
+            None if labels.numbers is None else labels.numbers[index],
+            groups[index],
+            conditions[index],
+            partial(sounds.file, index),
+            said[index],
+            labels.several[index] if labels.several else (),
+        )
+        for index, text in enumerate(labels.single)
+        if text is not None
+    ]
+    columns = [name for name, feature in rows.features.items() if holds_labels(feature)]
+    return ReadRecordings(
+        printable(source),
+        candidates,
+        suggested=suggested,
+        labelling=f"--label names a column, of which {printable(source)} has {printable(', '.join(columns))}",
+        left_out={ids[index]: reason for index, reason in labels.left_out.items()},
+        skip_invalid=skip_invalid,
+        progress=progress,
+    )
+
+
+def _labels(
+    source: str,
+    rows: datasets.Dataset,
+    label: str | None,
+    separator: str | None,
+    without: Sequence[str],
+    sounds: _Files,
+) -> Labels:
+    """The labels of the rows, read or counted; empty where none are asked for."""
+    if label is None:
+        return Labels([""] * len(rows))
+    said_in = counted_column(source, label, list(rows.features))
+    if said_in is not None:
+        return counted_labels(source, said_in, rows[said_in], sounds.file)
+    _check_rows(source, rows, (label,))
+    return labels_in(source, rows, label, separator, without)
+
+
+def _check_rows(source: str, rows: datasets.Dataset, columns: Sequence[str | None]) -> None:
+    """Refuse rows that lack a column that is named, or are too many."""
+    for column in columns:
+        if column is not None and column not in rows.features:
+            raise RecordingError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
+    count = len(rows)
+    if count > MOST_RECORDINGS:
+        raise RecordingError(
+            f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
+            "them, such as --split train[:10000]"
+        )
+
+
+def _check_name(where: str) -> None:
+    """Refuse what is neither a folder nor a Hub id."""
+    if not where.strip():
+        raise RecordingError(f"the data set is {where!r}; give a Hub id, a folder (. is the current one) or a name")
+    if not Path(where).is_dir() and not HUB_ID.fullmatch(where):
+        raise RecordingError(
+            f"no data set {printable(where)!r}: neither a folder nor a Hub id (ORG/NAME), nor the name of one; "
+            f"{nearest(where, list_named_sets())}"
+        )
+
+
+def check_copy(named: NamedSet, config: str | None, split: str) -> None:
+    """Refuse a copy of a named data set in a folder that has other files than the data set on the Hub.
+
+    Raises:
+        RecordingError: says which files are looked for, what there is, and what reads a folder of sound files.
+    """
+    folder = Path(named.dataset)
+    if named.files is None:
+        missing = not any(path.suffix in (".parquet", ".arrow") or path.stem == "metadata" for path in _files(folder))
+        columns = [named.label] if named.label is not None else named.captions or ()
+        wanted = f"Parquet files, or sound files with a metadata.csv that has the column {', '.join(columns)}"
+    else:
+        patterns = [files_of_split(named.files, config, name) for name in splits_in(split)]
+        missing = not all(any(folder.glob(pattern)) for pattern in patterns)
+        wanted = listed(patterns)
+    if missing:
+        names = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
+        raise RecordingError(
+            f"{named.name} is read from the files that it has on the Hub ({wanted}); {printable(str(folder))!r} holds "
+            f"{printable(shown(names) or 'nothing')}. A folder of LABEL/file.wav is read by --recordings"
+        )
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
+
+
+def _audio_column(place: Place, features: datasets.Features, audio: str | None) -> str:
+    import datasets
+
+    # A file that was not written by `datasets` does not say that bytes and a path are sound.
+    columns = [
+        name
+        for name, feature in features.items()
+        if isinstance(feature, datasets.Audio)
+        or (name == audio and isinstance(feature, dict) and set(feature) == {"bytes", "path"})
+    ]
+    if not columns:
+        raise RecordingError(f"{place.source} has no column of audio; its columns are {', '.join(features)}")
+    if audio is None and len(columns) > 1:
+        raise RecordingError(f"{place.source} has audio in the columns {', '.join(columns)}; name one: audio=...")
+    if audio is not None and audio not in columns:
+        raise RecordingError(f"{place.source} has no audio in a column {audio!r}; {nearest(audio, columns)}")
+    return audio or columns[0]
+
+
+class _Files:
+    """The encoded sound of rows; a row that names a file names one of the data set, and nothing else is opened."""
+
+    def __init__(self, place: Place, rows: datasets.Dataset, column: str) -> None:
+        import datasets
+        from huggingface_hub import constants
+
+        self._rows = rows.select_columns([column]).cast_column(column, datasets.Audio(decode=False))
+        self._column = column
+        caches: Sequence[Any] = (datasets.config.HF_DATASETS_CACHE, constants.HF_HUB_CACHE)
+        folders = [Path(place.source)] if isinstance(place, Folder) else []
+        self._roots = [Path(root).resolve() for root in (*folders, *caches)]
+
+    def file(self, index: int) -> SoundFile:
+        """The file of a row, or its content.
+
+        Raises:
+            RecordingError: there is none, it lies elsewhere, or it is too large.
+        """
+        value = self._rows[index][self._column] or {}
+        content, path = value.get("bytes"), value.get("path")
+        if content:
+            if len(content) > LARGEST_FILE:
+                raise RecordingError(f"has {len(content):,} bytes; {LARGEST_FILE:,} are the most")
+            return io.BytesIO(content)
+        if not path:
+            raise RecordingError("holds no audio")
+        try:
+            file = Path(path).resolve()
+            if file.is_file() and any(file.is_relative_to(root) for root in self._roots):
+                return file
+        except (OSError, ValueError, RuntimeError) as error:
+            raise RecordingError(f"cannot be read: {first_line(error)}") from error
+        raise RecordingError(f"names the file {printable(path)}, which is not in the data set")

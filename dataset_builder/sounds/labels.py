@@ -1,0 +1,341 @@
+"""Labels, captions and speech rates of the rows of a data set or of a table."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from audio_compositionality.support.text import listed, nearest
+
+from .reading import numbers_of
+from .sound_files import RecordingError, SoundFile, printable, read_header
+
+if TYPE_CHECKING:
+    import datasets
+
+
+SUPPORT = 10
+"""Recordings of a label from which its place in the hierarchy is taken: of fewer, labels can agree by chance."""
+
+
+def split_labels(text: str, separator: str) -> tuple[str, ...]:
+    """The labels in a text, each once."""
+    return tuple(dict.fromkeys(filter(None, (label.strip() for label in text.split(separator)))))
+
+
+def specific_labels(labels_of_each: Sequence[Sequence[str]], support: int = SUPPORT) -> list[str | None]:
+    """The label of each recording that holds one thing, None for the others.
+
+    Where each recording also has the labels above its own (``Guitar,Plucked string instrument,Music``), a label is
+    above another where every recording with the other has it. A recording holds one thing where its labels are one that
+    is above none, and some that are above that one.
+
+    Args:
+        labels_of_each: the labels of each recording.
+        support: recordings that a label needs; those of rarer ones are left out.
+    """
+    sets = [frozenset(labels) for labels in labels_of_each]
+    counts: Counter[str] = Counter(label for labels in sets for label in labels)
+    above: dict[str, frozenset[str]] = {}
+    for labels in sets:
+        for label in labels:
+            above[label] = above.get(label, labels) & labels
+    below: defaultdict[str, set[str]] = defaultdict(set)
+    for label, labels in above.items():
+        if counts[label] >= support:
+            for upper in labels - {label}:
+                below[upper].add(label)
+    lowest = {label for label, count in counts.items() if count >= support and not below[label]}
+    uppers = {label: above[label] for label in lowest}
+    return [_only(labels, uppers) for labels in sets]
+
+
+def _only(labels: frozenset[str], uppers: dict[str, frozenset[str]]) -> str | None:
+    """The one label of these that is above none, where all of them are it and those above it."""
+    lowest = [label for label in labels if label in uppers]
+    return lowest[0] if len(lowest) == 1 and labels <= uppers[lowest[0]] else None
+
+
+_CAPTIONS = re.compile(r"captions?(?:_?(\d+))?", re.ASCII)
+"""What columns of captions are usually called."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of rows.
+
+    Attributes:
+        single: of each row the one label; None for a row that is left out, empty where none of several is taken.
+        numbers: the same as numbers, where they are numbers.
+        several: all labels of each row; empty where rows have one each.
+        left_out: why, by the number of a row that is left out.
+    """
+
+    single: Sequence[str | None]
+    numbers: Sequence[float] | None = None
+    several: Sequence[tuple[str, ...]] = ()
+    left_out: Mapping[int, str] = field(default_factory=dict)
+
+
+def single_labels(texts: Sequence[str], without: Sequence[str] = ()) -> Labels:
+    """The labels of rows that have one each, but for those that are left out."""
+    left_out = {row: _no_class((text,)) for row, text in enumerate(texts) if text in without}
+    return Labels(
+        [None if row in left_out else text for row, text in enumerate(texts)], numbers_of(texts), (), left_out
+    )
+
+
+def several_labels(labels: Sequence[Sequence[str]], without: Sequence[str] = ()) -> Labels:
+    """The labels of rows that have several each; rows without any are left out."""
+    kept = [tuple(dict.fromkeys(label for label in of_row if label and label not in without)) for of_row in labels]
+    single = [one or "" if of_row else None for one, of_row in zip(specific_labels(kept), kept, strict=True)]
+    left_out = {row: _no_class(labels[row]) for row, of_row in enumerate(kept) if not of_row}
+    return Labels(single, None, kept, left_out)
+
+
+def _no_class(labels: Sequence[str]) -> str:
+    """Why a row is left out that has these labels and no other."""
+    names = [repr(label) for label in labels if label]
+    return f"is called {listed(names)}, which is no class" if names else "has no label"
+
+
+def labels_in(
+    source: str, rows: datasets.Dataset, column: str, separator: str | None, without: Sequence[str]
+) -> Labels:
+    """The labels in a column of a data set: one a row, or several, with a separator between them or in lists."""
+    if is_list(rows.features[column]):
+        return several_labels(lists_in(source, rows, column), without)
+    texts = texts_in(source, rows, column)
+    if separator is not None:
+        return several_labels([split_labels(text, separator) for text in texts], without)
+    empty = next((index for index, text in enumerate(texts) if not text), None)
+    if empty is not None:
+        raise RecordingError(f"{source}: row {empty} has no {column}; leave out what has none")
+    dtype = getattr(rows.features[column], "dtype", "")
+    if not dtype.startswith(("float", "double")):
+        return single_labels(texts, without)
+    numbers = [float(text) for text in texts]
+    wrong = next((index for index, number in enumerate(numbers) if not math.isfinite(number)), None)
+    if wrong is not None:
+        raise RecordingError(f"{source}: {column} of row {wrong} is {numbers[wrong]}; leave out what has none")
+    return Labels(texts, numbers)
+
+
+def captions_in(
+    source: str, rows: datasets.Dataset, columns: Sequence[str], separator: str | None
+) -> list[tuple[str, ...]]:
+    """The captions in some columns of a data set: a text each, several with a separator between them, or lists."""
+    captions: list[list[str]] = [[] for _ in range(len(rows))]
+    for column in columns:
+        if is_list(rows.features[column]):
+            values = lists_in(source, rows, column)
+        else:
+            values = [split_captions(text, separator) for text in texts_in(source, rows, column)]
+        for of_row, more in zip(captions, values, strict=True):
+            of_row += more
+    return [tuple(dict.fromkeys(filter(None, of_row))) for of_row in captions]
+
+
+def split_captions(text: str, separator: str | None) -> tuple[str, ...]:
+    """The captions in a text: itself without a separator."""
+    parts = (text,) if separator is None else text.split(separator)
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def caption_columns(source: str, columns: Sequence[str], requested: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The columns with captions: those that are asked for, or those that are called so: ``captions``, ``caption``,
+    ``caption_1`` …
+
+    Raises:
+        RecordingError: there is no such column.
+    """
+    if requested is not None:
+        names = tuple(name.strip() for name in requested.split(",")) if isinstance(requested, str) else tuple(requested)
+        for name in names:
+            if name not in columns:
+                raise RecordingError(f"{source} has no column {name!r}; {nearest(name, columns)}")
+        return names
+    matches = {name: match for name in columns if (match := _CAPTIONS.fullmatch(name))}
+    for name in ("captions", "caption"):
+        if name in matches:
+            return (name,)
+    return tuple(sorted(matches, key=lambda name: int(matches[name][1])))
+
+
+def is_list(feature: object) -> bool:
+    """Whether a column holds lists."""
+    import datasets
+
+    return isinstance(feature, (datasets.List, datasets.LargeList))
+
+
+def holds_texts(feature: object) -> bool:
+    """Whether a column holds texts, or lists of some."""
+    import datasets
+
+    inner = getattr(feature, "feature", feature) if is_list(feature) else feature
+    return isinstance(inner, datasets.Value) and "string" in inner.dtype
+
+
+def holds_labels(feature: object) -> bool:
+    """Whether a column can be one of labels: names of classes, texts or numbers, or lists of names or texts."""
+    import datasets
+
+    # Lists of numbers are measurements of one thing, and neither labels nor captions.
+    inner = getattr(feature, "feature", feature) if is_list(feature) else feature
+    return isinstance(inner, datasets.ClassLabel) or isinstance(feature, datasets.Value) or holds_texts(feature)
+
+
+def texts_in(source: str, rows: datasets.Dataset, column: str) -> list[str]:
+    """A column in words; nothing for null.
+
+    Raises:
+        RecordingError: it holds lists, or anything else but classes, texts and numbers.
+    """
+    feature = rows.features[column]
+    if is_list(feature):
+        raise RecordingError(f"{source}: {column} is no column of classes, texts or numbers")
+    return [_text(value) for value in _values(source, rows, column, feature)]
+
+
+def lists_in(source: str, rows: datasets.Dataset, column: str) -> list[tuple[str, ...]]:
+    """A column of lists of texts or classes in words; an empty list for null.
+
+    Raises:
+        RecordingError: the lists hold anything else.
+    """
+    values = _values(source, rows, column, rows.features[column].feature)
+    return [tuple(_text(value) for value in of_row or ()) for of_row in values]
+
+
+def _text(value: object) -> str:
+    return "" if value is None else printable(str(value).strip())
+
+
+def _values(source: str, rows: datasets.Dataset, column: str, feature: Any) -> Sequence[Any]:
+    """The values of a column, names of classes in place of their numbers; of lists likewise, by their feature."""
+    import datasets
+
+    if not holds_labels(rows.features[column]):
+        raise RecordingError(f"{source}: {column} is no column of classes, texts or numbers")
+    values: Sequence[Any] = rows.select_columns([column])[:][column]
+    if isinstance(feature, datasets.Value):
+        return values
+    names: Sequence[str] = feature.names
+
+    def named(value: object) -> object:
+        if isinstance(value, list):
+            return [named(one) for one in value]
+        return names[value] if isinstance(value, int) and value >= 0 else None
+
+    return [named(value) for value in values]
+
+
+def labels_of_table(texts: Sequence[str], separator: str | None) -> Labels:
+    """The labels of the rows of a table."""
+    if separator is None:
+        return single_labels(texts)
+    return several_labels([split_labels(text, separator) for text in texts])
+
+
+def captions_of_table(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """The captions of the rows of a table, one a column; an empty field is none."""
+    return [
+        tuple(dict.fromkeys(text for column in columns if (text := printable(row[column].strip())))) for row in rows
+    ]
+
+
+WORDS_PER_SECOND = "words_per_second"
+"""The label that is counted, not read: ``words_per_second`` alone, or ``words_per_second=COLUMN``."""
+
+TRANSCRIPTS = ("text", "transcript", "transcription", "sentence", "words")
+"""Columns that are taken for what is said, where none is named."""
+
+_SILENCES = ("", "<eps>", "sil", "sp")
+"""What aligners write where nothing is said."""
+
+
+def counted_column(source: str, label: str | None, columns: Sequence[str]) -> str | None:
+    """The column in which words are counted; None where the label is a column itself, or none.
+
+    Args:
+        source: what the recordings are called, for messages.
+        label: as it is asked for.
+        columns: of the data.
+
+    Raises:
+        RecordingError: there is no such column, or none that is usually called so.
+    """
+    name, equals, column = (label or "").partition("=")
+    if label in columns or name.strip() != WORDS_PER_SECOND:
+        return None
+    if equals and column.strip() in columns:
+        return column.strip()
+    if equals:
+        raise RecordingError(f"{source} has no column {column.strip()!r}; {nearest(column.strip(), columns)}")
+    usual = [one for one in TRANSCRIPTS if one in columns]
+    if not usual:
+        raise RecordingError(
+            f"{source} has no column {', '.join(TRANSCRIPTS)} in which words can be counted; name one: "
+            f"--label {WORDS_PER_SECOND}=COLUMN, of {', '.join(columns)}"
+        )
+    return usual[0]
+
+
+def counted_labels(source: str, column: str, said: Sequence[Any], sound: Callable[[int], SoundFile]) -> Labels:
+    """Words a second of each recording, as numbers.
+
+    Args:
+        source: what the recordings are called, for messages.
+        column: where `said` stands, for messages.
+        said: of each a transcript, whose words are counted over the seconds of the whole recording; or its words with
+            times in seconds, ``[{"word", "start", "end"}, …]`` or lists by these names, from the first word's start
+            to the last one's end. Who says nothing is left out.
+        sound: gives the file of a recording, or its content.
+
+    Raises:
+        RecordingError: it is neither a text nor words with times.
+    """
+    numbers: list[float] = []
+    left_out: dict[int, str] = {}
+    for row, of_row in enumerate(said):
+        words, seconds = _counted(source, column, row, of_row)
+        if words and seconds is None:
+            seconds = _seconds(sound, row)
+        if not words:
+            left_out[row] = f"has no words in {column}"
+        elif seconds is not None and seconds <= 0:
+            left_out[row] = f"has words that last {seconds:g} s in {column}"
+        numbers.append(words / seconds if seconds and row not in left_out else 0.0)
+    texts = [None if row in left_out else f"{number:.3f}" for row, number in enumerate(numbers)]
+    return Labels(texts, numbers, (), left_out)
+
+
+def _counted(source: str, column: str, row: int, said: Any) -> tuple[int, float | None]:
+    """How many words, and in how many seconds where their times are given."""
+    if said is None or isinstance(said, str):
+        return len((said or "").split()), None
+    if isinstance(said, Mapping) and {"start", "end"} <= set(said):
+        said = [dict(zip(said, values, strict=True)) for values in zip(*said.values(), strict=True)]
+    words: list[Any] = said if isinstance(said, list) else [None]
+    if not all(isinstance(word, Mapping) and {"start", "end"} <= set(word) for word in words):
+        raise RecordingError(
+            f"{source}: {column} of row {row} is neither a text nor words with times (start and end of each in seconds)"
+        )
+    spoken = [word for word in words if str(word.get("word", "-") or "").strip().lower() not in _SILENCES]
+    if not spoken:
+        return 0, None
+    return len(spoken), float(max(word["end"] for word in spoken) - min(word["start"] for word in spoken))
+
+
+def _seconds(sound: Callable[[int], SoundFile], row: int) -> float | None:
+    """How long a recording lasts; None where that cannot be known, of which its reading says why."""
+    try:
+        header = read_header(sound(row))
+    except RecordingError:
+        return None
+    return header.frames / header.rate

@@ -1,0 +1,408 @@
+"""Sounds opened by name, and the data that recipes make of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
+
+from ..changes import Kind, check_changes, kinds_of, read_changes
+from ..data import DatasetError
+from ..recipes import list_recipes, load_recipe
+from ..recipes.base import AnnotatedRecipe, RecordedRecipe
+from ..rendered import RenderedData
+from ..scenes.pool import UnlabelledError
+from .annotated import AnnotatedRecordings
+from .entries import Recordings
+from .makers import list_makers, load_maker
+from .makers.base import Maker
+from .named_sets import NamedSet, list_named_sets, load_named_set, read_named_set
+from .offline import made_folder
+from .reading import ReadRecordings
+from .sound_files import RecordingError
+
+RECORDINGS_OF = "recordings of "
+"""What the source of data begins with that were made of recordings: no preset or folder that can be opened."""
+
+
+def open_recordings(
+    folder: str | Path | None = None,
+    *,
+    dataset: str | Path | None = None,
+    label: str | None = None,
+    group: str | None = None,
+    condition: str | None = None,
+    captions: str | Sequence[str] | None = None,
+    separator: str | None = None,
+    strong_labels: str | Path | None = None,
+    split: str | None = None,
+    config: str | None = None,
+    revision: str | None = None,
+    skip_invalid: bool = False,
+    progress: bool = True,
+) -> ReadRecordings:
+    """Open recordings of your own: of a folder, or of a data set that `datasets` reads.
+
+    All are read once: their fingerprint is that of their samples, labels, groups and conditions, wherever they lie.
+
+    Args:
+        folder: with ``LABEL[/CONDITION]/file.wav``, or with ``metadata.csv``; see `folder_recordings`. Or the name of
+            sounds that are made of what is installed, of which `list_makers` has the list: they are made once. A folder
+            of such a name is ``./NAME``, or a `Path`.
+        dataset: Hub id or folder of a data set with a column of audio, instead; see `hub_recordings`. Or the name of
+            one, of which `list_named_sets` has the list, or a YAML file that describes one as `NamedSet` has it: the
+            arguments below are as it states them, where they are not given, and what cannot be used is left out.
+            ``NAME=FOLDER`` reads a copy of it, with the files that it has on the Hub.
+        label: column with labels.
+        group: column whose values say which recordings belong together: they are never on both sides of a fold.
+        condition: column with what recordings of several labels share and what says nothing of these, such as the
+            voice that says words.
+        captions: column with captions, or several, also as one text with commas between them; by default those that are
+            called so: ``captions``, ``caption``, ``caption_1`` …
+        separator: between several labels of a recording, where it can have several.
+        strong_labels: table that says what is heard in the files of a folder from when to when, in place of their
+            labels: each part is a recording, see `strong_recordings`.
+        split: of the data set, such as ``test`` or ``train[:1000]``.
+        config: configuration of the data set.
+        revision: of the data set: branch, tag or commit.
+        skip_invalid: leave out what cannot be used; `ReadRecordings.skipped` lists it.
+        progress: show progress bars.
+
+    Raises:
+        InputError: not one of `folder` and `dataset` is given, or what is for a data set alone.
+        DatasetError: they cannot be read, or one of them cannot be used.
+    """
+    if (folder is None) == (dataset is None):
+        raise InputError("give recordings as a folder or as a data set: one of the two")
+    if folder is not None:
+        for name, value in (("split", split), ("config", config), ("revision", revision)):
+            if value is not None:
+                raise InputError(f"{name} is of a data set (dataset=...); a folder has none")
+        columns = {"label": label, "group": group, "condition": condition, "captions": captions, "separator": separator}
+        if strong_labels is not None:
+            return _of_parts(folder, strong_labels, columns, skip_invalid=skip_invalid, progress=progress)
+        return _of_folder(folder, columns, skip_invalid=skip_invalid, progress=progress)
+    if strong_labels is not None:
+        raise InputError("strong labels (strong_labels=...) are of the files in a folder; a data set has none")
+    asked = {
+        "label": label,
+        "group": group,
+        "condition": condition,
+        "captions": captions,
+        "separator": separator,
+        "split": split,
+        "config": config,
+        "revision": revision,
+    }
+    return _of_data_set(dataset or "", asked, skip_invalid=skip_invalid, progress=progress)
+
+
+def _of_parts(
+    folder: str | Path, table: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool
+) -> ReadRecordings:
+    """Those that are parts of the files in a folder."""
+    from .strong_labels import strong_recordings
+
+    _check_given(folder)
+    for name, column in columns.items():
+        if column is not None:
+            raise InputError(f"{name} is not needed: the table of strong labels says all that is said of a part")
+    return strong_recordings(folder, table, skip_invalid=skip_invalid, progress=progress)
+
+
+def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool) -> ReadRecordings:
+    """Those of a folder, or of sounds that are made here."""
+    from .folder import folder_recordings
+
+    maker = maker_of(folder)
+    if maker is not None:
+        _warn_of_folder(maker.name, "sounds that are made here")
+    return folder_recordings(
+        folder if maker is None else made_folder(maker, progress=progress),
+        **columns,
+        source=None if maker is None else maker.name,
+        suggested=None if maker is None else {"domain": maker.name},
+        skip_invalid=skip_invalid,
+        progress=progress,
+    )
+
+
+def _of_data_set(
+    dataset: str | Path, asked: Mapping[str, Any], *, skip_invalid: bool, progress: bool
+) -> ReadRecordings:
+    """Those of a data set.
+
+    Args:
+        dataset: its name, Hub id or folder.
+        asked: columns and so on, of which a named data set states those that are None.
+        skip_invalid: leave out what cannot be used, as is done in a named one, which nobody here can mend.
+        progress: show progress bars.
+    """
+    from .hub import check_copy, hub_recordings
+
+    named = named_set_of(dataset)
+    if named is None:
+        return hub_recordings(dataset, **asked, skip_invalid=skip_invalid, progress=progress)
+    stated = {name: getattr(named, name) if value is None else value for name, value in asked.items()}
+    if str(dataset) == named.name:
+        _warn_of_folder(named.name, "a data set")
+    if Path(named.dataset).is_dir():
+        check_copy(named, stated["config"], stated["split"])
+    # Labels that are none, and several of them, are those of the column that it states; and so of captions.
+    its_own = stated["label"] == named.label
+    if asked["separator"] is None and not its_own:
+        stated["separator"] = None
+    return hub_recordings(
+        named.dataset,
+        **stated,
+        caption_separator=named.caption_separator if asked["captions"] is None else None,
+        without=named.without if its_own else (),
+        files=named.files,
+        audio=named.audio,
+        source=named.name,
+        suggested=named.suggested,
+        skip_invalid=True,
+        progress=progress,
+    )
+
+
+def maker_of(name: str | Path) -> Maker | None:
+    """The maker of sounds that is called so; None where a folder is meant: a `Path`, or what no maker is called.
+
+    Raises:
+        RecordingError: there is neither.
+    """
+    makers = list_makers()
+    if isinstance(name, str) and name in makers:
+        return load_maker(name)
+    _check_given(name)
+    if not Path(name).is_dir():
+        raise RecordingError(
+            f"{str(name)!r} is not a folder, nor the name of sounds that are made here; {nearest(str(name), makers)}"
+        )
+    return None
+
+
+def _check_given(name: str | Path) -> None:
+    """Refuse an empty text, which `Path` takes for the current folder."""
+    if not str(name).strip():
+        names = ", ".join(list_makers())
+        raise RecordingError(f"recordings are {str(name)!r}; give a folder (. is the current one), or a name: {names}")
+
+
+def named_set_of(text: str | Path) -> NamedSet | None:
+    """The data set that is meant by its name, or by a YAML file that describes it, and where it lies; None for others.
+
+    Args:
+        text: ``NAME``, ``FILE.yaml``, or either with ``=FOLDER``, which holds a copy. A `Path` is no name.
+
+    Raises:
+        RecordingError: the file describes none, or there is no such folder.
+    """
+    name, equals, folder = str(text).partition("=")
+    if name.endswith((".yaml", ".yml")) and not Path(name).is_dir():
+        named = read_named_set(Path(name))
+        try:
+            check_changes(named.settings, changeable())
+        except InputError as error:
+            raise RecordingError(f"{name}: settings: {error}") from error
+    elif isinstance(text, str) and name in list_named_sets():
+        named = load_named_set(name)
+    else:
+        return None
+    if equals and not (folder and Path(folder).is_dir()):
+        what = f"{folder!r} is no folder" if folder else "there is no folder after the ="
+        raise RecordingError(f"the data set is {str(text)!r}, and {what}: {name}=FOLDER reads a copy of {named.title}")
+    return replace(named, dataset=folder) if equals else named
+
+
+def _warn_of_folder(name: str, what: str) -> None:
+    """Say that a folder of the name of something else is there, and how it is had."""
+    if Path(name).is_dir():
+        warnings.warn(
+            f"{name!r} is taken as the name of {what}; ./{name} is the folder that is called so", stacklevel=4
+        )
+
+
+def recorded_recipes() -> dict[str, RecordedRecipe[Any]]:
+    """The recipes whose sound can be that of recordings, by their names."""
+    every = {name: load_recipe(name) for name in list_recipes()}
+    return {name: recipe for name, recipe in every.items() if isinstance(recipe, RecordedRecipe)}
+
+
+def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, Kind]:
+    """The settings that `recorded` takes as changes, by their names.
+
+    Args:
+        preset: see `recorded`.
+        recipes: names; by default all.
+
+    Raises:
+        InputError: an unknown preset, or a recipe that takes no recordings.
+    """
+    kinds: dict[str, Kind] = {}
+    for settings in _of_recordings(_presets(preset, recipes)[0]).values():
+        kinds.update(kinds_of(settings))
+    return kinds
+
+
+def _of_recordings(presets: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of presets by recipe, of any recordings: those of made-up scenes can have other fields."""
+    from .tones import default_timbres
+
+    every = recorded_recipes()
+    return {name: every[name].of_recordings(settings, default_timbres(), {}) for name, settings in presets.items()}
+
+
+def changes_from(texts: Sequence[str], *, preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, Any]:
+    """Changes that `recorded` takes, from texts such as ``classes=6``.
+
+    Raises:
+        InputError: there is no such setting, or a value is of another type.
+    """
+    return read_changes(texts, changeable(preset, recipes))
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What recordings can be made into.
+
+    Attributes:
+        data: of the recipes that they can serve.
+        left_out: why they cannot serve the others, by the name of the recipe.
+    """
+
+    data: RenderedData
+    left_out: Mapping[str, str]
+
+
+def recorded(
+    recordings: Recordings, *, preset: str = "mini", recipes: Sequence[str] | None = None, **changes: Any
+) -> RenderedData:
+    """The data that recipes make of recordings, rendered as they are read.
+
+    Args:
+        recordings: as `open_recordings` gives them.
+        preset: ``mini`` or ``full``, or one that a recipe has besides; as far as there are so many recordings.
+        recipes: names; by default all that these recordings can serve. Of the others a warning says why they cannot.
+        changes: to settings: each is made in every recipe that has a setting of that name, such as ``seed``,
+            ``transforms``, ``classes``. ``pitch`` and ``stretch`` of the transforms need the extra ``transforms``.
+
+    Raises:
+        InputError: an unknown preset or setting, a recipe that takes no recordings, or a value out of its range.
+        DatasetError: the recordings cannot serve a recipe that is named, or any recipe.
+    """
+    offer = offered(recordings, preset=preset, recipes=recipes, required=recipes or (), **changes)
+    for name, reason in offer.left_out.items():
+        warnings.warn(f"{name} is left out: {reason}", stacklevel=2)
+    return offer.data
+
+
+def offered(
+    recordings: Recordings,
+    *,
+    preset: str = "mini",
+    recipes: Iterable[str] | None = None,
+    required: Collection[str] = (),
+    **changes: Any,
+) -> Offer:
+    """As `recorded`, with the reasons instead of warnings; an error only where one of `required` cannot be served.
+
+    All rows are drawn: what cannot be had of these recordings is told before anything is rendered.
+    """
+    every = recorded_recipes()
+    presets, left_out = _presets(preset, recipes, required)
+    kinds = changeable(preset, presets)
+    has = {name: {field.name for field in fields(of_recipe)} for name, of_recipe in _of_recordings(presets).items()}
+    # What only code can change, such as ranges of parameters.
+    further = set().union(*has.values()) - {"recordings", *kinds}
+    check_changes({name: value for name, value in changes.items() if name not in further}, kinds)
+    wanted = {**recordings.suggested, **changes}
+    source = f"{RECORDINGS_OF}{recordings.source}"
+    served: dict[str, RenderedData] = {}
+    for name, of_recipe in presets.items():
+        requested = {change: value for change, value in wanted.items() if change in has[name]}
+        try:
+            data = RenderedData(source, {name: every[name].of_recordings(of_recipe, recordings, requested)})
+            _ = data.configuration(name).rows
+            served[name] = data
+        except DatasetError as error:
+            reason = _reason(error, recordings)
+            if name in required:
+                raise DatasetError(reason) from error
+            left_out[name] = reason
+    if not served:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise DatasetError(f"{recordings.source} can serve no recipe: {reasons}")
+    return Offer(RenderedData(source, {name: data.settings[name] for name, data in served.items()}), left_out)
+
+
+def _presets(
+    preset: str, recipes: Iterable[str] | None, required: Collection[str] = ()
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Settings of a preset by recipe, and why the others that are named are left out.
+
+    Raises:
+        InputError: a recipe takes no recordings, none has the preset, or one of `required` does not.
+    """
+    every = recorded_recipes()
+    names = tuple(dict.fromkeys(every if recipes is None else recipes))
+    for name in names:
+        if name not in every:
+            raise InputError(f"the recipe {name!r} takes no recordings; {nearest(name, every)}")
+    left_out = {name: f"it has no preset {preset!r}" for name in names if preset not in every[name].presets}
+    if len(left_out) == len(names) or any(name in left_out for name in required):
+        valid = dict.fromkeys(one for name in names for one in every[name].presets)
+        raise InputError(f"unknown preset {preset!r}; {nearest(preset, valid)}")
+    return {name: every[name].presets[preset] for name in names if name not in left_out}, left_out
+
+
+def _reason(error: DatasetError, recordings: Recordings) -> str:
+    """Why recordings cannot serve a recipe; where they have no classes, also how they get some."""
+    if isinstance(error, UnlabelledError) and isinstance(recordings, ReadRecordings) and recordings.labelling:
+        return f"{error}; {recordings.labelling}"
+    return str(error)
+
+
+def annotated_recipes() -> dict[str, AnnotatedRecipe[Any]]:
+    """The recipes that can be made of recordings with strong labels, by their names."""
+    every = {name: load_recipe(name) for name in list_recipes()}
+    return {name: recipe for name, recipe in every.items() if isinstance(recipe, AnnotatedRecipe)}
+
+
+def annotated_data(
+    recordings: AnnotatedRecordings, *, recipes: Iterable[str] | None = None, changes: Mapping[str, Any] | None = None
+) -> RenderedData:
+    """The data that recipes make of recordings with strong labels, rendered as they are read.
+
+    Args:
+        recordings: as `open_annotated` gives them.
+        recipes: names; by default all that can be made of such recordings.
+        changes: to settings, made in each recipe.
+
+    Raises:
+        InputError: a recipe that cannot be made of them, no such setting, or a value out of its range.
+    """
+    names = check_recipes(recipes)
+    every = annotated_recipes()
+    settings = {name: every[name].of_annotated(recordings, dict(changes or {})) for name in names}
+    return RenderedData(f"{RECORDINGS_OF}{recordings.source}", settings)
+
+
+def check_recipes(recipes: Iterable[str] | None) -> tuple[str, ...]:
+    """Names of recipes that can be made of recordings with strong labels; all where none are named.
+
+    Raises:
+        InputError: one cannot.
+    """
+    every = annotated_recipes()
+    names = tuple(dict.fromkeys(every if recipes is None else recipes))
+    for name in names:
+        if name not in every:
+            raise InputError(f"the recipe {name!r} cannot be made of recordings with labels; {nearest(name, every)}")
+    return names

@@ -1,0 +1,413 @@
+"""Captions of a file: a table with columns of captions, or a text with one a line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from audio_compositionality.support.text import first_line
+
+from ...data import Data, DatasetError, Row
+from ..sound_files import AUDIO_SUFFIXES, SoundFile, printable
+from .base import (
+    Container,
+    FolderFiles,
+    ParquetFiles,
+    ReadClip,
+    ReadConfiguration,
+    ReadData,
+    ZippedFiles,
+    table_text,
+    text_of,
+)
+
+_COLUMN = re.compile(r"captions?|caption_\d+")
+"""Names of columns of captions, whatever their case."""
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+
+LARGEST = 2**30
+"""Bytes of a file; that of the largest published tables of captions is a tenth of it."""
+
+
+def read_captions(path: str | Path) -> list[str]:
+    """The captions in a file, in its order, without those that are empty.
+
+    Args:
+        path: of a CSV or TSV with columns ``caption``, ``captions`` or ``caption_1``, ``caption_2`` …, or of any other
+            text with one caption a line.
+
+    Raises:
+        DatasetError: it cannot be read, has no such column, or no caption.
+    """
+    path = Path(path)
+    try:
+        size = path.stat().st_size
+        if size > LARGEST:
+            raise DatasetError(f"{path} has {size:,} bytes; a file of captions may have {LARGEST:,}")
+        text = text_of(path.read_bytes())
+    except OSError as error:
+        raise DatasetError(f"cannot read captions in {path}: {first_line(error)}") from error
+    separator = _SEPARATORS.get(path.suffix.lower())
+    texts = text.splitlines() if separator is None else _of_table(path, text, separator)
+    captions = [caption for one in texts if (caption := one.strip())]
+    if not captions:
+        raise DatasetError(f"{path} has no caption")
+    return captions
+
+
+def _of_table(path: Path, text: str, separator: str) -> list[str]:
+    try:
+        lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
+        names = [name for name in lines.fieldnames or () if _COLUMN.fullmatch(name.strip().lower())]
+        if not names:
+            named = ", ".join(lines.fieldnames or ()) or "of no table"
+            raise DatasetError(f"{path} has the columns {named}; captions are in caption, captions or caption_1, …")
+        return [line[name] or "" for line in lines for name in names]
+    except csv.Error as error:
+        raise DatasetError(f"{path} is no table: {first_line(error)}") from error
+
+
+ORDER, ATTRIBUTE = "comp_a_order", "comp_a_attribute"
+"""The recipes whose rows these are."""
+
+EXPECTED = {ORDER: (400, 100), ATTRIBUTE: (200, 0)}
+"""Items of the published tables, and how many of them have a third clip."""
+
+ROLES = ("pair", "reversed_pair", "triplet")
+"""What the columns of the clips begin with: ``pair_file``, ``pair_caption`` …"""
+
+NONE = ("", "-", "nan")
+"""What stands where there is no third clip."""
+
+_NEEDED = tuple(f"{role}_{part}" for role in ROLES[:2] for part in ("file", "caption"))
+
+_COPY = ("file_name", "audio", "answer")
+"""Columns of the copy of the order items on the Hub, one clip a row."""
+
+_STEMS = ("", "_rev", "_trip")
+"""What the stems of an item's files end with in that copy."""
+
+_HEAD = 2**16
+"""Bytes of a table that are read to tell by its first line whether it is of the benchmark."""
+
+_HINT = "expected are its archives, as zip files or unpacked, one of its tables, or the Parquet copy of the order items"
+
+
+@dataclass(frozen=True)
+class _Clip:
+    """A clip that a table names.
+
+    Attributes:
+        caption: what is true of it.
+        name: of its file, as the table has it.
+        where: row and column, for messages.
+    """
+
+    caption: str
+    name: str
+    where: str
+
+
+class _Problems:
+    """Everything that is wrong, told at once."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def add(self, *texts: str) -> None:
+        self._texts += texts
+
+    def add_all(self, problems: _Problems) -> None:
+        self.add(*problems._texts)
+
+    def tell(self, source: str) -> None:
+        """Raise a DatasetError that lists all; nothing where there are none."""
+        if self._texts:
+            count = f"{len(self._texts):,} thing{'s are' if len(self._texts) > 1 else ' is'} wrong"
+            raise DatasetError("\n  ".join((f"{source}: {count}:", *self._texts)))
+
+
+class _Reader:
+    """The reader; see `Reader`."""
+
+    name = "compa"
+    meaning = "the published CompA benchmark: a folder with its archives or what was in them, a zip, a CSV, a Parquet"
+
+    def open(self, path: str) -> Data:
+        """Open a copy of the benchmark; see `Reader`.
+
+        Args:
+            path: of a folder, which may hold one or both of the archives, packed or not; of one of them; of one of the
+                tables, whose sound files lie beside it or below; of the copy of the order items as Parquet.
+
+        Raises:
+            DatasetError: there is nothing of it, or files are missing: all are listed, each with table, row and column.
+        """
+        source, problems = f"{self.name}:{path}", _Problems()
+        configurations: dict[str, ReadConfiguration] = {}
+        skipped: list[str] = []
+        for container, table in _tables(Path(path), source, skipped):
+            of_table = _Problems()
+            if isinstance(container, ParquetFiles):
+                recipe, items = ORDER, _items_of_copy(container, of_table)
+            else:
+                recipe, items = _items_of_table(container, table, of_table)
+            if recipe not in configurations:
+                configurations[recipe] = _configuration(recipe, source, container, table, items, of_table)
+                problems.add_all(of_table)
+            elif isinstance(container, FolderFiles):
+                problems.add(f"{container.title}: {printable(table)} is a second table of the same items; keep one")
+            # What was unpacked is read in place of the archive that it lies beside.
+        problems.tell(source)
+        if not configurations:
+            unread = "".join(f"; {text}" for text in skipped)
+            raise DatasetError(
+                f"{source} has no table of the benchmark (columns {', '.join(_NEEDED)}); {_HINT}{unread}"
+            )
+        for text in skipped:
+            warnings.warn(f"{source}: left out: {text}", stacklevel=3)
+        return ReadData(source, {name: configurations[name] for name in EXPECTED if name in configurations})
+
+
+def _tables(path: Path, source: str, skipped: list[str]) -> Iterator[tuple[Container, str]]:
+    """The tables at a path, each with what its files lie in; a name of its own for Parquet, which is both.
+
+    What lies in a folder or archive and cannot be read may have nothing to do with it, and is added to `skipped`.
+    """
+    if path.is_dir():
+        folder = FolderFiles(path)
+        yield from _tables_in(folder, skipped)
+        for name in sorted(folder.names, key=lambda name: name.lower().endswith(".parquet")):
+            try:
+                if name.lower().endswith(".zip"):
+                    yield from _tables_in(ZippedFiles(path / name), skipped)
+                elif name.lower().endswith(".parquet"):
+                    yield from _copies(path / name)
+            except DatasetError as error:
+                skipped.append(first_line(error))
+    elif not path.is_file():
+        raise DatasetError(f"{source} is neither a folder nor a file; {_HINT}")
+    elif path.suffix.lower() == ".zip":
+        yield from _tables_in(ZippedFiles(path), skipped)
+    elif path.suffix.lower() == ".parquet":
+        yield from _copies(path)
+    elif path.suffix.lower() == ".csv":
+        folder = FolderFiles(path.parent)
+        if _is_table(folder, path.name):
+            yield folder, path.name
+    else:
+        raise DatasetError(f"{source} is no CSV, zip or Parquet file; {_HINT}")
+
+
+def _tables_in(container: FolderFiles | ZippedFiles, skipped: list[str]) -> Iterator[tuple[Container, str]]:
+    for name in container.names:
+        try:
+            is_table = name.lower().endswith(".csv") and _is_table(container, name)
+        except DatasetError as error:
+            skipped.append(f"{container.title}: {printable(name)} {first_line(error)}")
+            continue
+        if is_table:
+            yield container, name
+
+
+def _copies(path: Path) -> Iterator[tuple[Container, str]]:
+    from ...columns import open_parquet
+
+    if set(_COPY) <= set(open_parquet(printable(str(path)), path).schema_arrow.names):
+        yield ParquetFiles(path, name=_COPY[0], sound=_COPY[1]), path.name
+
+
+def _is_table(container: FolderFiles | ZippedFiles, name: str) -> bool:
+    """Whether the first line of a CSV has the columns of the benchmark; no more of it is read."""
+    head = container.head(name, _HEAD).decode("utf-8-sig", "replace")
+    try:
+        header = next(csv.reader(io.StringIO(head, newline="")), [])
+    except csv.Error:
+        return False
+    return set(_NEEDED) <= set(_columns(header))
+
+
+def _lines(container: Container, name: str) -> Iterator[list[str]]:
+    """The fields of each line of a table."""
+    try:
+        yield from csv.reader(io.StringIO(table_text(container, name), newline=""))
+    except csv.Error as error:
+        raise DatasetError(f"{container.title}: {printable(name)} cannot be read as a table: {error}") from error
+
+
+def _columns(header: Sequence[str]) -> list[str]:
+    """Names of columns; a second one of a name gets ``.1``, as pandas calls it, by which the authors wrote theirs."""
+    counts: Counter[str] = Counter()
+    names = []
+    for field in header:
+        name = field.strip()
+        names.append(f"{name}.{counts[name]}" if counts[name] else name)
+        counts[name] += 1
+    return names
+
+
+def _items_of_table(container: Container, table: str, problems: _Problems) -> tuple[str, list[list[_Clip]]]:
+    """The recipe and the items of a table: the clips of each, two or three."""
+    lines = list(_lines(container, table))
+    columns = _columns(lines[0])
+    file_columns = {role: (f"{role}_file.1", f"{role}_file") for role in ROLES}
+    repeated = any(names[0] in columns for names in file_columns.values())
+    recipe = ATTRIBUTE if repeated or "attribute" in PurePosixPath(table).name.lower() else ORDER
+    items = []
+    for number, fields in enumerate(lines[1:], 2):
+        values = {name: field.strip() for name, field in zip(columns, fields, strict=False)}
+        if all(value.lower() in NONE for value in values.values()):
+            continue
+        where = f"{printable(PurePosixPath(table).name)}, row {number}"
+        item = []
+        for role in ROLES:
+            # The first column of the attribute table has ids of videos, and the second the files that there are.
+            column = next((name for name in file_columns[role] if values.get(name, "").lower() not in NONE), None)
+            caption = values.get(f"{role}_caption", "")
+            has_caption = caption.lower() not in NONE
+            if column is not None and has_caption:
+                item.append(_Clip(caption, values[column], f"{where}, {column}"))
+            elif column is not None or has_caption or role != ROLES[-1]:
+                empty = f"{role}_caption" if column is not None else f"{role}_file"
+                problems.add(f"{where}: {empty} is empty")
+        items.append(item)
+    return recipe, items
+
+
+def _items_of_copy(copy: ParquetFiles, problems: _Problems) -> list[list[_Clip]]:
+    """The items of the Parquet copy: those of a stem X, X_rev and, where there is one, X_trip."""
+    texts = dict(zip(copy.names, copy.texts(_COPY[2]), strict=True))
+    names: dict[str, str] = {}
+    for name in copy.names:
+        first = names.setdefault(PurePosixPath(name).stem, name)
+        if first != name:
+            problems.add(
+                f"{copy.title}: {printable(first)} and {printable(name)} are of one item by {_COPY[0]}; keep one"
+            )
+    items, used = [], set()
+    for stem, name in names.items():
+        if any(stem.endswith(ending) and stem.removesuffix(ending) in names for ending in _STEMS[1:]):
+            continue
+        members = [f"{stem}{ending}" for ending in _STEMS if f"{stem}{ending}" in names]
+        if members[1:2] != [f"{stem}_rev"]:
+            problems.add(f"{copy.title}: {printable(name)} has no twin {printable(stem)}_rev in {_COPY[0]}")
+        items.append([_Clip(texts[names[one]].strip(), names[one], f"{_COPY[0]} {names[one]!r}") for one in members])
+        used.update(members)
+    empty = [names[stem] for stem in used if not texts[names[stem]].strip()]
+    for name in sorted(empty):
+        problems.add(f"{copy.title}: {printable(name)} has no {_COPY[2]}")
+    return items
+
+
+def _configuration(
+    recipe: str,
+    source: str,
+    container: Container,
+    table: str,
+    items: Sequence[Sequence[_Clip]],
+    problems: _Problems,
+) -> ReadConfiguration:
+    """The rows of some items with their files; what is missing is added to the problems."""
+    files = _Files(container, table)
+    if not items:
+        problems.add(f"{container.title}: {printable(table)} has no rows")
+    rows, clips = [], []
+    for number, item in enumerate(items):
+        of_row = []
+        names = [files.name_of(clip, problems) for clip in item]
+        _check_twins(item, names, problems)
+        for place, name in enumerate(names):
+            if name is not None:
+                of_row.append(ReadClip(f"audio/{place}", partial(_file, container, name)))
+        rows.append(_row(f"{recipe}-{number:05d}", recipe, item))
+        clips.append(of_row)
+    counts = (len(items), sum(len(item) == len(ROLES) for item in items))
+    if items and counts != EXPECTED[recipe]:
+        warnings.warn(
+            f"{source}: {printable(PurePosixPath(table).name)} has {counts[0]:,} items, {counts[1]:,} of them with a "
+            f"third clip; the published one has {EXPECTED[recipe][0]} and {EXPECTED[recipe][1]}: scores are not those "
+            "of others",
+            stacklevel=4,
+        )
+    return ReadConfiguration(recipe, source, rows, clips)
+
+
+def _check_twins(item: Sequence[_Clip], names: Sequence[str | None], problems: _Problems) -> None:
+    """Add what a clip and its reversed one have in common: nobody could tell them apart."""
+    if len(item) < 2:
+        return
+    (first, second), where = item[:2], printable(item[1].where)
+    if names[0] is not None and names[0] == names[1]:
+        problems.add(f"{where}: the file {printable(second.name)!r} is that of {ROLES[0]} as well")
+    if first.caption == second.caption:
+        problems.add(f"{where}: the caption {printable(second.caption)!r} is that of {ROLES[0]} as well")
+
+
+def _file(container: Container, name: str) -> SoundFile:
+    return container.file(name)
+
+
+def _row(id: str, recipe: str, item: Sequence[_Clip]) -> Row:
+    """A row without its clips; what published data do not say is empty or 0, and each item is its own pair."""
+    return {
+        "id": id,
+        "split": "test",
+        "captions": [clip.caption for clip in item],
+        "events": [[] for _ in item],
+        "swapped": "order" if recipe == ORDER else "attribute",
+        "mention": "",
+        "template": "",
+        "subset": "",
+        "pair": id,
+        "origin": "published",
+        "writer": "human",
+        "gap": 0.0,
+        "overlap": 0.0,
+        "distance": 0.0,
+        "domain": "environmental sounds",
+        "files": [printable(PurePosixPath(clip.name).name) for clip in item],
+    }
+
+
+class _Files:
+    """Where the files that a table names lie: below its folder first, and of several the one that is nearest."""
+
+    def __init__(self, container: Container, table: str) -> None:
+        self._title = container.title
+        self._folder = PurePosixPath(table).parent
+        self._by_name: Mapping[str, list[str]] = defaultdict(list)
+        for name in container.names:
+            path = PurePosixPath(name)
+            if isinstance(container, ParquetFiles):
+                self._by_name[name].append(name)
+            elif path.suffix.lower() in AUDIO_SUFFIXES:
+                self._by_name[path.name].append(name)
+                self._by_name[path.stem].append(name)
+
+    def name_of(self, clip: _Clip, problems: _Problems) -> str | None:
+        """The file of a clip; None where there is none, which is added to the problems."""
+        # Windows paths as well: nothing of a table's path is followed, files are told by their names.
+        wanted = clip.name if clip.name in self._by_name else clip.name.replace("\\", "/").rpartition("/")[2]
+        names = self._by_name.get(wanted, [])
+        below = [name for name in names if PurePosixPath(name).is_relative_to(self._folder)]
+        nearest = sorted(below or names, key=lambda name: (len(PurePosixPath(name).parts), name))
+        if not nearest:
+            problems.add(f"{printable(clip.where)}: no file {printable(clip.name)!r} in {self._title}")
+            return None
+        depth = len(PurePosixPath(nearest[0]).parts)
+        if len(nearest) > 1 and len(PurePosixPath(nearest[1]).parts) == depth:
+            both = " and ".join(map(printable, nearest[:2]))
+            problems.add(f"{printable(clip.where)}: {printable(clip.name)!r} is the name of {both}")
+            return None
+        return nearest[0]
+
+
+READER = _Reader()

@@ -1,0 +1,295 @@
+"""Recordings that were read once, whatever they lie in: those that can be used, in an order of their content."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from audio_compositionality.support.files import sha256_of, sha256_of_file
+
+from .entries import LONGEST_RECORDING, Recording, Recordings, fingerprint_of_entries
+from .sound_files import RecordingError, SoundFile, read_header, read_samples
+
+SHORTEST_RECORDING = 0.25
+"""Seconds: half of it, where a transform reads as much as twice a clip, is the shortest clip that there is."""
+
+SOFTEST = -60.0
+"""Root mean square in dB below full scale of the middle of a recording: of a softer one, 16 bits hold little more than
+their rounding."""
+
+MIDDLE = 10
+"""Seconds of the middle, which has to be heard."""
+
+RATES = (1_000, 400_000)
+"""Lowest and highest rate in Hz."""
+
+MOST_RECORDINGS = 100_000
+"""More than that are not read: a part of them tells as much."""
+
+_SEVERAL = "holds several sounds, or nobody says which: left out but where a clip may have several labels"
+"""Why a recording with several labels is skipped."""
+
+_SHOWN = 3
+"""Recordings that an error names."""
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A recording before it was read.
+
+    Attributes:
+        id: as `Recording.id`.
+        label: its class, or its number in words.
+        number: its label where labels are numbers.
+        group: as `Recording.group`.
+        condition: as `Recording.condition`.
+        sound: gives the file, or its content; raises RecordingError where it must not be opened.
+        captions: as `Recording.captions`.
+        labels: as `Recording.labels`.
+    """
+
+    id: str
+    label: str
+    number: float | None
+    group: str
+    condition: str
+    sound: Callable[[], SoundFile]
+    captions: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What is known of a recording that was read.
+
+    Attributes:
+        rate: Hz.
+        digest: names it, see `_read`.
+        sound: digest of its samples as they are decoded here: two files of a lossy format can hold one sound.
+    """
+
+    rate: int
+    digest: str
+    sound: str
+
+
+Usable = tuple[Candidate, _Read]
+"""A recording that can be used, and what is known of it."""
+
+
+class ReadRecordings:
+    """Recordings that can be used; see `Recordings`.
+
+    Their order is that of their content: names and places of files change nothing. One that is there several times,
+    each time with another caption, is one recording with all of them.
+
+    Attributes:
+        source: what they were opened from.
+        entries: what is said of each; those with several labels of which none is taken are not among them.
+        complete: the same recordings with those, for whom several labels are no hindrance.
+        skipped: id of each that was left out, and why; those that `complete` has are among them.
+        suggested: settings of recipes that suit them.
+        labelling: how to say what they are recordings of, where they have no labels, for messages.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        candidates: Sequence[Candidate],
+        *,
+        suggested: Mapping[str, Any] | None = None,
+        labelling: str = "",
+        left_out: Mapping[str, str] | None = None,
+        skip_invalid: bool = False,
+        progress: bool = True,
+    ) -> None:
+        """Read all, in several threads; samples are not kept.
+
+        Args:
+            source: what they were opened from.
+            candidates: all of them.
+            suggested: as `Recordings.suggested`.
+            labelling: see above.
+            left_out: id of each that is no candidate, and why: `skipped` begins with them.
+            skip_invalid: leave out those that cannot be used.
+            progress: show a progress bar.
+
+        Raises:
+            RecordingError: one cannot be used and `skip_invalid` is not given, or none can.
+        """
+        if len(candidates) > MOST_RECORDINGS:
+            raise RecordingError(
+                f"{source} has {len(candidates):,} recordings; {MOST_RECORDINGS:,} are the most that are read: give a "
+                "part of them"
+            )
+        self.source = source
+        self.suggested: Mapping[str, Any] = dict(suggested or {})
+        self.labelling = labelling
+        left_out = left_out or {}
+        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+            read = pool.map(_examine, candidates)
+            results = list(tqdm(read, "recordings", len(candidates), unit="file", disable=None if progress else True))
+        problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
+        usable = [(c, result) for c, result in zip(candidates, results, strict=True) if not isinstance(result, str)]
+        usable.sort(key=lambda pair: (pair[1].digest, pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
+        usable = _merged(usable)
+        problems |= _duplicates(usable)
+        self.skipped: tuple[tuple[str, str], ...] = (*left_out.items(), *problems.items())
+        if problems and not skip_invalid:
+            raise RecordingError(f"{source}: {_first_of(problems)}; --skip-invalid leaves them out")
+        usable = [pair for pair in usable if pair[0].id not in problems]
+        if not usable:
+            raise RecordingError(f"{source} has no recording that can be used: {_first_of(dict(self.skipped))}")
+        self._hold(usable)
+        self.complete = self
+        several = {candidate.id for candidate, _ in usable if candidate.labels and not candidate.label}
+        if several:
+            self.complete = copy(self)
+            self.complete.complete = self.complete
+            self._hold([(candidate, read) for candidate, read in usable if candidate.id not in several])
+            none_taken = [(candidate.id, _SEVERAL) for candidate in candidates if candidate.id in several]
+            self.skipped = (*left_out.items(), *none_taken, *problems.items())
+            if len(several) == len(usable):
+                self.labelling = "each recording has several labels, of which none is taken"
+
+    def _hold(self, usable: Sequence[Usable]) -> None:
+        """Be the recordings that are given."""
+        self._candidates = [candidate for candidate, _ in usable]
+        self.entries = tuple(
+            Recording(c.id, c.label, c.group, read.digest, c.number, c.condition, c.captions, c.labels)
+            for c, read in usable
+        )
+        rates = {read.rate for _, read in usable}
+        self.sample_rate = rates.pop() if len(rates) == 1 else None
+        self.fingerprint = fingerprint_of_entries(self.entries)
+
+    def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
+        """Samples and rate of a recording; see `Recordings.waveform`.
+
+        Raises:
+            RecordingError: it is another than it was.
+        """
+        entry = self.entries[index]
+        try:
+            samples, rate, digest = _read(self._candidates[index].sound())
+        except RecordingError as error:
+            raise RecordingError(f"{self.source}: recording {entry.id!r} {error}") from error
+        if digest != entry.sha256:
+            raise RecordingError(f"{self.source}: recording {entry.id!r} has changed since it was opened; start again")
+        return samples.astype(np.float64), rate
+
+
+def with_all_labels(recordings: Recordings) -> Recordings:
+    """The same recordings with those that have several labels of which none is taken."""
+    return recordings.complete if isinstance(recordings, ReadRecordings) else recordings
+
+
+def numbers_of(labels: Sequence[str]) -> list[float] | None:
+    """Labels as numbers, where all are, and one has a decimal point: whole numbers are names of classes."""
+    if not labels or not all(_NUMBER.fullmatch(label) for label in labels):
+        return None
+    numbers = [float(label) for label in labels]
+    return numbers if any("." in label for label in labels) and all(map(math.isfinite, numbers)) else None
+
+
+def _first_of(problems: Mapping[str, str]) -> str:
+    first = "; ".join(f"{id!r} {reason}" for id, reason in list(problems.items())[:_SHOWN])
+    more = f"; and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
+    return f"{first}{more}"
+
+
+def _examine(candidate: Candidate) -> _Read | str:
+    """What is known of a recording; or why it cannot be used."""
+    try:
+        samples, rate, digest = _read(candidate.sound())
+    except RecordingError as error:
+        return str(error)
+    if len(samples) < SHORTEST_RECORDING * rate:
+        return f"lasts {len(samples) / rate:.3f} s; {SHORTEST_RECORDING:g} s are the least"
+    length = min(len(samples), MIDDLE * rate)
+    start = (len(samples) - length) // 2
+    power = float(np.mean(samples[start : start + length].astype(np.float64) ** 2))
+    if power < 10 ** (SOFTEST / 10):
+        loud = f"{10 * math.log10(power):.0f} dB" if power else "no sound at all"
+        return f"is nearly silent in its middle ({loud}; {SOFTEST:.0f} dB below full scale are the least)"
+    return _Read(rate, digest, _digest_of(samples, rate))
+
+
+def _read(file: SoundFile) -> tuple[NDArray[np.float32], int, str]:
+    """Samples of the middle of a file, their rate, and what names them: of a lossy format the digest of the file."""
+    header = read_header(file)
+    if not RATES[0] <= header.rate <= RATES[1]:
+        raise RecordingError(f"has a rate of {header.rate:,} Hz; it must be from {RATES[0]:,} to {RATES[1]:,}")
+    frames = min(header.frames, LONGEST_RECORDING * header.rate)
+    samples = read_samples(file, frames, (header.frames - frames) // 2)
+    if header.lossy:
+        digest = sha256_of_file(file) if isinstance(file, Path) else sha256_of(file.getvalue())
+    else:
+        digest = _digest_of(samples, header.rate)
+    return samples, header.rate, digest
+
+
+def _digest_of(samples: NDArray[np.float32], rate: int) -> str:
+    return hashlib.sha256(b"%d " % rate + samples.astype("<f4").tobytes()).hexdigest()
+
+
+def _merged(usable: Sequence[Usable]) -> list[Usable]:
+    """Recordings of which all copies have captions and differ by nothing else are one, with the captions of all."""
+    by_content: dict[Hashable, list[Usable]] = defaultdict(list)
+    for candidate, read in usable:
+        alone = None if candidate.captions else candidate.id
+        key = (read.digest, candidate.label, candidate.labels, candidate.group, candidate.condition, alone)
+        by_content[key].append((candidate, read))
+    return [
+        (replace(first, captions=tuple(dict.fromkeys(caption for one, _ in copies for caption in one.captions))), read)
+        for copies in by_content.values()
+        for first, read in copies[:1]
+    ]
+
+
+def _duplicates(usable: Sequence[Usable]) -> dict[str, str]:
+    """Those that are the same recording as another, and could come on the other side, or are two things at once."""
+    by_sound: dict[str, list[Candidate]] = defaultdict(list)
+    for candidate, read in usable:
+        by_sound[read.sound].append(candidate)
+    problems = {}
+    for copies in by_sound.values():
+        first = copies[0]
+        for candidate in copies:
+            twin = _named_otherwise(candidate, copies)
+            if twin is not None:
+                # Nobody knows which of them it is, so none is left; numbers can be two judgements of one recording.
+                reason = f"{twin.id!r}, which is called {twin.label or ', '.join(twin.labels)!r}; leave both out"
+            elif candidate is first:
+                continue
+            elif any(candidate.condition != copy.condition for copy in copies):
+                reason = f"{first.id!r} under another condition; leave one out"
+            elif not (candidate.group and candidate.group == first.group):
+                reason = f"{first.id!r}; leave one out, or give both one group"
+            else:
+                continue
+            problems[candidate.id] = f"is the same recording as {reason}"
+    return problems
+
+
+def _named_otherwise(candidate: Candidate, copies: Sequence[Candidate]) -> Candidate | None:
+    """A copy that has another class as its label; None where there is none."""
+    if candidate.number is not None:
+        return None
+    called = (candidate.label, candidate.labels)
+    return next((copy for copy in copies if (copy.label, copy.labels) != called), None)

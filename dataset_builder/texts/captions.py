@@ -1,0 +1,251 @@
+"""The wordings of the grammar of captions, from ``templates.yaml``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, reduce
+from importlib.resources import files
+from itertools import groupby, product
+from typing import Literal
+
+import yaml
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
+
+from .expressions import Expression, Leaf, Then, Together, joined
+from .lexicon import phrase
+
+_FILES = ("lexicon.yaml", "templates.yaml")
+
+Meaning = Literal["sequence", "together", "throughout"]
+Mention = Literal["forward", "reverse", ""]
+
+
+@dataclass(frozen=True)
+class Template:
+    """One way to put two parts into words.
+
+    Attributes:
+        name: of its own among all.
+        meaning: ``sequence``, ``together``, ``throughout``.
+        text: with ``{first}`` and ``{second}``, each once.
+        mention: of a sequence, whether the first heard is named first (``forward``) or last (``reverse``).
+        chains: whether it may join more than two parts.
+        held_out: whether it is kept from training.
+    """
+
+    name: str
+    meaning: Meaning
+    text: str
+    mention: Mention = ""
+    chains: bool = False
+    held_out: bool = False
+
+    def join(self, first: str, second: str) -> str:
+        """Two parts as one text."""
+        return self.text.format(first=first, second=second)
+
+
+@cache
+def language_digest() -> str:
+    """SHA-256 of what the lexicon and the templates say: texts are part of the data, and so of their fingerprint."""
+    contents = [yaml.safe_load(files(__package__).joinpath(name).read_text("utf-8")) for name in _FILES]
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def templates() -> Mapping[Meaning, tuple[Template, ...]]:
+    """All templates, by meaning."""
+    content = yaml.safe_load(files(__package__).joinpath("templates.yaml").read_text("utf-8"))
+    return {
+        meaning: tuple(Template(meaning=meaning, **entry) for entry in entries) for meaning, entries in content.items()
+    }
+
+
+def template_of(name: str) -> Template:
+    """The template of a name.
+
+    Raises:
+        InputError: there is none.
+    """
+    every = {template.name: template for of_meaning in templates().values() for template in of_meaning}
+    if name not in every:
+        raise InputError(f"unknown template {name!r}; {nearest(name, every)}")
+    return every[name]
+
+
+Phrase = Callable[[Leaf], str]
+"""What a leaf is called; `lexicon.phrase` and `lexicon.plain_phrase` are two."""
+
+_PUNCTUATION = ",.;:!?\"'()"
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A template for each kind of joint of an expression; None where it has no such joint.
+
+    Attributes:
+        sequence, together, throughout: of the meaning of that name.
+    """
+
+    sequence: Template | None = None
+    together: Template | None = None
+    throughout: Template | None = None
+
+    @property
+    def name(self) -> str:
+        """Names of the templates: ``followed by``, ``throughout + after``."""
+        of_joints = (self.throughout, self.sequence, self.together)
+        return " + ".join(template.name for template in of_joints if template is not None)
+
+    @property
+    def mention(self) -> str:
+        """``forward`` or ``reverse`` where there is a sequence, else empty."""
+        return self.sequence.mention if self.sequence is not None else ""
+
+    @property
+    def held_out(self) -> bool:
+        """Whether one of the templates is kept from training."""
+        return any(one is not None and one.held_out for one in (self.sequence, self.together, self.throughout))
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """Parts that one kind of words joins.
+
+    Attributes:
+        kind: a meaning that has templates, or one that is always said alike: a key of `_FIXED`.
+        parts: two or more.
+        chains: whether only templates that chain read well here.
+    """
+
+    kind: str
+    parts: tuple[_Plan, ...]
+    chains: bool = False
+
+
+_Plan = Leaf | _Joint
+
+_FIXED = {"parallel": ", and at the same time ", "stages": "; after that, "}
+"""What joins the parts on levels 3 and 4."""
+
+
+def _plan(expression: Expression) -> _Plan:
+    if isinstance(expression, Leaf):
+        return expression
+    if isinstance(expression, Together):
+        if _is_tight(expression):
+            return _Joint("together", tuple(map(_tight, expression.operands)), len(expression.operands) > 2)
+        return _overlay(expression)
+    if all(map(_is_tight, expression.operands)):
+        simple = len(expression.operands) == 2 and all(isinstance(part, Leaf) for part in expression.operands)
+        return _flat(expression, chains=not simple)
+    return _stages(expression)
+
+
+def _is_tight(expression: Expression) -> bool:
+    """Whether it is a leaf, or leaves at one time."""
+    return isinstance(expression, Leaf) or (
+        isinstance(expression, Together) and all(isinstance(part, Leaf) for part in expression.operands)
+    )
+
+
+def _tight(expression: Expression) -> _Plan:
+    """Level 1."""
+    return expression if isinstance(expression, Leaf) else _Joint("tight", tuple(map(_tight, expression.operands)))
+
+
+def _flat(expression: Expression, *, chains: bool = True) -> _Plan:
+    """Level 2, of a leaf, leaves at one time, or a sequence of them."""
+    if not isinstance(expression, Then):
+        return _tight(expression)
+    if not all(map(_is_tight, expression.operands)):
+        raise InputError("an expression nests too deep for a caption that can be read in one way only")
+    return _Joint("sequence", tuple(map(_tight, expression.operands)), chains)
+
+
+def _overlay(expression: Together) -> _Plan:
+    """Level 3."""
+    sequences = tuple(_flat(part) for part in expression.operands if isinstance(part, Then))
+    singles = [part for part in expression.operands if not isinstance(part, Then)]
+    plan = sequences[0] if len(sequences) == 1 else _Joint("parallel", sequences)
+    return _Joint("throughout", (_tight(joined(Together, singles)), plan)) if singles else plan
+
+
+def _stages(expression: Then) -> _Plan:
+    """Level 4: neighbours that level 2 can say are one stage."""
+    stages: list[_Plan] = []
+    for simple, run in groupby(expression.operands, _is_tight):
+        operands = list(run)
+        stages += [_flat(joined(Then, operands))] if simple else map(_plan, operands)
+    return _Joint("stages", tuple(stages))
+
+
+def _joints(plan: _Plan) -> Iterator[_Joint]:
+    if isinstance(plan, _Joint):
+        yield plan
+        for part in plan.parts:
+            yield from _joints(part)
+
+
+def wordings(expression: Expression, *, held_out: bool | None = None) -> tuple[Wording, ...]:
+    """All wordings that suit an expression.
+
+    Args:
+        expression: any that has a caption.
+        held_out: True, only those with a template that is kept from training; False, only those without; None, all.
+
+    Raises:
+        InputError: the expression nests too deep to be said in one way.
+    """
+    joints = _joints(_plan(expression))
+    return _wordings(frozenset((joint.kind, joint.chains) for joint in joints), held_out)
+
+
+@cache
+def _wordings(joints: frozenset[tuple[str, bool]], held_out: bool | None) -> tuple[Wording, ...]:
+    """The wordings of expressions that have joints of these kinds, which have to chain or not."""
+    options: list[tuple[Template | None, ...]] = []
+    for meaning, of_meaning in templates().items():
+        suiting = tuple(template for template in of_meaning if template.chains or (meaning, True) not in joints)
+        options.append(suiting if {(meaning, True), (meaning, False)} & joints else (None,))
+    every = (Wording(**dict(zip(templates(), one, strict=True))) for one in product(*options))
+    return tuple(wording for wording in every if held_out is None or wording.held_out == held_out)
+
+
+def caption(expression: Expression, wording: Wording, *, phrase: Phrase = phrase) -> str:
+    """An expression in words.
+
+    Args:
+        expression: parts at one time are named in the order in which they stand.
+        wording: one of `wordings`.
+        phrase: what a leaf is called.
+
+    Raises:
+        InputError: the expression nests too deep to be said in one way, or the wording does not suit it.
+    """
+    return _said(_plan(expression), wording, phrase)
+
+
+def _said(plan: _Plan, wording: Wording, phrase: Phrase) -> str:
+    if isinstance(plan, Leaf):
+        return phrase(plan)
+    texts = [_said(part, wording, phrase) for part in plan.parts]
+    if plan.kind == "tight":
+        return f"{', '.join(texts[:-1])} and {texts[-1]} together"
+    if plan.kind in _FIXED:
+        return _FIXED[plan.kind].join(texts)
+    template: Template | None = getattr(wording, plan.kind)
+    if template is None or (plan.chains and not template.chains):
+        raise InputError(f"the wording {wording.name!r} does not suit the expression; take one of wordings(expression)")
+    return reduce(template.join, texts)
+
+
+def bag_of_words(text: str) -> tuple[str, ...]:
+    """The words of a text in lower case without punctuation, sorted: equal for texts that order alone tells apart."""
+    words = (word.strip(_PUNCTUATION) for word in text.lower().split())
+    return tuple(sorted(filter(None, words)))

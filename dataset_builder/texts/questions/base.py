@@ -1,0 +1,245 @@
+"""What a question is, and what each task has to say of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from audio_compositionality.support.discovery import Registry
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
+
+from ...data import DatasetError
+from ...sounds.formats.base import Annotation
+
+YES, NO = "Yes", "No"
+
+NO_TIME, SIMULTANEITY, ORDER = "neither", "simultaneity", "order"
+"""What of time a kind of question needs. Of `NO_TIME` it is enough what sounds how much: statistics of each sound over
+the whole clip tell it. Of `SIMULTANEITY` it is what sounds at one moment, whenever that is: moments in any order tell
+it. Of `ORDER` the moments have to be in their order."""
+
+MOST_OPTIONS = 26
+"""Of a question: each has a letter."""
+
+
+class QuestionError(DatasetError):
+    """Questions that cannot be asked, or that should not: which, and why."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its options.
+
+    Attributes:
+        id: of its own among all.
+        task: such as ``counting``.
+        variant: of the task, such as ``kinds``.
+        question: what is asked.
+        options: in the order in which they stand; all different.
+        answer: the one that is right.
+        anchor: the label that is asked about; empty where the whole clip is.
+        template: name of the wording.
+        group: what clips of one origin have in common; they stand on one side of a split.
+        recording: of which it is asked.
+        polarity: of Yes and No, what Yes says: ``overlap`` or ``alone``; else empty.
+        start: seconds of the recording at which the clip begins.
+        source: name of the data set.
+        unit: of the few questions that are balanced with each other: same words and options, each the answer once.
+    """
+
+    id: str
+    task: str
+    variant: str
+    question: str
+    options: tuple[str, ...]
+    answer: str
+    anchor: str
+    template: str
+    group: str
+    recording: str
+    polarity: str = ""
+    start: float = 0.0
+    source: str = ""
+    unit: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Task and variant, as one name."""
+        return f"{self.task}/{self.variant}"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that is true of a clip and can be asked.
+
+    Attributes:
+        key: recording and start of the clip.
+        group: of the clip.
+        answer: what is right: a label, a count, a state, or a time in steps.
+        anchor: label that is asked about; or empty.
+        options: labels that all have to be options; empty where they are chosen.
+        rivals: labels that may be options beside the answer.
+        near: of those, what is heard in the clip: rivals that are hard to tell from the answer.
+        hardness: of facts of one kind, those with more are asked first.
+        width: of detection, steps of a window.
+        length: of detection, steps of the clip.
+    """
+
+    key: tuple[str, float]
+    group: str
+    answer: str
+    anchor: str = ""
+    options: frozenset[str] = frozenset()
+    rivals: frozenset[str] = frozenset()
+    near: frozenset[str] = frozenset()
+    hardness: int = 0
+    width: int = 0
+    length: int = 0
+
+    @property
+    def claim(self) -> tuple[str, str, frozenset[str], int]:
+        """What it says: the same in two readings of a clip, if they agree."""
+        return self.anchor, self.answer, self.options, self.width
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A question before it has a wording and an order.
+
+    Attributes:
+        fact: that it asks.
+        options: as they are written, in any order.
+        answer: one of them.
+        polarity: as of `Question`.
+        unit: as of `Question`.
+    """
+
+    fact: Fact
+    options: tuple[str, ...]
+    answer: str
+    unit: str
+    polarity: str = ""
+
+
+@dataclass(frozen=True)
+class QuestionSettings:
+    """What is asked.
+
+    Attributes:
+        ask: kinds of questions, each a task or ``task/variant``.
+        counts: that are options where something is counted; by default those that `least_clips` clips have.
+        least_clips: see `counts`.
+        duration_options: 2 for recordings; own scenes have 3.
+        related: for each label those that say more or less than it does of the same sound, such as its ancestors in an
+            ontology; they never meet in a question.
+        negatives: whether concurrency asks about overlaps in clips that are not negative, and about what does not
+            overlap in those that are; other questions are about the former alone.
+    """
+
+    ask: tuple[str, ...] = ("counting", "duration", "concurrency", "classification", "detection")
+    counts: tuple[int, ...] | None = None
+    least_clips: int = 10
+    duration_options: int = 2
+    related: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    negatives: bool = False
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.duration_options <= MOST_OPTIONS:
+            raise InputError(
+                f"duration_options is {self.duration_options}; a question has 2 options or more, {MOST_OPTIONS} at most"
+            )
+        if self.counts is not None and (not 2 <= len(set(self.counts)) <= MOST_OPTIONS or min(self.counts) < 1):
+            raise InputError(
+                f"counts are {self.counts}; expected are two or more different ones, {MOST_OPTIONS} at most, each 1 or "
+                "more"
+            )
+        if self.least_clips < 1:
+            raise InputError(f"least_clips is {self.least_clips}; it must be 1 or more")
+
+
+class QuestionTask(Protocol):
+    """A task: a file in this folder.
+
+    Attributes:
+        name: such as ``counting``.
+        variants: the first is asked where none is named.
+        needs: by variant, what has to be among clips so that anything can be asked without giving the answer away.
+        time: by variant, what of time is needed to answer: `NO_TIME`, `SIMULTANEITY` or `ORDER`.
+    """
+
+    name: str
+    variants: tuple[str, ...]
+    needs: Mapping[str, str]
+    time: Mapping[str, str]
+
+    def facts(
+        self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
+    ) -> list[Fact]:
+        """What can be asked of one reading of a clip; nothing that is ambiguous.
+
+        Args:
+            annotation: of which all events are taken to be heard.
+            variant: one of `variants`.
+            vocabulary: all labels that would be there if they were heard.
+            settings: of the user.
+        """
+        ...
+
+    def drafts(
+        self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
+    ) -> list[Draft]:
+        """Those facts that are asked, with their options, so that the text gives nothing away."""
+        ...
+
+
+def kind_of(name: str, tasks: Mapping[str, QuestionTask]) -> tuple[QuestionTask, str]:
+    """Task and variant of ``task`` or ``task/variant``.
+
+    Raises:
+        InputError: there are no such questions.
+    """
+    task, _, variant = name.partition("/")
+    if task not in tasks:
+        raise InputError(f"there is no task {task!r}; {nearest(task, tasks)}")
+    variants = tasks[task].variants
+    if variant and variant not in variants:
+        raise InputError(f"the task {task!r} has no variant {variant!r}; {nearest(variant, variants)}")
+    return tasks[task], variant or variants[0]
+
+
+def time_of(kind: str, tasks: Mapping[str, QuestionTask]) -> str:
+    """What of time a kind of question needs, see `NO_TIME`.
+
+    Raises:
+        InputError: there are no such questions.
+    """
+    task, variant = kind_of(kind, tasks)
+    return task.time[variant]
+
+
+def agreed(facts_by_reading: Sequence[Sequence[Fact]]) -> list[Fact]:
+    """The facts of the first reading that all others have as well, with the rivals that they all allow."""
+    first, *rest = facts_by_reading
+    by_claim = [{fact.claim: fact for fact in facts} for facts in rest]
+    kept = []
+    for fact in first:
+        same = [facts[fact.claim] for facts in by_claim if fact.claim in facts]
+        if len(same) == len(by_claim):
+            rivals = fact.rivals.intersection(*(other.rivals for other in same))
+            near = fact.near.intersection(rivals)
+            kept.append(replace(fact, rivals=rivals, near=near))
+    return kept
+
+
+_registry: Registry[QuestionTask] = Registry(
+    __package__ or "", "TASK", "audio_compositionality.questions", lambda task: task.name
+)
+
+
+def question_tasks() -> dict[str, QuestionTask]:
+    """All tasks by name."""
+    return _registry.all()

@@ -1,0 +1,152 @@
+import dataclasses
+from itertools import combinations
+
+import librosa
+import numpy as np
+import pytest
+from scipy import fft
+
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.scenes.sources import Quadruple, Scene, SceneSettings, Source
+from audio_compositionality.dataset_builder.scenes.tone_bank import render_tone_bank
+from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
+
+SINE = Voice(operators=(Operator(output_level=99), *[Operator()] * 5))
+SINE_AND_TIMBRES = SceneSettings(voices=(SINE, *SceneSettings().voices[1:]))
+
+
+@pytest.fixture(scope="module")
+def bank():
+    """The default bank with a pure sine as the first timbre, whose sound is known."""
+    return render_tone_bank(SINE_AND_TIMBRES)
+
+
+def scene(*sources, onsets=None):
+    return Scene("x", "train", sources, onsets or (0,) * len(sources))
+
+
+def test_there_are_512_tones_of_unit_peak_and_their_period(bank):
+    assert len(bank.tones) == 512
+    for (_, _, rate), tone in bank.tones.items():
+        assert np.abs(tone).max() == 1
+        assert len(tone) == bank.settings.periods[rate]
+        assert np.abs(tone[-1]) < 0.02
+
+
+def test_a_sine_source_has_its_pitch_rate_and_amplitude(bank):
+    settings = bank.settings
+    clip = bank.scene_clip(scene(Source(0, 5, 7, 3))) / 32_767
+    assert clip.shape == (320_000,)
+    assert np.abs(clip).max() == pytest.approx(10 ** (settings.decibels[3] / 20), abs=1e-4)
+    period = settings.periods[7]
+    held = clip[: period // 2 - 400]
+    spectrum = np.abs(fft.rfft(held * np.hanning(len(held)), 2**20))
+    assert spectrum.argmax() * 32_000 / 2**20 == pytest.approx(440 * 2 ** ((69 - 69) / 12), abs=0.5)
+    assert (clip[period : 2 * period] == clip[:period]).all()
+    # Key-up comes at half the period: the sine's immediate release leaves the second half silent.
+    assert np.abs(clip[period // 2 + 200 : period]).max() == 0
+
+
+def test_a_source_starts_at_its_onset_and_repeats_to_the_end(bank):
+    source = Source(3, 4, 6, 7)
+    locked = bank.scene_clip(scene(source))
+    late = bank.scene_clip(scene(source, onsets=(10_000,)))
+    assert not late[:10_000].any()
+    assert (late[10_000:] == locked[:-10_000]).all()
+
+
+def test_amplitude_only_scales(bank):
+    loud, soft = (bank.mix([Source(2, 3, 4, amplitude)], [0]) for amplitude in (7, 1))
+    assert 20 * np.log10(loud.max() / soft.max()) == pytest.approx(6 * 3.25, abs=1e-3)
+    assert np.corrcoef(loud, soft)[0, 1] == pytest.approx(1)
+
+
+def test_a_scene_is_the_sum_of_its_sources(bank):
+    sources = (Source(1, 2, 3, 1), Source(4, 0, 7, 0), Source(6, 6, 0, 2))
+    together = bank.scene_clip(scene(*sources, onsets=(5, 700, 90))).astype(int)
+    apart = sum(bank.scene_clip(scene(s, onsets=(o,))).astype(int) for s, o in zip(sources, (5, 700, 90), strict=True))
+    assert np.abs(together - apart).max() <= 2
+
+
+LOUD = Quadruple(
+    "x",
+    (Source(0, 1, 2, 7), Source(1, 1, 2, 7)),
+    (Source(2, 4, 5, 7),),
+    (Source(3, 3, 3, 7), Source(5, 5, 5, 7)),
+    (0, 100),
+    (7,),
+    (40, 60),
+)
+
+
+def test_the_clips_of_a_quadruple_are_additive_under_one_gain(bank):
+    a, b, c, d = bank.quadruple_clips(LOUD).astype(int)
+    assert ((b - a) == (d - c)).all()
+    # The sources are loud enough to pass full scale together: the largest peak is brought to it.
+    assert max(np.abs(clip).max() for clip in (a, b, c, d)) == pytest.approx(32_766, abs=1)
+    t = bank.mix(LOUD.t, LOUD.t_onsets)
+    gain = np.abs(b - a).max() / 32_766 / np.abs(t).max()
+    assert 0.3 < gain < 0.9
+    for clip, sources, onsets in ((a, LOUD.a, LOUD.a_onsets), (c, LOUD.c, LOUD.c_onsets)):
+        expected = bank.mix(sources, onsets) * gain * 32_766
+        assert np.abs(clip - expected).max() <= 2
+        assert np.abs((b if clip is a else d) - expected - t * gain * 32_766).max() <= 3
+
+
+def test_a_soft_quadruple_is_left_at_its_level(bank):
+    soft = dataclasses.replace(LOUD, a=(Source(0, 1, 2, 0),), a_onsets=(0,), t=(Source(3, 3, 3, 0),), t_onsets=(0,))
+    assert np.abs(bank.quadruple_clips(soft)[0]).max() == pytest.approx(32_766 * bank.settings.gains[0], abs=1)
+
+
+def test_without_a_shared_gain_each_clip_has_its_own(bank):
+    a, b, _, _ = bank.quadruple_clips(LOUD, shared_gain=False).astype(int)
+    assert np.abs(a).max() == np.abs(b).max() == 32_766
+
+
+def test_equal_sound_is_rendered_once(bank):
+    other = render_tone_bank(dataclasses.replace(bank.settings, seed=1, duration=11, amplitude_range=(-20, 0)))
+    assert other.tones is bank.tones
+    assert other.mix([Source(0, 0, 0, 0)], [0]).shape == (352_000,)
+    assert render_tone_bank(dataclasses.replace(bank.settings, velocity=90)).tones is not bank.tones
+
+
+def test_a_silent_voice_is_named():
+    mute = Voice(name="MUTE", operators=(Operator(output_level=0), *[Operator()] * 5))
+    with pytest.raises(DatasetError, match="voice 'MUTE' is silent at MIDI note 39"):
+        render_tone_bank(SceneSettings(voices=(mute, *SceneSettings().voices[1:])))
+
+
+@pytest.fixture(scope="module")
+def default_bank():
+    return render_tone_bank(SceneSettings())
+
+
+class TestDefaultTimbres:
+    @pytest.mark.slow
+    def test_every_voice_is_in_tune(self, default_bank):
+        """The strongest partial of the held part is the note's, or a low multiple of its half, within 20 cents."""
+        for timbre in range(8):
+            for pitch, note in enumerate(default_bank.settings.pitches):
+                tone = default_bank.tones[timbre, pitch, 0]
+                held = tone[1_600 : len(tone) // 2]
+                spectrum = np.abs(fft.rfft(held * np.hanning(len(held)), 2**20))
+                ratio = spectrum.argmax() * 32_000 / 2**20 / (440 * 2 ** ((note - 69) / 12))
+                partial = round(2 * ratio) / 2
+                name = default_bank.settings.voices[timbre].name
+                assert 0.5 <= partial <= 16, (name, note, ratio)
+                assert abs(1200 * np.log2(ratio / partial)) < 20, (name, note, ratio)
+
+    @pytest.mark.slow
+    def test_voices_are_distinct(self, default_bank):
+        """Log-mel spectrograms of any two voices at one note and rate differ by more than 5 dB a cell."""
+        for pitch in range(8):
+            spectra = []
+            for timbre in range(8):
+                tone = default_bank.tones[timbre, pitch, 7]
+                tone = tone / np.sqrt((tone**2).mean())
+                mel = librosa.feature.melspectrogram(y=tone, sr=32_000, n_fft=1024, hop_length=256, n_mels=96, fmin=30)
+                spectra.append(librosa.power_to_db(mel, ref=1.0, amin=1e-9))
+            for one, other in combinations(range(8), 2):
+                floor = max(spectra[one].max(), spectra[other].max()) - 60
+                difference = np.maximum(spectra[one], floor) - np.maximum(spectra[other], floor)
+                assert np.abs(difference).mean() > 5, (one, other, pitch)

@@ -1,0 +1,320 @@
+"""Twins of isolated sounds: two algorithms agree on the answers, events can be heard, and labels alone differ."""
+
+from collections import Counter, defaultdict
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.scenes.soundscape_twins import RenderedSoundscapes, SoundscapeSettings
+from audio_compositionality.dataset_builder.scenes.soundscapes import SoundPool, layer_samples
+from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
+from audio_compositionality.dataset_builder.texts.questions.check import check_questions
+from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, check_question_row, question_of
+from audio_compositionality.support.errors import InputError
+
+from ..sounds.sounds import write
+
+RATE = 16_000
+HOP = RATE // 100
+LABELS = ("Dog", "rain", "door_bell", "engine", "flute", "wood saw", "owl")
+
+
+def noise(seconds, seed=0):
+    return 0.1 * np.random.default_rng(seed).standard_normal(round(seconds * RATE))
+
+
+def sine(seconds, frequency):
+    return 0.3 * np.sin(2 * np.pi * frequency * np.arange(round(seconds * RATE)) / RATE)
+
+
+def parted(seed):
+    return np.concatenate([noise(0.4, seed), np.zeros(round(0.6 * RATE)), noise(0.5, seed + 1)])
+
+
+def fill(folder, labels=LABELS, files=3, made=None):
+    """So many sounds of each label: long and short, steady and struck, noise and sines, with silence around."""
+    for place, label in enumerate(labels):
+        for number in range(files):
+            seed = 100 * place + number
+            kinds = (
+                lambda seed=seed: noise(0.6 + 0.2 * (seed % 5), seed),
+                lambda seed=seed: sine(0.4, 300 + seed),
+                lambda seed=seed: noise(1.0, seed) * np.exp(-3 * np.arange(RATE) / RATE),
+                lambda seed=seed: noise(6.0, seed),
+            )
+            samples = (made or kinds[(place + number) % len(kinds)])(*([seed] if made else []))
+            padded = np.concatenate([np.zeros(1_000 * (number + 1)), samples, np.zeros(2_000)])
+            write(folder / label / f"{number}.wav", samples=padded, rate=RATE)
+    return folder
+
+
+def rendered(folder, **settings):
+    recordings = folder_recordings(folder, progress=False)
+    small = {"train_sets": 2, "test_sets": 6, "sample_rate": RATE}
+    return RenderedSoundscapes(SoundscapeSettings(recordings=recordings, **small | settings))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return fill(tmp_path_factory.mktemp("sounds"))
+
+
+@pytest.fixture(scope="module")
+def soundscapes(folder):
+    return rendered(folder)
+
+
+def layers_of(soundscapes, index):
+    """The label, the first sample and the samples of each layer of a clip, by itself and not yet mixed."""
+    one, pool = soundscapes.soundscapes[index], soundscapes.pool
+    entries = soundscapes.settings.recordings.entries
+    for layer in one.layers:
+        samples = layer_samples(pool.samples(layer.number), pool.heard(layer.number), layer, pool.sample_rate)
+        yield entries[layer.number].label.replace("_", " "), layer, samples
+
+
+class TestQuestions:
+    def test_are_as_many_of_each_task_as_are_asked_for(self, soundscapes):
+        counts = Counter((row["split"], row["task"]) for row in soundscapes.rows)
+        per_set = {"counting": 7, "duration": 6, "concurrency": 4, "classification": 4, "detection": 4}
+        sets = {"train": 2, "test": 6}
+        assert counts == {(split, task): n * sets[split] for split in sets for task, n in per_set.items()}
+
+    def test_are_right_by_another_algorithm(self, soundscapes):
+        rows = soundscapes.rows
+        annotations = {row["recording"]: annotation_of(row) for row in rows}
+        assert check_questions(map(question_of, rows), annotations.values()) == len(rows) == 25 * 8
+
+    def test_are_rows_of_the_recipe(self, soundscapes):
+        for row in soundscapes.rows:
+            check_question_row(row)
+            assert row["source"].startswith("sounds")
+            assert row["duration"] == 10
+
+    def test_have_labels_in_words(self, soundscapes):
+        words = {option for row in soundscapes.rows if row["task"] == "classification" for option in row["options"]}
+        assert words <= {"dog", "rain", "door bell", "engine", "flute", "wood saw", "owl"}
+        assert {event["label"] for row in soundscapes.rows for event in row["events"]} == {
+            label.replace("_", " ") for label in LABELS
+        }
+
+    def test_have_no_file_in_two_splits(self, soundscapes):
+        files = defaultdict(set)
+        for one in soundscapes.soundscapes:
+            files[one.group.split] |= {layer.number for layer in one.layers}
+        assert files["train"]
+        assert not files["train"] & files["test"]
+
+    def test_of_further_sets_change_none_of_those_before(self, folder, soundscapes):
+        more = {row["id"]: row for row in rendered(folder, test_sets=8, train_sets=3).rows}
+        assert len(more) == 25 * 11
+        assert all(more[row["id"]] == row for row in soundscapes.rows)
+
+    def test_depend_on_the_seed_and_on_nothing_else(self, folder, soundscapes):
+        again, other = rendered(folder), rendered(folder, seed=1)
+        assert again.rows == soundscapes.rows
+        np.testing.assert_array_equal(again.clips(30)[0], soundscapes.clips(30)[0])
+        assert other.rows != soundscapes.rows
+
+
+class TestSound:
+    def test_has_one_level_and_length(self, soundscapes):
+        clips = [soundscapes.clips(index)[0] for index in range(0, len(soundscapes.rows), 3)]
+        assert {(clip.dtype, clip.shape) for clip in clips} == {(np.dtype("int16"), (10 * RATE,))}
+        levels = [np.sqrt(np.mean((clip / 2**15) ** 2)) for clip in clips]
+        assert max(levels) / min(levels) < 1.0005
+        assert max(np.abs(clip.astype(int)).max() for clip in clips) < 0.99 * 2**15
+
+    def test_is_heard_when_the_events_say(self, soundscapes):
+        """By the largest sample of 20 ms of each layer by itself: within 35 dB of the layer's largest."""
+        for index in range(0, len(soundscapes.rows), 5):
+            row = soundscapes.rows[index]
+            loud, inside = (defaultdict(lambda: np.zeros(1_000, bool)) for _ in range(2))
+            for label, layer, samples in layers_of(soundscapes, index):
+                power = np.square(samples).reshape(-1, HOP).mean(axis=1)
+                loud[label][layer.start : layer.stop] |= power >= power.max() * 10**-3.5
+            for event in row["events"]:
+                inside[event["label"]][round(event["onset"] * 100) : round(event["offset"] * 100)] = True
+            assert set(loud) == set(inside)
+            for label, frames in loud.items():
+                assert not np.any(frames & ~np.convolve(inside[label], np.ones(5), "same").astype(bool))
+                gaps = np.diff(np.flatnonzero(frames & inside[label]))
+                starts = [round(event["onset"] * 100) for event in row["events"] if event["label"] == label]
+                assert np.count_nonzero(gaps > 23) <= len(starts) - 1
+                assert all(np.any(frames[max(start - 2, 0) : start + 3]) for start in starts)
+
+    def test_is_the_sum_of_its_layers(self, soundscapes):
+        total = np.zeros(10 * RATE)
+        for _, layer, samples in layers_of(soundscapes, 40):
+            total[layer.start * HOP : layer.stop * HOP] += samples
+        clip = soundscapes.clips(40)[0].astype(float)
+        scale = np.dot(clip, total) / np.dot(total, total)
+        assert np.abs(clip - scale * total).max() <= 0.51
+
+    def test_of_twins_differs_in_labels_alone(self, soundscapes):
+        """Spans and levels of the layers are the same in all clips of a group, but for detection, where spans move."""
+        layers = defaultdict(dict)
+        for index, one in enumerate(soundscapes.soundscapes):
+            layers[one.group.name, one.group.task][one.question.recording] = sorted(
+                (layer.start, layer.stop, round(20 * np.log10(np.sqrt(np.mean(samples**2))), 6))
+                for _, layer, samples in layers_of(soundscapes, index)
+            )
+        for (_, task), of_group in layers.items():
+            assert len(of_group) in (2, 3, 4)
+            same = [
+                [(stop - start, level) for start, stop, level in of_clip] if task == "detection" else of_clip
+                for of_clip in of_group.values()
+            ]
+            assert all(sorted(one) == sorted(other) for one, other in combinations(same, 2))
+
+    def test_may_have_a_background_that_no_question_is_about(self, folder):
+        with_it = rendered(folder, background="rain", background_snr=15.0, test_sets=2, train_sets=1)
+        without = rendered(folder, test_sets=2, train_sets=1)
+        assert with_it.settings.values() != without.settings.values()
+        behind = set()
+        for index, one in enumerate(with_it.soundscapes):
+            *layers, (label, layer, samples) = layers_of(with_it, index)
+            assert label == "rain"
+            assert "rain" not in {of_layer for of_layer, *_ in layers}
+            assert (layer.start, layer.stop) == (0, 1_000)
+            assert 20 * np.log10(np.sqrt(np.mean(samples**2))) == pytest.approx(-15)
+            behind.add((one.group.name, layer))
+            assert not np.any(with_it.clips(index)[0].reshape(-1, 100 * HOP).max(axis=1) == 0)
+        # All twins have the same behind them.
+        assert len(behind) == len({name for name, _ in behind}) == 21
+        assert "rain" not in {event["label"] for row in with_it.rows for event in row["events"]}
+
+
+class TestPauses:
+    def test_part_what_is_heard(self, tmp_path):
+        fill(tmp_path, LABELS[:6], files=1)
+        for number in range(2):
+            write(tmp_path / "owl" / f"{number}.wav", samples=parted(10 * number), rate=RATE)
+        soundscapes = rendered(tmp_path, train_sets=0)
+        events = defaultdict(list)
+        for row in soundscapes.rows:
+            for event in row["events"]:
+                if event["label"] == "owl" and row["task"] in ("concurrency", "classification"):
+                    events[row["recording"]].append(event)
+        assert any(len(of_clip) > 1 for of_clip in events.values())
+        # From one pause to the next are the last .5 s and, repeated, the first .4 s.
+        assert all(event["offset"] - event["onset"] < 0.93 for of_clip in events.values() for event in of_clip)
+        # One that falls apart has not the longest event where it lasts longest.
+        duration = {option for row in soundscapes.rows if row["variant"] == "total" for option in row["options"]}
+        assert "owl" not in duration
+        annotations = {row["recording"]: annotation_of(row) for row in soundscapes.rows}
+        assert check_questions(map(question_of, soundscapes.rows), annotations.values())
+
+    def test_let_another_file_be_drawn(self, tmp_path):
+        fill(tmp_path, LABELS[:5], files=2)
+        write(tmp_path / LABELS[0] / "1.wav", samples=parted(0), rate=RATE)
+        soundscapes = rendered(tmp_path, train_sets=0)
+        entries = soundscapes.settings.recordings.entries
+        used = defaultdict(set)
+        for one in soundscapes.soundscapes:
+            if one.group.variant == "total":
+                files = {entries[layer.number].id for layer in one.layers}
+                used[one.question.answer == "dog"] |= files & {"Dog/0.wav", "Dog/1.wav"}
+        assert used == {True: {"Dog/0.wav"}, False: {"Dog/0.wav", "Dog/1.wav"}}
+
+    @pytest.mark.slow
+    def test_in_all_sounds_are_refused(self, tmp_path):
+        with pytest.raises(
+            DatasetError, match=r"0 of 6 groups of duration/total can be made for test.*part all sounds"
+        ):
+            _ = rendered(fill(tmp_path, files=1, made=parted), train_sets=0).rows
+
+
+class TestLabels:
+    def test_of_which_one_has_all_words_of_another_do_not_meet(self, tmp_path):
+        soundscapes = rendered(fill(tmp_path, (*LABELS, "Dog barking"), files=1), train_sets=0, test_sets=12)
+        every = [{event["label"] for event in row["events"]} for row in soundscapes.rows]
+        every += [set(row["options"]) | {row["anchor"]} for row in soundscapes.rows]
+        assert any("Dog barking" in labels for labels in every)
+        assert not any({"Dog", "Dog barking"} <= labels or {"dog", "dog barking"} <= labels for labels in every)
+
+    @pytest.mark.parametrize(
+        ("count", "files", "sets", "message"),
+        [
+            (4, 2, 2, r"has 4 labels, 4 for train and 4 for test; questions need 5 for each.*5 labels with two files"),
+            (7, 1, 2, r"has 7 labels, 3 for train and 4 for test \(.* in one of them\); questions need 5 for each"),
+            (4, 3, 0, r"has 4 labels; questions need 5"),
+            (1, 3, 0, r"has 1 label; questions need 5"),
+        ],
+    )
+    def test_that_are_too_few_are_refused(self, tmp_path, count, files, sets, message):
+        with pytest.raises(DatasetError, match=message):
+            _ = rendered(fill(tmp_path, LABELS[:count], files), train_sets=sets).rows
+
+    def test_of_one_file_are_in_one_split(self, tmp_path):
+        fill(tmp_path, [f"label {number}" for number in range(10)], files=1)
+        pool = SoundPool(folder_recordings(tmp_path, progress=False), RATE, -35)
+        assert [len(of_split) for of_split in pool.by_split.values()] == [5, 5]
+        assert not set(pool.by_split["train"]) & set(pool.by_split["test"])
+        assert len(rendered(tmp_path).rows) == 25 * 8
+
+    def test_are_divided_by_whole_groups(self, tmp_path):
+        for label in LABELS:
+            for voice in range(4):
+                path = tmp_path / label / f"voice{voice}" / "0.wav"
+                write(path, samples=sine(0.5, 200 + 40 * voice + 7 * LABELS.index(label)), rate=RATE)
+        recordings = folder_recordings(tmp_path, progress=False)
+        pool = SoundPool(recordings, RATE, -35)
+        voices = {
+            split: {recordings.entries[number].group for numbers in of_split.values() for number in numbers}
+            for split, of_split in pool.by_split.items()
+        }
+        assert len(voices["test"]) == len(voices["train"]) == 2
+        assert not voices["test"] & voices["train"]
+
+    def test_that_read_alike_are_refused(self, tmp_path):
+        with pytest.raises(DatasetError, match=r"the labels 'door.bell' and 'door.bell' read alike"):
+            _ = rendered(fill(tmp_path, (*LABELS, "door bell"))).rows
+
+    def test_that_are_numbers_are_no_classes(self, tmp_path):
+        write(tmp_path / "0.5" / "a.wav")
+        (tmp_path / "metadata.csv").write_text("file_name,label\n0.5/a.wav,0.5\n")
+        with pytest.raises(DatasetError, match=r"numbers as labels.*questions are asked of classes"):
+            _ = rendered(tmp_path).rows
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("seed", -1),
+            ("test_sets", 0),
+            ("train_sets", -1),
+            ("silence", -5.0),
+            ("background_snr", 61.0),
+            ("sample_rate", 4_000),
+        ],
+    )
+    def test_out_of_their_range_are_refused(self, folder, name, value):
+        with pytest.raises(InputError, match=f"{name} is "):
+            rendered(folder, **{name: value})
+
+    def test_have_a_rate_of_whole_frames(self, folder):
+        with pytest.raises(InputError, match=r"sample_rate is 22,050.5|sample_rate is 11,025; it must be a multiple"):
+            rendered(folder, sample_rate=11_025)
+
+    @pytest.mark.parametrize(
+        ("background", "message"),
+        [
+            ("rian", "no label 'rian' for the background; did you mean 'rain'"),
+            ("gong", r"of the background 'gong' for"),
+        ],
+    )
+    def test_name_a_background_that_is_there(self, tmp_path, background, message):
+        fill(tmp_path)
+        write(tmp_path / "gong" / "0.wav", samples=noise(1, 9_999), rate=RATE)
+        with pytest.raises(DatasetError, match=message):
+            _ = rendered(tmp_path, background=background).rows
+
+    def test_name_the_samples(self, folder, tmp_path):
+        values = rendered(folder).settings.values()
+        assert values["recordings"] == folder_recordings(folder, progress=False).fingerprint
+        assert values["templates"]
+        assert values == rendered(fill(tmp_path)).settings.values()

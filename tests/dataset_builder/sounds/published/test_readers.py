@@ -1,0 +1,47 @@
+"""Readers are found by their names; another benchmark's is another file."""
+
+import pytest
+
+from audio_compositionality.dataset_builder import readers
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.sounds.published import list_readers, reader_of, register_reader
+from audio_compositionality.dataset_builder.sounds.published.base import ReadConfiguration, ReadData
+
+
+class Toy:
+    name = "toy"
+    meaning = "nothing"
+
+    def open(self, path):
+        return ReadData(f"toy:{path}", {"toys": ReadConfiguration("toys", "toy", [{"id": "a", "split": "test"}], [[]])})
+
+
+def test_a_new_one_is_opened_by_its_name(monkeypatch):
+    monkeypatch.setattr(readers._registry, "_added", {})
+    register_reader(Toy())
+    assert list_readers()[-1] == "toy"
+    data = open_data("toy:C:/x")
+    assert (data.source, data.recipes) == ("toy:C:/x", ("toys",))
+    assert len(data.configuration("toys").fingerprint) == 64
+    with pytest.raises(DatasetError, match="has no data of 'toy'; did you mean 'toys'"):
+        data.configuration("toy")
+
+
+def test_what_names_none_is_told_which_there_are(tmp_path):
+    assert reader_of("mini") is None
+    assert reader_of("C:/x") is None
+    for reader in list_readers():
+        assert reader_of(f"{reader}:x")[0].meaning
+    with pytest.raises(DatasetError, match=r"no data 'compas:x': .*compa:PATH"):
+        open_data("compas:x")
+
+
+def test_a_path_may_begin_at_home_and_has_to_be_there(monkeypatch):
+    monkeypatch.setattr(readers._registry, "_added", {})
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("USERPROFILE", "/home/somebody")
+    register_reader(Toy())
+    assert open_data("toy:~/x").source == "toy:/home/somebody/x"
+    with pytest.raises(DatasetError, match="'toy:' names no path; toy:PATH is nothing"):
+        open_data("toy:")

@@ -1,0 +1,75 @@
+"""What a question asks is read back from its words, of every wording and of labels that look like wordings."""
+
+from __future__ import annotations
+
+import pytest
+
+from audio_compositionality.dataset_builder.texts.questions.atoms import ATOMS, VARIANTS, atom_templates, atom_text
+from audio_compositionality.dataset_builder.texts.questions.reading import read_question, read_wording
+from audio_compositionality.dataset_builder.texts.questions.templates import all_templates, spoken, template_of
+
+LABELS = (
+    *("dog", "Electric piano", "brass section", "TV", "people talking", "car horn, honking"),
+    *("alarm/bell", "a (very) loud bell?", "dog and the cat", "sound", "other sound", "the bell", "wind. Strong"),
+    *("kitchen", "water tap", "Speech", "vacuum cleaner", "other kind of sound", "{a}", "moment of the bell", "ä"),
+)
+
+KINDS = {
+    *(("counting", "kinds"), ("counting", "sources"), ("duration", "total"), ("concurrency", "anchor")),
+    *(("counting", "together"), ("duration", "longest")),
+    *(("concurrency", "clip"), ("classification", "overlap"), ("detection", "first"), ("detection", "regions")),
+}
+
+
+def test_all_kinds_have_wordings():
+    assert set(all_templates()) == KINDS
+    assert all(len(wordings) == 20 for wordings in all_templates().values())
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_each_wording_is_read_back_with_each_label(label):
+    for (task, variant), wordings in all_templates().items():
+        for template in wordings:
+            question = template.question(label)
+            anchor = spoken(label) if "{a}" in template.text else ""
+            options = ["No", "Yes"] if template.polarity else ["1", "2"]
+            assert read_question(question, options) == (task, variant, anchor, template.polarity, "")
+            wording = read_wording(question)
+            assert wording is not None
+            assert wording.template is template_of(template.name)
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("task", ATOMS)
+def test_each_atomic_wording_is_read_back_with_each_label(task, label):
+    for template in atom_templates(task):
+        compared = "gong" if task == "sequence" else ""
+        asked = read_question(atom_text(template, label, compared), ["Yes", "No"])
+        expected = (task, VARIANTS[task], spoken(label), template.polarity, compared)
+        # That one has begun when another begins may be said of either: one is before the other, which is after it.
+        turned = (task, VARIANTS[task], compared, "before", spoken(label))
+        assert asked == expected or ("already begun" in template.text and asked == turned)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "What is the capital of France?",
+        "Which of these overlaps in time with the ?",
+        "which of these overlaps in time with the dog?",
+        "Which of these overlaps in time with the dog",
+        "Which of these overlaps in time with the dog?\n",
+        "Which of these overlaps in time with the dog\nand cat?",
+    ],
+)
+def test_other_words_are_not_read(question):
+    assert read_question(question) is None
+
+
+def test_a_question_of_yes_and_no_has_these_options():
+    question = "Is the dog always heard alone?"
+    assert read_question(question, ["Yes", "No"]) == ("concurrency", "anchor", "dog", "alone", "")
+    assert read_question(question, ["No", "Yes"]) == read_question(question)
+    assert read_question(question, ["dog", "cat"]) is None
+    assert read_question(question, ["Yes", "No", "Perhaps"]) is None
