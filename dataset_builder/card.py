@@ -12,8 +12,8 @@ from datasets import Features
 
 from audio_compositionality.support.text import listed
 
-from .columns import audio_columns
 from .manifest import BuiltRecipe, Manifest
+from .parquet import audio_columns
 
 _LICENCE = ("cc-by-4.0", "CC BY 4.0")
 """Of what is generated, as the Hub calls it and as it is written."""

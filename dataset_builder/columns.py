@@ -1,70 +1,116 @@
-"""Columns with sound, as the features of a configuration declare them."""
+"""Columns of a configuration, declared once: their features, the check of a stored row, their table on the card."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-from datasets import Audio, Features, LargeList, List
+from .data import DatasetError, Row
 
-from .data import DatasetError
+if TYPE_CHECKING:
+    from datasets import Features
+
+TEXT, NUMBER, WHOLE, AUDIO = "string", "float64", "int32", "audio"
+"""Kinds of values; a list of a kind is ``[kind]``, a structure ``{"name": kind}``."""
+
+Kind = str | list[Any] | Mapping[str, Any]
+
+_WORDS = {TEXT: ("a text", "texts"), NUMBER: ("a number", "numbers"), WHOLE: ("a whole number", "whole numbers")}
 
 
 @dataclass(frozen=True)
-class AudioColumn:
-    """A column of clips.
+class Column:
+    """A column.
 
     Attributes:
         name: of the column.
-        is_list: whether a row has a list of clips in it, ``name/0``, ``name/1`` …; else it has one, ``name``.
-        sample_rate: Hz; None where each clip has its own.
+        kind: `TEXT`, `NUMBER`, `WHOLE` or `AUDIO`, a list of one in brackets, or a structure by names.
+        meaning: what it holds, for the card; Markdown.
+        choices: of texts and whole numbers, those that there are; empty where there can be any.
+        optional: whether a value may be missing.
+        least: of a list, how many it has at least.
     """
 
     name: str
-    is_list: bool
-    sample_rate: int | None
+    kind: Kind
+    meaning: str
+    choices: tuple[Any, ...] = ()
+    optional: bool = False
+    least: int = 0
 
-    def clip_names(self, count: int) -> tuple[str, ...]:
-        """The names of a row's clips in this column, of which there are so many."""
-        return tuple(f"{self.name}/{number}" for number in range(count)) if self.is_list else (self.name,)
+    @property
+    def is_audio(self) -> bool:
+        """Whether it has sound."""
+        return self.kind in (AUDIO, [AUDIO])
+
+    def fault(self, value: Any) -> str | None:
+        """What a value has to be, where it is not that."""
+        if value is None and self.optional:
+            return None
+        if self.choices and not isinstance(self.kind, list):
+            if isinstance(value, str | int) and value in self.choices:
+                return None
+            return f"it is one of {', '.join(map(repr, self.choices))}"
+        if not _fits(value, self.kind) or (isinstance(value, list) and len(value) < self.least):
+            return f"it {'has' if isinstance(self.kind, Mapping) else 'is'} {_words(self.kind, self.least)}"
+        if self.choices and not all(part in self.choices for part in value):
+            return f"each is one of {', '.join(map(repr, self.choices))}"
+        return None
 
 
-def audio_columns(features: Features) -> tuple[AudioColumn, ...]:
-    """The columns with sound, in the order of the features."""
-    columns = []
-    for name, feature in features.items():
-        is_list = isinstance(feature, (List, LargeList))
-        audio = feature.feature if is_list else feature
-        if isinstance(audio, Audio):
-            columns.append(AudioColumn(name, is_list, audio.sampling_rate))
-    return tuple(columns)
+def features_of(columns: Sequence[Column], sample_rate: int | None) -> Features:
+    """What `datasets` calls the features of columns; their sound has a rate in Hz, None where each clip has its own."""
+    from datasets import Audio, Features, List, Value
+
+    def feature(kind: Kind) -> Any:
+        if isinstance(kind, list):
+            return List(feature(kind[0]))
+        if isinstance(kind, Mapping):
+            return {name: feature(of_name) for name, of_name in kind.items()}
+        return Audio(sampling_rate=sample_rate) if kind == AUDIO else Value(kind)
+
+    return Features({column.name: feature(column.kind) for column in columns})
 
 
-Answer = TypeVar("Answer")
-
-
-def open_parquet(name: str, path: Path) -> pq.ParquetFile:
-    """Open a Parquet file.
+def check_columns(row: Row, columns: Sequence[Column]) -> None:
+    """Refuse a stored row in which a column without sound is missing, or holds what it must not.
 
     Raises:
-        DatasetError: it is none.
+        DatasetError: the row, the column, the value and the rule.
     """
-    return naming(name, lambda: pq.ParquetFile(path))
+    for column in columns:
+        if column.is_audio:
+            continue
+        fault = column.fault(row.get(column.name))
+        if fault is not None:
+            raise DatasetError(f"row {row.get('id')}: {column.name} is {row.get(column.name)!r}; {fault}")
 
 
-def naming(name: str, read: Callable[[], Answer]) -> Answer:
-    """What a function of pyarrow returns, whose errors do not say which file they are about.
+def column_table(columns: Sequence[Column]) -> str:
+    """The columns as a table of Markdown, for the card."""
+    rows = "\n".join(f"| `{column.name}` | {column.meaning} |" for column in columns)
+    return f"| column | content |\n|---|---|\n{rows}"
 
-    Raises:
-        DatasetError: the file's data are damaged; one that `read` raises says so itself.
-    """
-    try:
-        return read()
-    except DatasetError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise DatasetError(f"{name} cannot be read as Parquet, its data are damaged: {error}") from error
+
+def _fits(value: Any, kind: Kind) -> bool:
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(_fits(part, kind[0]) for part in value)
+    if isinstance(kind, Mapping):
+        return isinstance(value, dict) and all(_fits(value.get(name), of_name) for name, of_name in kind.items())
+    if kind == TEXT:
+        return isinstance(value, str)
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int) if kind == WHOLE else isinstance(value, int | float) and math.isfinite(value)
+
+
+def _words(kind: Kind, least: int = 0) -> str:
+    if isinstance(kind, list):
+        inner = kind[0]
+        several = _WORDS[inner][1] if isinstance(inner, str) else "lists" if isinstance(inner, list) else "structures"
+        return f"a list of {f'{least} or more ' if least else ''}{several}"
+    if isinstance(kind, Mapping):
+        return ", ".join(f"{name} ({_words(of_name)})" for name, of_name in kind.items())
+    return _WORDS[kind][0]

@@ -17,9 +17,9 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import Action, HubError, Repository, is_of_client
 from audio_compositionality.support.text import first_line
 
-from .columns import open_parquet
 from .data import DatasetError
 from .manifest import CARD_NAME, MANIFEST_NAME, Manifest, Shard
+from .parquet import open_parquet
 from .recipes import list_recipes, load_recipe
 from .sounds.published.authors import CONFIGURATION, published_columns, published_with
 

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from datasets import Features
 
-from .columns import AudioColumn, audio_columns, naming, open_parquet
 from .data import DatasetError, Row
 from .manifest import FINGERPRINT_KEY, MANIFEST_NAME
+from .parquet import AudioColumn, audio_columns, naming, open_parquet
 from .places import Place, StoredShard
 
 ROWS_AT_A_TIME = 16

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from audio_compositionality.support.files import sha256_of_file
 from audio_compositionality.support.text import nearest
 
-from .columns import AudioColumn, audio_columns
 from .data import Clip, DatasetError, Row, Waveform, check_range
+from .parquet import AudioColumn, audio_columns
 from .places import Place, StoredShards, find_shards, place_of
 from .recipes import list_recipes, load_recipe
 from .recipes.base import Recipe

@@ -20,7 +20,7 @@ from scipy import linalg
 
 from audio_compositionality.dataset_builder.data import Configuration, Data
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
@@ -33,7 +33,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Measure, Outputs, Scores, Task, TaskError, TaskInfo
 from audio_compositionality.tasks.registry import default_tasks
 
-from .recordings import MAX_CLIPS, MIN_CLIPS, Recordings
+from .recordings import MAX_CLIPS, MIN_CLIPS, Sounds
 
 ROUNDING = 1e-9
 """Embeddings that lie no farther from their mean than this times their own length do not vary: less than a hundredth of
@@ -186,7 +186,7 @@ def coral_check(
 
     Args:
         model: an audio encoder.
-        recordings: folder of sound files; see `Recordings`.
+        recordings: folder of sound files; see `Sounds`.
         data: opened data, or anything that `open_data` takes.
         tasks: which; default, all that the data hold and that need nothing but embeddings of clips, less those on
             request.
@@ -213,7 +213,7 @@ def coral_check(
     opened = [open_task(task, data, options.settings) for task in (_default_tasks(data) if tasks is None else tasks)]
     for task in opened:
         _check_task(task, model)
-    natural = Recordings(recordings, max_clips=max_clips, skip_invalid=options.skip_invalid, progress=options.progress)
+    natural = Sounds(recordings, max_clips=max_clips, skip_invalid=options.skip_invalid, progress=options.progress)
     natural_embeddings, not_embedded = _embed_recordings(natural, model, options)
     skipped = [*natural.skipped, *not_embedded]
     changes = []
@@ -246,7 +246,7 @@ def _check_task(opened: OpenedTask, model: AudioEncoder) -> None:
 
 
 def _embed_recordings(
-    recordings: Recordings, model: AudioEncoder, options: RunOptions
+    recordings: Sounds, model: AudioEncoder, options: RunOptions
 ) -> tuple[Floats, list[dict[str, str]]]:
     """Embeddings [clips, dim] of those that can be embedded, and the others."""
     configuration: Configuration = recordings
@@ -256,7 +256,7 @@ def _embed_recordings(
         refuse_skipped(store, content)
     kept = np.delete(content.embeddings, list(content.errors), axis=0)
     if len(kept) < MIN_CLIPS:
-        raise RecordingError(
+        raise SoundError(
             f"{recordings.source!r}: only {len(kept)} of {len(recordings.clip_ids)} clips can be embedded; a "
             f"covariance needs {MIN_CLIPS} or more"
         )

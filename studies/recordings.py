@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Clip, Row, check_range
 from audio_compositionality.dataset_builder.sounds.sound_files import (
-    RecordingError,
+    SoundError,
     printable,
     read_header,
     read_samples,
@@ -52,7 +52,7 @@ class _Clip:
         return f"{self.name}@{self.start / self.rate:g}s"
 
 
-class Recordings:
+class Sounds:
     """Clips of the sound files in a folder and the folders below it; see `Configuration`.
 
     Files are cut into clips of 10 s from their beginning on, a rest is left out; a file that is shorter, but lasts 1 s
@@ -104,16 +104,16 @@ class Recordings:
             name = printable(path.relative_to(folder).as_posix())
             try:
                 clips = list(_clips_of_file(path, name))
-            except RecordingError as error:
+            except SoundError as error:
                 if not skip_invalid:
-                    raise RecordingError(f"{name!r} {error}; --skip-invalid leaves it out") from error
+                    raise SoundError(f"{name!r} {error}; --skip-invalid leaves it out") from error
                 self.skipped.append({"id": name, "reason": str(error)})
                 continue
             self.too_short += not clips
             available += clips
         self.available = len(available)
         if self.available < MIN_CLIPS:
-            raise RecordingError(self._too_few())
+            raise SoundError(self._too_few())
         if self.available > max_clips:
             drawn = np.random.default_rng(0).choice(self.available, max_clips, replace=False)
             available = [available[number] for number in sorted(drawn.tolist())]
@@ -134,9 +134,9 @@ class Recordings:
             clip = self._clips[place]
             try:
                 yield Clip(clip.id, read_samples(clip.path, clip.frames, clip.start), clip.rate)
-            except RecordingError as error:
+            except SoundError as error:
                 if not keep_invalid:
-                    raise RecordingError(f"{clip.id!r} {error}; --skip-invalid leaves it out") from error
+                    raise SoundError(f"{clip.id!r} {error}; --skip-invalid leaves it out") from error
                 yield Clip(clip.id, np.full(clip.frames, np.nan, np.float32), clip.rate, str(error))
 
     def _too_few(self) -> str:

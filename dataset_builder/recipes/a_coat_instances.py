@@ -22,7 +22,7 @@ from ..scenes.recorded import (
 if TYPE_CHECKING:
     from datasets import Features
 
-    from ..sounds.entries import Recordings
+    from ..sounds.entries import Sounds
 
 _PLACES = 21
 """The random stream."""
@@ -102,9 +102,7 @@ class _Blocks:
         of_timbres: dict[str, Any] = {"classes": 6, "context_sources": 1}
         return {"mini": BlockSettings(blocks=24, **of_timbres), "full": BlockSettings(blocks=96, **of_timbres)}
 
-    def of_recordings(
-        self, settings: BlockSettings, recordings: Recordings, requested: Mapping[str, Any]
-    ) -> BlockSettings:
+    def of_recordings(self, settings: BlockSettings, recordings: Sounds, requested: Mapping[str, Any]) -> BlockSettings:
         """Recordings in place of timbres, with more classes and larger contexts; see `RecordedRecipe`."""
         usual = BlockSettings()
         sizes = {"classes": usual.classes, "context_sources": usual.context_sources}

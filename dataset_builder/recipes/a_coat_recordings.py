@@ -24,7 +24,7 @@ from ..scenes.transforms.base import Samples
 if TYPE_CHECKING:
     from datasets import Features
 
-    from ..sounds.entries import Recordings
+    from ..sounds.entries import Sounds
 
 CLIPS = ("A", "B", "C", "D")
 
@@ -176,7 +176,7 @@ class _RecordedQuadruples:
         return {"mini": RecordedQuadrupleSettings(quadruples=64), "full": RecordedQuadrupleSettings()}
 
     def of_recordings(
-        self, settings: RecordedQuadrupleSettings, recordings: Recordings, requested: Mapping[str, Any]
+        self, settings: RecordedQuadrupleSettings, recordings: Sounds, requested: Mapping[str, Any]
     ) -> RecordedQuadrupleSettings:
         """Recordings in place of timbres; see `RecordedRecipe`."""
         return replace(settings, **{**requested, "recordings": recordings})

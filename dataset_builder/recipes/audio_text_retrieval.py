@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from ..data import Row
 from ..scenes.recorded import check_lists, check_texts
 from ..scenes.whole_clips import WholeClipRendering, WholeClipSettings, describe_whole_clips
-from ..sounds.entries import Recording
+from ..sounds.entries import Sound
 from ..sounds.reading import with_all_labels
 
 if TYPE_CHECKING:
     from datasets import Features
 
-    from ..sounds.entries import Recordings
+    from ..sounds.entries import Sounds
 
 
 class RenderedCaptions(WholeClipRendering[WholeClipSettings]):
@@ -25,11 +25,11 @@ class RenderedCaptions(WholeClipRendering[WholeClipSettings]):
     name = "audio_text_retrieval"
     needed = "captions (--captions COLUMN, or columns that are called caption)"
 
-    def serves(self, entry: Recording) -> bool:
+    def serves(self, entry: Sound) -> bool:
         """Whether it has captions."""
         return bool(entry.captions)
 
-    def said_of(self, entry: Recording) -> Row:
+    def said_of(self, entry: Sound) -> Row:
         """Its captions."""
         return {"captions": list(entry.captions)}
 
@@ -48,7 +48,7 @@ class _Captions:
         return {"mini": WholeClipSettings(clips=200), "full": WholeClipSettings()}
 
     def of_recordings(
-        self, settings: WholeClipSettings, recordings: Recordings, requested: Mapping[str, Any]
+        self, settings: WholeClipSettings, recordings: Sounds, requested: Mapping[str, Any]
     ) -> WholeClipSettings:
         """Recordings in place of tones; see `RecordedRecipe`."""
         return replace(settings, **{**requested, "recordings": with_all_labels(recordings)})

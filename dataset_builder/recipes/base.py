@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from audio_compositionality.support.table import Table
 
     from ..sounds.annotated import AnnotatedRecordings
-    from ..sounds.entries import Recordings
+    from ..sounds.entries import Sounds
 
 
 class RecipeSettings(Protocol):
@@ -130,7 +130,7 @@ class Recipe(Protocol[Settings]):
 class RecordedRecipe(Recipe[Settings], Protocol[Settings]):
     """A recipe whose sound can be that of recordings: it is offered wherever somebody brings some."""
 
-    def of_recordings(self, settings: Settings, recordings: Recordings, requested: Mapping[str, Any]) -> Settings:
+    def of_recordings(self, settings: Settings, recordings: Sounds, requested: Mapping[str, Any]) -> Settings:
         """Settings of a preset, with recordings for their sound.
 
         Args:

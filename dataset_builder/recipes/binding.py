@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     from datasets import Features
 
-    from ..sounds.entries import Recordings
+    from ..sounds.entries import Sounds
 
 _TRIALS, _PLACES = 22, 23
 """The random streams."""
@@ -210,7 +210,7 @@ class _Bindings:
         return {"mini": BindingSettings(trials=90), "full": BindingSettings()}
 
     def of_recordings(
-        self, settings: BindingSettings, recordings: Recordings, requested: Mapping[str, Any]
+        self, settings: BindingSettings, recordings: Sounds, requested: Mapping[str, Any]
     ) -> BindingSettings:
         """Recordings in place of timbres; see `RecordedRecipe`."""
         return replace(settings, **{**requested, "recordings": recordings})

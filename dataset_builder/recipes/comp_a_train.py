@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
     from datasets import Features
 
-    from ..sounds.entries import Recordings
+    from ..sounds.entries import Sounds
 
 _SCENES, _TEXTS = 39, 40
 """The random streams."""
@@ -248,7 +248,7 @@ class _Training:
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
     def of_recordings(
-        self, settings: TrainingSettings | NaturalTrainingSettings, recordings: Recordings, requested: Mapping[str, Any]
+        self, settings: TrainingSettings | NaturalTrainingSettings, recordings: Sounds, requested: Mapping[str, Any]
     ) -> NaturalTrainingSettings:
         """Scenes of recordings in place of tones; see `RecordedRecipe`."""
         return settings_of_recordings(

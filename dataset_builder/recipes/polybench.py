@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datasets import Features
 
     from ..sounds.annotated import AnnotatedRecordings
-    from ..sounds.entries import Recordings
+    from ..sounds.entries import Sounds
 
 Settings = TwinSettings | SoundscapeSettings | AnnotatedSettings
 
@@ -36,9 +36,7 @@ class _Questions:
         """Settings by the name of a preset."""
         return {"mini": TwinSettings(test_sets=12), "full": TwinSettings()}
 
-    def of_recordings(
-        self, settings: Settings, recordings: Recordings, requested: Mapping[str, Any]
-    ) -> SoundscapeSettings:
+    def of_recordings(self, settings: Settings, recordings: Sounds, requested: Mapping[str, Any]) -> SoundscapeSettings:
         """Twins of isolated sounds; see `RecordedRecipe`."""
         return SoundscapeSettings.of_recordings(settings, recordings, requested)
 

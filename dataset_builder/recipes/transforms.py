@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from datasets import Features
 
     from ..scenes.orbits import RecentOrbits
-    from ..sounds.entries import Recordings
+    from ..sounds.entries import Sounds
 
 VALUED = ("pitch", "rate", "amplitude")
 """The factors of a source whose classes are numbers."""
@@ -315,7 +315,7 @@ class _Transforms:
         }
 
     def of_recordings(
-        self, settings: TransformSettings, recordings: Recordings, requested: Mapping[str, Any]
+        self, settings: TransformSettings, recordings: Sounds, requested: Mapping[str, Any]
     ) -> TransformSettings:
         """Recordings in place of scenes: where the preset states ranges, all transforms that these name.
 

@@ -11,14 +11,14 @@ from ..data import DatasetError, Row
 from ..scenes.pool import UnlabelledError, why_no_classes
 from ..scenes.recorded import check_lists, check_texts
 from ..scenes.whole_clips import WholeClipRendering, WholeClipSettings, describe_whole_clips
-from ..sounds.entries import Recording
+from ..sounds.entries import Sound
 from ..sounds.reading import with_all_labels
 from ..texts.prompts import Templates, check_templates, load_templates, prompts_of
 
 if TYPE_CHECKING:
     from datasets import Features
 
-    from ..sounds.entries import Recordings
+    from ..sounds.entries import Sounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +49,11 @@ class RenderedLabels(WholeClipRendering[ZeroShotSettings]):
     name = "zero_shot_audio"
     needed = "labels that are names of classes"
 
-    def serves(self, entry: Recording) -> bool:
+    def serves(self, entry: Sound) -> bool:
         """Whether it has a class, or several."""
         return bool(entry.all_labels) and entry.number is None
 
-    def said_of(self, entry: Recording) -> Row:
+    def said_of(self, entry: Sound) -> Row:
         """Its labels and their prompts."""
         labels = entry.all_labels
         return {"labels": list(labels), "prompts": [self._prompts(label) for label in labels]}
@@ -99,7 +99,7 @@ class _Labels:
         return {"mini": ZeroShotSettings(clips=200), "full": ZeroShotSettings()}
 
     def of_recordings(
-        self, settings: ZeroShotSettings, recordings: Recordings, requested: Mapping[str, Any]
+        self, settings: ZeroShotSettings, recordings: Sounds, requested: Mapping[str, Any]
     ) -> ZeroShotSettings:
         """Recordings in place of tones, those with several labels among them; see `RecordedRecipe`."""
         return replace(settings, **{**requested, "recordings": with_all_labels(recordings)})

@@ -18,7 +18,7 @@ from .recorded import settings_of_recordings
 if TYPE_CHECKING:
     from datasets import Features
 
-    from ..sounds.entries import Recordings
+    from ..sounds.entries import Sounds
 
 
 Settings = TypeVar("Settings", bound=CaptionedSettings)
@@ -50,9 +50,7 @@ class ItemRecipe(Generic[Settings, Natural]):
         """Of the recipe, and in the ids of its rows."""
         return self.of_scenes.name
 
-    def of_recordings(
-        self, settings: Settings | Natural, recordings: Recordings, requested: Mapping[str, Any]
-    ) -> Natural:
+    def of_recordings(self, settings: Settings | Natural, recordings: Sounds, requested: Mapping[str, Any]) -> Natural:
         """Scenes of recordings in place of tones; see `RecordedRecipe`."""
         return settings_of_recordings(self.natural, settings, recordings, requested, what="scenes of recordings")
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import DatasetError, Pcm16
-from ..sounds.entries import Recording, Recordings
+from ..sounds.entries import Sound, Sounds
 from ..texts.captions import language_digest
 from ..texts.expressions import Expression, Leaf, Then, time_line
 from ..texts.prompts import category_of, spoken, tables_digest
@@ -185,7 +185,7 @@ class _Sound:
     powers: NDArray[np.float32]
 
 
-def splits_of_files(entries: Sequence[Recording]) -> list[str]:
+def splits_of_files(entries: Sequence[Sound]) -> list[str]:
     """The split of each recording: whole groups, by label where no group has several, else all together."""
     units = [entry.group or entry.sha256 for entry in entries]
     labels_of: dict[str, set[str]] = defaultdict(set)
@@ -223,7 +223,7 @@ class SlicePool:
         sample_rate: of clips, in Hz.
     """
 
-    def __init__(self, recordings: Recordings, sample_rate: int) -> None:
+    def __init__(self, recordings: Sounds, sample_rate: int) -> None:
         """Nothing is read."""
         self.source = recordings.source
         self.sample_rate = sample_rate
@@ -343,7 +343,7 @@ class NaturalSettings:
         InputError: a value out of its range.
     """
 
-    recordings: Recordings = field(repr=False)
+    recordings: Sounds = field(repr=False)
     seed: int = 0
     duration: float = 10.0
     sample_rate: int = 32_000

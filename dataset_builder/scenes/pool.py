@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import DatasetError
-from ..sounds.entries import Recording, Recordings, related
+from ..sounds.entries import Sound, Sounds, related
 
 Item = TypeVar("Item")
 
@@ -75,7 +75,7 @@ class RecordingPool:
             name where none has one.
     """
 
-    def __init__(self, recordings: Recordings) -> None:
+    def __init__(self, recordings: Sounds) -> None:
         """Sort them; nothing is read.
 
         Raises:
@@ -227,12 +227,12 @@ class RecordingPool:
         return drawn
 
 
-def has_class(entry: Recording) -> bool:
+def has_class(entry: Sound) -> bool:
     """Whether a recording has one label, and it is no number."""
     return bool(entry.label) and entry.number is None
 
 
-def why_no_classes(source: str, entries: Sequence[Recording], use: str = "scenes are mixed") -> str:
+def why_no_classes(source: str, entries: Sequence[Sound], use: str = "scenes are mixed") -> str:
     """What recordings have in place of classes, and what these are for."""
     number = next((entry.label for entry in entries if entry.number is not None), None)
     what = "no labels" if number is None else f"numbers as labels, such as {number}, which are no classes"

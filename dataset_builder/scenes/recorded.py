@@ -12,7 +12,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError, Row
-from ..sounds.entries import Recordings
+from ..sounds.entries import Sounds
 from .placing import HIGHEST, KNOTS, LOWEST, PAUSES, mix_together, place_recording
 from .pool import RecordingPool
 from .rendering import SharedRendering
@@ -37,7 +37,7 @@ def check_setting(name: str, value: float, low: float, high: float) -> None:
 
 
 def settings_of_recordings(
-    settings: type[Settings], preset: Any, recordings: Recordings, requested: Mapping[str, Any], *, what: str
+    settings: type[Settings], preset: Any, recordings: Sounds, requested: Mapping[str, Any], *, what: str
 ) -> Settings:
     """Settings of what is made of recordings, as large as a preset of what is made of tones.
 
@@ -81,7 +81,7 @@ class RecordedSettings:
     sample_rate: int = 16_000
     eq_db: float = 4.0
     domain: str = ""
-    recordings: Recordings | None = field(default=None, repr=False)
+    recordings: Sounds | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for field_ in fields(self):
@@ -107,7 +107,7 @@ class RecordedSettings:
         return self.domain or ("timbres" if self.recordings is None else "recordings")
 
     @property
-    def sources(self) -> Recordings:
+    def sources(self) -> Sounds:
         """The recordings that clips are made of."""
         if self.recordings is not None:
             return self.recordings
@@ -158,7 +158,7 @@ class RecordedRendering(SharedRendering[SettingsRecorded]):
     """A rendering of recordings; a subclass adds rows and clips, see `Rendering`."""
 
     @cached_property
-    def recordings(self) -> Recordings:
+    def recordings(self) -> Sounds:
         """What clips are made of."""
         return self.settings.sources
 

@@ -19,7 +19,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed, shown
 
 from ..data import DatasetError, Pcm16, Row
-from ..sounds.entries import Recordings
+from ..sounds.entries import Sounds
 from ..sounds.formats.base import Annotation, LabelledEvent, label_text
 from ..sounds.intervals import STEPS
 from ..texts.questions.base import Question, QuestionError
@@ -76,7 +76,7 @@ class SoundscapeSettings:
         InputError: a value out of its range.
     """
 
-    recordings: Recordings = field(repr=False)
+    recordings: Sounds = field(repr=False)
     seed: int = 0
     train_sets: int = 30
     test_sets: int = 200
@@ -109,7 +109,7 @@ class SoundscapeSettings:
         return {**values, "templates": templates_digest(), "recordings": self.recordings.fingerprint}
 
     @classmethod
-    def of_recordings(cls, preset: Any, recordings: Recordings, requested: Mapping[str, Any]) -> SoundscapeSettings:
+    def of_recordings(cls, preset: Any, recordings: Sounds, requested: Mapping[str, Any]) -> SoundscapeSettings:
         """Settings as large as a preset; see `RecordedRecipe.of_recordings`.
 
         Args:

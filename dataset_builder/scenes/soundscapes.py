@@ -20,7 +20,7 @@ from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import listed, nearest, shown
 
 from ..data import DatasetError, Pcm16
-from ..sounds.entries import Recording, Recordings
+from ..sounds.entries import Sound, Sounds
 from ..sounds.formats.base import label_text
 from ..sounds.intervals import STEPS, Activity, union
 from ..texts.questions.base import QuestionError
@@ -243,7 +243,7 @@ _KEPT = 64
 """Recordings whose samples are kept."""
 
 
-def splits_of_sounds(entries: Sequence[Recording]) -> list[str]:
+def splits_of_sounds(entries: Sequence[Sound]) -> list[str]:
     """The split of each recording: whole groups; labels of a single file are dealt to the splits in turn.
 
     Where a group has several labels, as a speaker has who says all words, groups are divided and not files of labels.
@@ -283,7 +283,7 @@ class SoundPool:
 
     def __init__(
         self,
-        recordings: Recordings,
+        recordings: Sounds,
         sample_rate: int,
         silence: float,
         *,

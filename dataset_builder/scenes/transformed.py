@@ -10,7 +10,7 @@ from typing import Any
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed, nearest
 
-from ..sounds.entries import Recordings
+from ..sounds.entries import Sounds
 from .description import CITATION, describe_sources
 from .sources import ATTRIBUTES, SceneSettings, Source, draw_onsets, random_generator
 from .transforms import list_transforms, load_transform
@@ -188,7 +188,7 @@ class TransformSettings(SceneSettings):
     transforms: tuple[str, ...] = ("gain", "noise", "lowpass", "reverb")
     ranges: tuple[tuple[str, ParameterRange], ...] = ()
     headroom: float = 12.0
-    recordings: Recordings | None = field(default=None, repr=False)
+    recordings: Sounds | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,7 +13,7 @@ import numpy as np
 from audio_compositionality.support.errors import InputError
 
 from ..data import DatasetError, Pcm16, Row
-from ..sounds.entries import LONGEST_RECORDING, Recording, Recordings
+from ..sounds.entries import LONGEST_RECORDING, Sound, Sounds
 from ..sounds.splits import select_recordings
 from .placing import resampled
 from .rendering import SharedRendering
@@ -44,7 +44,7 @@ class WholeClipSettings:
     duration: float = float(LONGEST_RECORDING)
     sample_rate: int = 48_000
     domain: str = ""
-    recordings: Recordings | None = field(default=None, repr=False)
+    recordings: Sounds | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "duration", float(self.duration))
@@ -58,7 +58,7 @@ class WholeClipSettings:
                 raise InputError(f"{name} is {value:,}; it must be from {low:,} to {high:,}")
 
     @property
-    def sources(self) -> Recordings:
+    def sources(self) -> Sounds:
         """The recordings that the clips are."""
         if self.recordings is not None:
             return self.recordings
@@ -94,11 +94,11 @@ class WholeClipRendering(SharedRendering[Settings]):
         self.sample_rate = settings.clip_rate
 
     @abstractmethod
-    def serves(self, entry: Recording) -> bool:
+    def serves(self, entry: Sound) -> bool:
         """Whether a recording can be a row."""
 
     @abstractmethod
-    def said_of(self, entry: Recording) -> Row:
+    def said_of(self, entry: Sound) -> Row:
         """What a row says of its recording, beside the common columns."""
 
     needed = ""

@@ -26,7 +26,7 @@ from .formats.audioset_strong import ONTOLOGY, related_labels
 from .formats.base import ROUNDING, Annotation, AnnotationError, Problems, ReadOptions, told
 from .formats.guessing import check_format, format_of
 from .intervals import polyphony, relations
-from .sound_files import RecordingError, read_header, read_samples, sound_files
+from .sound_files import SoundError, read_header, read_samples, sound_files
 
 
 def durations_in(folder: str | Path) -> dict[str, float]:
@@ -39,7 +39,7 @@ def durations_in(folder: str | Path) -> dict[str, float]:
     for path in sound_files(Path(folder)):
         try:
             header = read_header(path)
-        except RecordingError:
+        except SoundError:
             continue
         if header.frames:
             durations[path.stem] = header.frames / header.rate
@@ -94,7 +94,7 @@ def sound_paths(
 def _check_file(path: Path, recording: str, seconds: float, problems: Problems) -> None:
     try:
         header = read_header(path)
-    except RecordingError as error:
+    except SoundError as error:
         problems.add(path.name, str(error), recording)
         return
     length = header.frames / header.rate
@@ -203,7 +203,7 @@ _FULL_SCALE = 2**15
 
 
 @dataclass(frozen=True)
-class Sound:
+class Stretch:
     """The sound of an annotation, once it was read.
 
     Attributes:
@@ -275,7 +275,7 @@ class AnnotatedRecordings:
         for annotation, result in zip(self.annotations, results, strict=True):
             if isinstance(result, str):
                 problems.add(_place(annotation, paths[annotation.recording]), result, annotation.recording)
-        self._keep([result if isinstance(result, Sound) else None for result in results])
+        self._keep([result if isinstance(result, Stretch) else None for result in results])
         if len(self.sounds) == len(results) or left_out is not None:
             self._check_copies(problems)
             self._keep(self.sounds)
@@ -286,7 +286,7 @@ class AnnotatedRecordings:
         self.related = {label: (related or {}).get(label, frozenset()) & labels for label in sorted(labels)}
         self.fingerprint = self._fingerprint()
 
-    def _keep(self, sounds: Sequence[Sound | None]) -> None:
+    def _keep(self, sounds: Sequence[Stretch | None]) -> None:
         """Keep the annotations with their sounds [annotations] of recordings that are not left out."""
         kept = [
             (annotation, sound)
@@ -311,10 +311,10 @@ class AnnotatedRecordings:
         sound = self.sounds[index]
         try:
             samples = read_samples(sound.path, sound.frames, sound.start)
-        except RecordingError as error:
-            raise RecordingError(f"{sound.path}: {error}") from error
+        except SoundError as error:
+            raise SoundError(f"{sound.path}: {error}") from error
         if _digest(samples, sound.rate) != sound.samples_sha256:
-            raise RecordingError(f"{sound.path} has changed since it was opened; start again")
+            raise SoundError(f"{sound.path} has changed since it was opened; start again")
         return samples.astype(np.float64), sound.rate
 
     def _check_copies(self, problems: Problems) -> None:
@@ -468,7 +468,7 @@ def _related(
     return related
 
 
-def _examine(annotation: Annotation, path: Path) -> Sound | str:
+def _examine(annotation: Annotation, path: Path) -> Stretch | str:
     """The sound of an annotation; or why it cannot be used."""
     try:
         header = read_header(path)
@@ -477,14 +477,14 @@ def _examine(annotation: Annotation, path: Path) -> Sound | str:
         if frames < (annotation.duration - ROUNDING) * header.rate - 1:
             return f"ends before the {annotation.duration:g} s of its labels"
         samples = read_samples(path, frames, start)
-    except RecordingError as error:
+    except SoundError as error:
         return str(error)
     if not np.any(np.abs(samples) * _FULL_SCALE > 0.5):
         return "is silent, and its labels say that something is heard"
     decoded = _digest(samples, header.rate)
     # Samples of a lossy format differ by rounding from one decoder to the next.
     digest = sha256_of(f"{sha256_of_file(path)} {start} {frames}".encode()) if header.lossy else decoded
-    return Sound(path, header.rate, start, frames, digest, decoded)
+    return Stretch(path, header.rate, start, frames, digest, decoded)
 
 
 def _digest(samples: NDArray[np.float32], rate: int) -> str:

@@ -1,10 +1,10 @@
-"""What the recipes know of recordings that a user brings, whatever they are read from."""
+"""What the recipes know of sounds, whatever they are read or made from."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,18 +18,24 @@ longest clip of others, since a stretch by 2 reads that much."""
 
 
 @dataclass(frozen=True)
-class Recording:
-    """What is said of one recording.
+class Sound:
+    """What is said of one sound: an FM tone, a file, a row of a data set, a labelled stretch of a recording.
 
     Attributes:
-        id: of its own among its `Recordings`: a path within the folder, a number within the data set.
-        label: what it is a recording of; empty where nobody says.
-        group: recordings of one group (a speaker, a session) are never on both sides of a fold; empty where it is a
-            group of its own.
+        id: of its own among its `Sounds`: a path within the folder, a number within the data set.
+        label: what it is a sound of; empty where nobody says.
+        group: sounds of one group (a speaker, a session) are never on both sides of a fold; empty where it is a group
+            of its own.
         sha256: hexadecimal, of its samples or of what decides them.
         number: its label as a number, where labels are numbers and not classes.
-        condition: what it shares with recordings of other labels and what says nothing of its own: the voice that says
-            a word, the pitch of an instrument; empty where there is none. See `related`.
+        condition: what it shares with sounds of other labels and what says nothing of its own: the voice that says a
+            word, the pitch of an instrument; empty where there is none. See `related`.
+        captions: what is said of it in sentences.
+        labels: all labels, where there are several.
+        words: what is said of it by attribute, such as ``{"pitch": "high", "rate": "slow"}``. A sound with one word
+            changed is another entry of the same label.
+        loop: whether the samples are one period of a sound that goes on: repeated as they are, without a crossfade.
+        level: dB at which it is heard beside others; 0 where all are equally loud.
     """
 
     id: str
@@ -40,6 +46,9 @@ class Recording:
     condition: str = ""
     captions: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict, hash=False)
+    loop: bool = False
+    level: float = 0.0
 
     @property
     def all_labels(self) -> tuple[str, ...]:
@@ -57,7 +66,7 @@ def related(condition: str, other: str) -> bool:
     return bool(first) and first == other.partition("/")[0]
 
 
-def fingerprint_of_entries(entries: Sequence[Recording]) -> str:
+def fingerprint_of_entries(entries: Sequence[Sound]) -> str:
     """SHA-256 over what is said of recordings, in their order, but for their ids: names and places are no content."""
     content = [
         [
@@ -66,15 +75,15 @@ def fingerprint_of_entries(entries: Sequence[Recording]) -> str:
             entry.number,
             entry.group,
             entry.condition,
-            *filter(None, (entry.captions, entry.labels)),
+            *filter(None, (entry.captions, entry.labels, sorted(entry.words.items()), entry.loop, entry.level)),
         ]
         for entry in entries
     ]
     return sha256_of(json.dumps(content).encode())
 
 
-class Recordings(Protocol):
-    """Recordings of one source.
+class Sounds(Protocol):
+    """Sounds of one source: tones, a folder, a data set, stretches of recordings with strong labels.
 
     Attributes:
         source: what they were opened from, for messages; a folder, a Hub id.
@@ -93,7 +102,7 @@ class Recordings(Protocol):
     def sample_rate(self) -> int | None: ...  # noqa: D102
 
     @property
-    def entries(self) -> Sequence[Recording]: ...  # noqa: D102
+    def entries(self) -> Sequence[Sound]: ...  # noqa: D102
 
     @property
     def fingerprint(self) -> str: ...  # noqa: D102

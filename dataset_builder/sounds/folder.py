@@ -14,7 +14,7 @@ from audio_compositionality.support.text import first_line, nearest
 from ..manifest import MANIFEST_NAME
 from .labels import caption_columns, captions_of_table, counted_column, counted_labels, labels_of_table
 from .reading import Candidate, ReadRecordings
-from .sound_files import RecordingError, check_folder, is_regular, printable, sound_files
+from .sound_files import SoundError, check_folder, is_regular, printable, sound_files
 
 METADATA = "metadata.csv"
 
@@ -53,7 +53,7 @@ def folder_recordings(
         captions: columns of the table with captions; by default those that are called so, see `caption_columns`.
         separator: between several labels of a row of the table.
         source: what it is called; by default its path.
-        suggested: as `Recordings.suggested`.
+        suggested: as `Sounds.suggested`.
         skip_invalid: leave out recordings that cannot be used.
         progress: show progress bars.
 
@@ -63,14 +63,14 @@ def folder_recordings(
     folder = Path(folder)
     check_folder(folder)
     if (folder / MANIFEST_NAME).is_file():
-        raise RecordingError(f"{str(folder)!r} is a data set that was built, which --data takes")
+        raise SoundError(f"{str(folder)!r} is a data set that was built, which --data takes")
     left_out: dict[str, str] = {}
     labelling = f"put them into folders, LABEL/file.wav, or write a {METADATA} with the column {LABEL}"
     if (folder / METADATA).is_file():
         candidates, columns, left_out = _listed(folder, label, group, condition, captions, separator)
         labelling = f"--label names a column of {METADATA}, which has {', '.join(columns)}"
     elif any(column is not None for column in (label, group, condition, captions, separator)):
-        raise RecordingError(
+        raise SoundError(
             f"{str(folder)!r} has no {METADATA}, whose columns --label, --group, --condition and --captions name; "
             "without it the folders in it are the labels, and the folders in these the conditions"
         )
@@ -91,7 +91,7 @@ def _by_folder(folder: Path) -> list[Candidate]:
     places = [path.relative_to(folder) for path in sound_files(folder)]
     beside = [place for place in places if len(place.parts) == 1]
     if beside and len(beside) < len(places):
-        raise RecordingError(
+        raise SoundError(
             f"{str(folder)!r} holds sound files ({printable(beside[0].name)!r} and so on) beside folders with others: "
             f"of which label are they? Put them into LABEL/, or write a {METADATA}"
         )
@@ -119,16 +119,16 @@ def _listed(
     said_in = counted_column(METADATA, label, columns)
     for column in (FILE, label if said_in is None else None, group, condition):
         if column is not None and column not in columns:
-            raise RecordingError(f"{METADATA} has no column {column!r}; {nearest(column, columns)}")
+            raise SoundError(f"{METADATA} has no column {column!r}; {nearest(column, columns)}")
     label, group, condition = label or LABEL, group or GROUP, condition or CONDITION
     labels = [row.get(label, "").strip() for row in rows]
     names = [printable(Path(row[FILE]).as_posix()) for row in rows]
     for line, (name, text) in enumerate(zip(names, labels, strict=True), 2):
         if label in columns and not text:
-            raise RecordingError(f"{METADATA}: the {label} of {name!r} (line {line}) is empty; leave out what has none")
+            raise SoundError(f"{METADATA}: the {label} of {name!r} (line {line}) is empty; leave out what has none")
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
-        raise RecordingError(f"{METADATA} names {twice!r} twice; a recording has one line")
+        raise SoundError(f"{METADATA} names {twice!r} twice; a recording has one line")
     if said_in is not None:
         said_of = [row.get(said_in, "") for row in rows]
         read = counted_labels(METADATA, said_in, said_of, lambda place: _file_below(folder, rows[place][FILE]))
@@ -156,17 +156,17 @@ def _listed(
 def _table(path: Path) -> list[dict[str, str]]:
     """The rows of a table, one or more, all with the same columns."""
     if path.stat().st_size > _LARGEST_TABLE:
-        raise RecordingError(f"{METADATA} has more than {_LARGEST_TABLE // 2**20} MiB; is it a table of recordings?")
+        raise SoundError(f"{METADATA} has more than {_LARGEST_TABLE // 2**20} MiB; is it a table of recordings?")
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             rows = list(csv.DictReader(stream, strict=True))
     except (OSError, ValueError, csv.Error) as error:
-        raise RecordingError(f"{METADATA} cannot be read as a table (CSV in UTF-8): {first_line(error)}") from error
+        raise SoundError(f"{METADATA} cannot be read as a table (CSV in UTF-8): {first_line(error)}") from error
     if not rows:
-        raise RecordingError(f"{METADATA} has no row below its first line, which names the columns: {FILE}, {LABEL}")
+        raise SoundError(f"{METADATA} has no row below its first line, which names the columns: {FILE}, {LABEL}")
     for line, row in enumerate(rows, 2):
         if None in row or None in row.values():
-            raise RecordingError(f"{METADATA}: row {line} has not as many fields as the first, which names the columns")
+            raise SoundError(f"{METADATA}: row {line} has not as many fields as the first, which names the columns")
     return rows
 
 
@@ -178,5 +178,5 @@ def _file_below(folder: Path, name: str) -> Path:
         if inside and is_regular(path):
             return path
     except (OSError, ValueError, RuntimeError) as error:
-        raise RecordingError(f"cannot be read: {first_line(error)}") from error
-    raise RecordingError("is no file in the folder of the table; links are not followed")
+        raise SoundError(f"cannot be read: {first_line(error)}") from error
+    raise SoundError("is no file in the folder of the table; links are not followed")

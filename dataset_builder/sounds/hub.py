@@ -28,7 +28,7 @@ from .labels import (
 )
 from .named_sets import NamedSet, list_named_sets
 from .reading import MOST_RECORDINGS, Candidate, ReadRecordings
-from .sound_files import RecordingError, SoundFile, printable
+from .sound_files import SoundError, SoundFile, printable
 
 if TYPE_CHECKING:
     import datasets
@@ -73,11 +73,11 @@ def rows_of(
     splits = list(builder.info.splits or ())
     if split is None:
         if len(splits) > 1:
-            raise RecordingError(f"{place.source} has the splits {', '.join(splits)}; name one with --split")
+            raise SoundError(f"{place.source} has the splits {', '.join(splits)}; name one with --split")
         split = splits[0]
     for name in splits_in(split) or (split,):
         if re.match(rf"(?:{_NAME})?", name).group() not in splits:  # type: ignore[union-attr]
-            raise RecordingError(f"{place.source} has no split {printable(name)!r}; {nearest(name, splits)}")
+            raise SoundError(f"{place.source} has no split {printable(name)!r}; {nearest(name, splits)}")
     rows: datasets.Dataset = _asked(place, lambda: builder.as_dataset(split=split))
     return rows
 
@@ -109,7 +109,7 @@ def _builder(place: Place, config: str | None, split: str | None, files: str | N
         features = builder.info.features
     else:
         if not names:
-            raise RecordingError(f"{place.source}: the split is {printable(str(split))!r}; it is such as test[:1000]")
+            raise SoundError(f"{place.source}: the split is {printable(str(split))!r}; it is such as test[:1000]")
         root = place.source if isinstance(place, Folder) else f"hf://datasets/{place.source}@{place.revision}"
         data_files = {name: [f"{root}/{files_of_split(files, config, name)}"] for name in names}
     builder = _asked(place, lambda: datasets.load_dataset_builder("parquet", data_files=data_files, features=features))
@@ -127,7 +127,7 @@ def _check_reader(place: Place, builder: datasets.DatasetBuilder) -> None:
     """Refuse data that are read by what could run code, or that lie elsewhere."""
     reader = _reader_of(builder)
     if reader not in READERS:
-        raise RecordingError(
+        raise SoundError(
             f"{place.source} is read by the reader {reader!r} of datasets; only {', '.join(READERS)} are used: give "
             "its files as a folder, or save it as Parquet"
         )
@@ -140,7 +140,7 @@ def _check_size(place: Place, builder: datasets.DatasetBuilder) -> None:
         return
     size = place.size_of(_files_of(place, builder))
     if size > LARGEST_DOWNLOAD:
-        raise RecordingError(
+        raise SoundError(
             f"{place.source} has {size / 10**9:,.0f} GB to download, more than {LARGEST_DOWNLOAD / 10**9:,.0f}; give "
             "another --split or --config, or a part of it in a folder"
         )
@@ -245,7 +245,7 @@ def hub_recordings(
         caption_separator: between several captions in one text.
         without: labels that are none: a row that has no other is left out, and `ReadRecordings.skipped` says so.
         source: what it is called; by default its id or path.
-        suggested: as `Recordings.suggested`.
+        suggested: as `Sounds.suggested`.
         skip_invalid: leave out recordings that cannot be used.
         progress: show progress bars.
 
@@ -315,10 +315,10 @@ def _check_rows(source: str, rows: datasets.Dataset, columns: Sequence[str | Non
     """Refuse rows that lack a column that is named, or are too many."""
     for column in columns:
         if column is not None and column not in rows.features:
-            raise RecordingError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
+            raise SoundError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
     count = len(rows)
     if count > MOST_RECORDINGS:
-        raise RecordingError(
+        raise SoundError(
             f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
             "them, such as --split train[:10000]"
         )
@@ -327,9 +327,9 @@ def _check_rows(source: str, rows: datasets.Dataset, columns: Sequence[str | Non
 def _check_name(where: str) -> None:
     """Refuse what is neither a folder nor a Hub id."""
     if not where.strip():
-        raise RecordingError(f"the data set is {where!r}; give a Hub id, a folder (. is the current one) or a name")
+        raise SoundError(f"the data set is {where!r}; give a Hub id, a folder (. is the current one) or a name")
     if not Path(where).is_dir() and not HUB_ID.fullmatch(where):
-        raise RecordingError(
+        raise SoundError(
             f"no data set {printable(where)!r}: neither a folder nor a Hub id (ORG/NAME), nor the name of one; "
             f"{nearest(where, list_named_sets())}"
         )
@@ -352,7 +352,7 @@ def check_copy(named: NamedSet, config: str | None, split: str) -> None:
         wanted = listed(patterns)
     if missing:
         names = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
-        raise RecordingError(
+        raise SoundError(
             f"{named.name} is read from the files that it has on the Hub ({wanted}); {printable(str(folder))!r} holds "
             f"{printable(shown(names) or 'nothing')}. A folder of LABEL/file.wav is read by --recordings"
         )
@@ -373,11 +373,11 @@ def _audio_column(place: Place, features: datasets.Features, audio: str | None) 
         or (name == audio and isinstance(feature, dict) and set(feature) == {"bytes", "path"})
     ]
     if not columns:
-        raise RecordingError(f"{place.source} has no column of audio; its columns are {', '.join(features)}")
+        raise SoundError(f"{place.source} has no column of audio; its columns are {', '.join(features)}")
     if audio is None and len(columns) > 1:
-        raise RecordingError(f"{place.source} has audio in the columns {', '.join(columns)}; name one: audio=...")
+        raise SoundError(f"{place.source} has audio in the columns {', '.join(columns)}; name one: audio=...")
     if audio is not None and audio not in columns:
-        raise RecordingError(f"{place.source} has no audio in a column {audio!r}; {nearest(audio, columns)}")
+        raise SoundError(f"{place.source} has no audio in a column {audio!r}; {nearest(audio, columns)}")
     return audio or columns[0]
 
 
@@ -404,14 +404,14 @@ class _Files:
         content, path = value.get("bytes"), value.get("path")
         if content:
             if len(content) > LARGEST_FILE:
-                raise RecordingError(f"has {len(content):,} bytes; {LARGEST_FILE:,} are the most")
+                raise SoundError(f"has {len(content):,} bytes; {LARGEST_FILE:,} are the most")
             return io.BytesIO(content)
         if not path:
-            raise RecordingError("holds no audio")
+            raise SoundError("holds no audio")
         try:
             file = Path(path).resolve()
             if file.is_file() and any(file.is_relative_to(root) for root in self._roots):
                 return file
         except (OSError, ValueError, RuntimeError) as error:
-            raise RecordingError(f"cannot be read: {first_line(error)}") from error
-        raise RecordingError(f"names the file {printable(path)}, which is not in the data set")
+            raise SoundError(f"cannot be read: {first_line(error)}") from error
+        raise SoundError(f"names the file {printable(path)}, which is not in the data set")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from audio_compositionality.support.text import listed, nearest
 
 from .reading import numbers_of
-from .sound_files import RecordingError, SoundFile, printable, read_header
+from .sound_files import SoundError, SoundFile, printable, read_header
 
 if TYPE_CHECKING:
     import datasets
@@ -114,14 +114,14 @@ def labels_in(
         return several_labels([split_labels(text, separator) for text in texts], without)
     empty = next((index for index, text in enumerate(texts) if not text), None)
     if empty is not None:
-        raise RecordingError(f"{source}: row {empty} has no {column}; leave out what has none")
+        raise SoundError(f"{source}: row {empty} has no {column}; leave out what has none")
     dtype = getattr(rows.features[column], "dtype", "")
     if not dtype.startswith(("float", "double")):
         return single_labels(texts, without)
     numbers = [float(text) for text in texts]
     wrong = next((index for index, number in enumerate(numbers) if not math.isfinite(number)), None)
     if wrong is not None:
-        raise RecordingError(f"{source}: {column} of row {wrong} is {numbers[wrong]}; leave out what has none")
+        raise SoundError(f"{source}: {column} of row {wrong} is {numbers[wrong]}; leave out what has none")
     return Labels(texts, numbers)
 
 
@@ -157,7 +157,7 @@ def caption_columns(source: str, columns: Sequence[str], requested: str | Sequen
         names = tuple(name.strip() for name in requested.split(",")) if isinstance(requested, str) else tuple(requested)
         for name in names:
             if name not in columns:
-                raise RecordingError(f"{source} has no column {name!r}; {nearest(name, columns)}")
+                raise SoundError(f"{source} has no column {name!r}; {nearest(name, columns)}")
         return names
     matches = {name: match for name in columns if (match := _CAPTIONS.fullmatch(name))}
     for name in ("captions", "caption"):
@@ -198,7 +198,7 @@ def texts_in(source: str, rows: datasets.Dataset, column: str) -> list[str]:
     """
     feature = rows.features[column]
     if is_list(feature):
-        raise RecordingError(f"{source}: {column} is no column of classes, texts or numbers")
+        raise SoundError(f"{source}: {column} is no column of classes, texts or numbers")
     return [_text(value) for value in _values(source, rows, column, feature)]
 
 
@@ -221,7 +221,7 @@ def _values(source: str, rows: datasets.Dataset, column: str, feature: Any) -> S
     import datasets
 
     if not holds_labels(rows.features[column]):
-        raise RecordingError(f"{source}: {column} is no column of classes, texts or numbers")
+        raise SoundError(f"{source}: {column} is no column of classes, texts or numbers")
     values: Sequence[Any] = rows.select_columns([column])[:][column]
     if isinstance(feature, datasets.Value):
         return values
@@ -276,10 +276,10 @@ def counted_column(source: str, label: str | None, columns: Sequence[str]) -> st
     if equals and column.strip() in columns:
         return column.strip()
     if equals:
-        raise RecordingError(f"{source} has no column {column.strip()!r}; {nearest(column.strip(), columns)}")
+        raise SoundError(f"{source} has no column {column.strip()!r}; {nearest(column.strip(), columns)}")
     usual = [one for one in TRANSCRIPTS if one in columns]
     if not usual:
-        raise RecordingError(
+        raise SoundError(
             f"{source} has no column {', '.join(TRANSCRIPTS)} in which words can be counted; name one: "
             f"--label {WORDS_PER_SECOND}=COLUMN, of {', '.join(columns)}"
         )
@@ -323,7 +323,7 @@ def _counted(source: str, column: str, row: int, said: Any) -> tuple[int, float 
         said = [dict(zip(said, values, strict=True)) for values in zip(*said.values(), strict=True)]
     words: list[Any] = said if isinstance(said, list) else [None]
     if not all(isinstance(word, Mapping) and {"start", "end"} <= set(word) for word in words):
-        raise RecordingError(
+        raise SoundError(
             f"{source}: {column} of row {row} is neither a text nor words with times (start and end of each in seconds)"
         )
     spoken = [word for word in words if str(word.get("word", "-") or "").strip().lower() not in _SILENCES]
@@ -336,6 +336,6 @@ def _seconds(sound: Callable[[int], SoundFile], row: int) -> float | None:
     """How long a recording lasts; None where that cannot be known, of which its reading says why."""
     try:
         header = read_header(sound(row))
-    except RecordingError:
+    except SoundError:
         return None
     return header.frames / header.rate

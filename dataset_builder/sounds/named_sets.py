@@ -13,7 +13,7 @@ import yaml
 
 from audio_compositionality.support.text import first_line, nearest
 
-from .sound_files import RecordingError
+from .sound_files import SoundError
 
 _FOLDER = "named"
 
@@ -100,7 +100,7 @@ def load_named_set(name: str) -> NamedSet:
     """
     names = list_named_sets()
     if name not in names:
-        raise RecordingError(f"unknown data set {name!r}; {nearest(name, names)}")
+        raise SoundError(f"unknown data set {name!r}; {nearest(name, names)}")
     text = files(__package__).joinpath(_FOLDER, f"{name}{_SUFFIX}").read_text("utf-8")
     return named_set_from(name, text)
 
@@ -117,11 +117,9 @@ def read_named_set(path: Path) -> NamedSet:
         size = path.stat().st_size
         text = path.read_text("utf-8") if size <= _LARGEST else ""
     except (OSError, ValueError) as error:
-        raise RecordingError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
+        raise SoundError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
     if size > _LARGEST:
-        raise RecordingError(
-            f"{str(path)!r} has {size:,} bytes; the description of a data set has at most {_LARGEST:,}"
-        )
+        raise SoundError(f"{str(path)!r} has {size:,} bytes; the description of a data set has at most {_LARGEST:,}")
     named = named_set_from(path.stem, text)
     beside = path.parent / named.dataset
     return replace(named, dataset=str(beside)) if beside.is_dir() else named
@@ -136,22 +134,22 @@ def named_set_from(name: str, text: str) -> NamedSet:
     try:
         values = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
-        raise RecordingError(f"{name}{_SUFFIX} is no YAML: {first_line(error)}") from error
+        raise SoundError(f"{name}{_SUFFIX} is no YAML: {first_line(error)}") from error
     if not isinstance(values, dict):
-        raise RecordingError(f"{name}{_SUFFIX} does not describe a data set: it has lines such as title: NAME")
+        raise SoundError(f"{name}{_SUFFIX} does not describe a data set: it has lines such as title: NAME")
     keys = {each.name: each.default is MISSING and each.default_factory is MISSING for each in fields(NamedSet)}
     del keys["name"]
     for key, value in values.items():
         if key not in keys:
-            raise RecordingError(f"{name}{_SUFFIX} has the key {str(key)!r}; {nearest(str(key), keys)}")
+            raise SoundError(f"{name}{_SUFFIX} has the key {str(key)!r}; {nearest(str(key), keys)}")
         needed = _NEEDED.get(key, _TEXT)
         if not needed.holds(value):
-            raise RecordingError(f"{name}{_SUFFIX}: {key} is {value!r}; it is {needed.words}")
+            raise SoundError(f"{name}{_SUFFIX}: {key} is {value!r}; it is {needed.words}")
     missing = [key for key, required in keys.items() if required and key not in values]
     if not any(key in values for key in _SAID):
         missing.append(" or ".join(_SAID))
     if missing:
-        raise RecordingError(f"{name}{_SUFFIX} lacks the keys {', '.join(missing)}")
+        raise SoundError(f"{name}{_SUFFIX} lacks the keys {', '.join(missing)}")
     lists = {key: _listed(values[key]) for key in ("without", "captions") if key in values}
     return NamedSet(**{**values, **lists, "name": name})
 

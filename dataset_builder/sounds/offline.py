@@ -16,7 +16,7 @@ from audio_compositionality.support.files import partial_path, remove_partial_fi
 from audio_compositionality.support.text import first_line
 
 from .makers.base import Maker
-from .sound_files import RecordingError, sound_files
+from .sound_files import SoundError, sound_files
 
 _DIGESTS = "digests.json"
 
@@ -37,7 +37,7 @@ def made_folder(maker: Maker, *, progress: bool = True) -> Path:
         try:
             check_digests(folder / _DIGESTS, sound_files(folder))
             return folder
-        except (DamagedError, RecordingError, OSError) as error:
+        except (DamagedError, SoundError, OSError) as error:
             warnings.warn(f"{first_line(error)}; all sounds of {maker.name} are made again", stacklevel=2)
             shutil.rmtree(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -18,13 +18,13 @@ from ..recipes.base import AnnotatedRecipe, RecordedRecipe
 from ..rendered import RenderedData
 from ..scenes.pool import UnlabelledError
 from .annotated import AnnotatedRecordings
-from .entries import Recordings
+from .entries import Sounds
 from .makers import list_makers, load_maker
 from .makers.base import Maker
 from .named_sets import NamedSet, list_named_sets, load_named_set, read_named_set
 from .offline import made_folder
 from .reading import ReadRecordings
-from .sound_files import RecordingError
+from .sound_files import SoundError
 
 RECORDINGS_OF = "recordings of "
 """What the source of data begins with that were made of recordings: no preset or folder that can be opened."""
@@ -182,7 +182,7 @@ def maker_of(name: str | Path) -> Maker | None:
         return load_maker(name)
     _check_given(name)
     if not Path(name).is_dir():
-        raise RecordingError(
+        raise SoundError(
             f"{str(name)!r} is not a folder, nor the name of sounds that are made here; {nearest(str(name), makers)}"
         )
     return None
@@ -192,7 +192,7 @@ def _check_given(name: str | Path) -> None:
     """Refuse an empty text, which `Path` takes for the current folder."""
     if not str(name).strip():
         names = ", ".join(list_makers())
-        raise RecordingError(f"recordings are {str(name)!r}; give a folder (. is the current one), or a name: {names}")
+        raise SoundError(f"recordings are {str(name)!r}; give a folder (. is the current one), or a name: {names}")
 
 
 def named_set_of(text: str | Path) -> NamedSet | None:
@@ -210,14 +210,14 @@ def named_set_of(text: str | Path) -> NamedSet | None:
         try:
             check_changes(named.settings, changeable())
         except InputError as error:
-            raise RecordingError(f"{name}: settings: {error}") from error
+            raise SoundError(f"{name}: settings: {error}") from error
     elif isinstance(text, str) and name in list_named_sets():
         named = load_named_set(name)
     else:
         return None
     if equals and not (folder and Path(folder).is_dir()):
         what = f"{folder!r} is no folder" if folder else "there is no folder after the ="
-        raise RecordingError(f"the data set is {str(text)!r}, and {what}: {name}=FOLDER reads a copy of {named.title}")
+        raise SoundError(f"the data set is {str(text)!r}, and {what}: {name}=FOLDER reads a copy of {named.title}")
     return replace(named, dataset=folder) if equals else named
 
 
@@ -282,7 +282,7 @@ class Offer:
 
 
 def recorded(
-    recordings: Recordings, *, preset: str = "mini", recipes: Sequence[str] | None = None, **changes: Any
+    recordings: Sounds, *, preset: str = "mini", recipes: Sequence[str] | None = None, **changes: Any
 ) -> RenderedData:
     """The data that recipes make of recordings, rendered as they are read.
 
@@ -304,7 +304,7 @@ def recorded(
 
 
 def offered(
-    recordings: Recordings,
+    recordings: Sounds,
     *,
     preset: str = "mini",
     recipes: Iterable[str] | None = None,
@@ -362,7 +362,7 @@ def _presets(
     return {name: every[name].presets[preset] for name in names if name not in left_out}, left_out
 
 
-def _reason(error: DatasetError, recordings: Recordings) -> str:
+def _reason(error: DatasetError, recordings: Sounds) -> str:
     """Why recordings cannot serve a recipe; where they have no classes, also how they get some."""
     if isinstance(error, UnlabelledError) and isinstance(recordings, ReadRecordings) and recordings.labelling:
         return f"{error}; {recordings.labelling}"

@@ -20,8 +20,8 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 
-from .entries import LONGEST_RECORDING, Recording, Recordings, fingerprint_of_entries
-from .sound_files import RecordingError, SoundFile, read_header, read_samples
+from .entries import LONGEST_RECORDING, Sound, Sounds, fingerprint_of_entries
+from .sound_files import SoundError, SoundFile, read_header, read_samples
 
 SHORTEST_RECORDING = 0.25
 """Seconds: half of it, where a transform reads as much as twice a clip, is the shortest clip that there is."""
@@ -53,14 +53,14 @@ class Candidate:
     """A recording before it was read.
 
     Attributes:
-        id: as `Recording.id`.
+        id: as `Sound.id`.
         label: its class, or its number in words.
         number: its label where labels are numbers.
-        group: as `Recording.group`.
-        condition: as `Recording.condition`.
+        group: as `Sound.group`.
+        condition: as `Sound.condition`.
         sound: gives the file, or its content; raises RecordingError where it must not be opened.
-        captions: as `Recording.captions`.
-        labels: as `Recording.labels`.
+        captions: as `Sound.captions`.
+        labels: as `Sound.labels`.
     """
 
     id: str
@@ -93,7 +93,7 @@ Usable = tuple[Candidate, _Read]
 
 
 class ReadRecordings:
-    """Recordings that can be used; see `Recordings`.
+    """Recordings that can be used; see `Sounds`.
 
     Their order is that of their content: names and places of files change nothing. One that is there several times,
     each time with another caption, is one recording with all of them.
@@ -123,7 +123,7 @@ class ReadRecordings:
         Args:
             source: what they were opened from.
             candidates: all of them.
-            suggested: as `Recordings.suggested`.
+            suggested: as `Sounds.suggested`.
             labelling: see above.
             left_out: id of each that is no candidate, and why: `skipped` begins with them.
             skip_invalid: leave out those that cannot be used.
@@ -133,7 +133,7 @@ class ReadRecordings:
             RecordingError: one cannot be used and `skip_invalid` is not given, or none can.
         """
         if len(candidates) > MOST_RECORDINGS:
-            raise RecordingError(
+            raise SoundError(
                 f"{source} has {len(candidates):,} recordings; {MOST_RECORDINGS:,} are the most that are read: give a "
                 "part of them"
             )
@@ -151,10 +151,10 @@ class ReadRecordings:
         problems |= _duplicates(usable)
         self.skipped: tuple[tuple[str, str], ...] = (*left_out.items(), *problems.items())
         if problems and not skip_invalid:
-            raise RecordingError(f"{source}: {_first_of(problems)}; --skip-invalid leaves them out")
+            raise SoundError(f"{source}: {_first_of(problems)}; --skip-invalid leaves them out")
         usable = [pair for pair in usable if pair[0].id not in problems]
         if not usable:
-            raise RecordingError(f"{source} has no recording that can be used: {_first_of(dict(self.skipped))}")
+            raise SoundError(f"{source} has no recording that can be used: {_first_of(dict(self.skipped))}")
         self._hold(usable)
         self.complete = self
         several = {candidate.id for candidate, _ in usable if candidate.labels and not candidate.label}
@@ -171,7 +171,7 @@ class ReadRecordings:
         """Be the recordings that are given."""
         self._candidates = [candidate for candidate, _ in usable]
         self.entries = tuple(
-            Recording(c.id, c.label, c.group, read.digest, c.number, c.condition, c.captions, c.labels)
+            Sound(c.id, c.label, c.group, read.digest, c.number, c.condition, c.captions, c.labels)
             for c, read in usable
         )
         rates = {read.rate for _, read in usable}
@@ -179,7 +179,7 @@ class ReadRecordings:
         self.fingerprint = fingerprint_of_entries(self.entries)
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
-        """Samples and rate of a recording; see `Recordings.waveform`.
+        """Samples and rate of a recording; see `Sounds.waveform`.
 
         Raises:
             RecordingError: it is another than it was.
@@ -187,14 +187,14 @@ class ReadRecordings:
         entry = self.entries[index]
         try:
             samples, rate, digest = _read(self._candidates[index].sound())
-        except RecordingError as error:
-            raise RecordingError(f"{self.source}: recording {entry.id!r} {error}") from error
+        except SoundError as error:
+            raise SoundError(f"{self.source}: recording {entry.id!r} {error}") from error
         if digest != entry.sha256:
-            raise RecordingError(f"{self.source}: recording {entry.id!r} has changed since it was opened; start again")
+            raise SoundError(f"{self.source}: recording {entry.id!r} has changed since it was opened; start again")
         return samples.astype(np.float64), rate
 
 
-def with_all_labels(recordings: Recordings) -> Recordings:
+def with_all_labels(recordings: Sounds) -> Sounds:
     """The same recordings with those that have several labels of which none is taken."""
     return recordings.complete if isinstance(recordings, ReadRecordings) else recordings
 
@@ -217,7 +217,7 @@ def _examine(candidate: Candidate) -> _Read | str:
     """What is known of a recording; or why it cannot be used."""
     try:
         samples, rate, digest = _read(candidate.sound())
-    except RecordingError as error:
+    except SoundError as error:
         return str(error)
     if len(samples) < SHORTEST_RECORDING * rate:
         return f"lasts {len(samples) / rate:.3f} s; {SHORTEST_RECORDING:g} s are the least"
@@ -234,7 +234,7 @@ def _read(file: SoundFile) -> tuple[NDArray[np.float32], int, str]:
     """Samples of the middle of a file, their rate, and what names them: of a lossy format the digest of the file."""
     header = read_header(file)
     if not RATES[0] <= header.rate <= RATES[1]:
-        raise RecordingError(f"has a rate of {header.rate:,} Hz; it must be from {RATES[0]:,} to {RATES[1]:,}")
+        raise SoundError(f"has a rate of {header.rate:,} Hz; it must be from {RATES[0]:,} to {RATES[1]:,}")
     frames = min(header.frames, LONGEST_RECORDING * header.rate)
     samples = read_samples(file, frames, (header.frames - frames) // 2)
     if header.lossy:

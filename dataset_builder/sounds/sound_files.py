@@ -35,7 +35,7 @@ SoundFile = Path | io.BytesIO
 """A file, or the content of one."""
 
 
-class RecordingError(DatasetError):
+class SoundError(DatasetError):
     """Recordings, or one of them, that cannot be used: says which, what is wrong, and what to do."""
 
 
@@ -71,7 +71,7 @@ def sound_files(folder: Path) -> list[Path]:
             if not name.startswith(".") and path.suffix.lower() in AUDIO_SUFFIXES and is_regular(path):
                 paths.append(path)
     if not paths:
-        raise RecordingError(
+        raise SoundError(
             f"{str(folder)!r} holds no sound file; looked for are {', '.join(AUDIO_SUFFIXES)}, at any depth, symbolic "
             "links not followed"
         )
@@ -81,7 +81,7 @@ def sound_files(folder: Path) -> list[Path]:
 def check_folder(folder: Path) -> None:
     """Refuse what is no folder."""
     if not folder.is_dir():
-        raise RecordingError(f"{str(folder)!r} is not a folder; --recordings names one that holds sound files")
+        raise SoundError(f"{str(folder)!r} is not a folder; --recordings names one that holds sound files")
 
 
 def is_regular(path: Path) -> bool:
@@ -104,11 +104,9 @@ def read_header(file: SoundFile) -> Header:
         info = soundfile.info(_opened(file))
     rate, frames, channels = int(info.samplerate), int(info.frames), int(info.channels)
     if rate < 1 or not 0 <= frames <= LONGEST_HOURS * 3_600 * rate:
-        raise RecordingError(
-            f"claims {frames:,} samples at {rate:,} Hz, more than {LONGEST_HOURS} hours; is it damaged?"
-        )
+        raise SoundError(f"claims {frames:,} samples at {rate:,} Hz, more than {LONGEST_HOURS} hours; is it damaged?")
     if channels > MOST_CHANNELS:
-        raise RecordingError(f"claims {channels:,} channels; {MOST_CHANNELS} are the most that are read")
+        raise SoundError(f"claims {channels:,} channels; {MOST_CHANNELS} are the most that are read")
     return Header(rate, frames, info.subtype.startswith(_LOSSY))
 
 
@@ -121,9 +119,9 @@ def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32
     with _reasons("cannot be decoded"):
         samples, _ = soundfile.read(_opened(file), frames, start, dtype="float32", always_2d=True)
     if len(samples) != frames:
-        raise RecordingError(f"ends after {len(samples):,} of {frames:,} samples; the file is damaged")
+        raise SoundError(f"ends after {len(samples):,} of {frames:,} samples; the file is damaged")
     if not np.isfinite(samples).all():
-        raise RecordingError("has values that are not finite (NaN or infinity)")
+        raise SoundError("has values that are not finite (NaN or infinity)")
     waveform: NDArray[np.float32] = samples.mean(axis=1, dtype=np.float32)
     return waveform
 
@@ -136,7 +134,7 @@ def _reasons(what: str) -> Iterator[None]:
     except (soundfile.SoundFileError, OSError, RuntimeError) as error:
         # The text of libsndfile without the path, which the message begins with.
         reason = printable(str(getattr(error, "error_string", error))).strip(" .")
-        raise RecordingError(f"{what}: {reason}") from error
+        raise SoundError(f"{what}: {reason}") from error
 
 
 def _opened(file: SoundFile) -> bytes | io.BytesIO:

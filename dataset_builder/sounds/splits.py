@@ -7,12 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
 from ..data import DatasetError
-from .entries import Recording
+from .entries import Sound
 
 FOLDS = 5
 
 
-def select_recordings(entries: Sequence[Recording], count: int, seed: int) -> list[int]:
+def select_recordings(entries: Sequence[Sound], count: int, seed: int) -> list[int]:
     """Numbers of at most `count` recordings, in increasing order, as evenly over the labels as these allow.
 
     Whether a recording is drawn before another of its label depends on the two and on the seed alone.
@@ -29,7 +29,7 @@ def select_recordings(entries: Sequence[Recording], count: int, seed: int) -> li
     return sorted(first[:count])
 
 
-def folds_of(entries: Sequence[Recording], seed: int, transformed: Collection[int] = ()) -> list[int]:
+def folds_of(entries: Sequence[Sound], seed: int, transformed: Collection[int] = ()) -> list[int]:
     """Fold of each recording, 0 to 4: whole groups, largest first, so that labels and sizes are even.
 
     Args:
@@ -73,7 +73,7 @@ def folds_of(entries: Sequence[Recording], seed: int, transformed: Collection[in
     return folds
 
 
-def other_recording(entries: Sequence[Recording], index: int, among: Sequence[int], seed: int) -> int:
+def other_recording(entries: Sequence[Sound], index: int, among: Sequence[int], seed: int) -> int:
     """Number of another recording, drawn by the two and the seed alone: of another label where there is one, else of
     another group, else any that is not the same.
 
@@ -98,7 +98,7 @@ def other_recording(entries: Sequence[Recording], index: int, among: Sequence[in
     )
 
 
-def _check_duplicates(entries: Sequence[Recording], folds: Sequence[int]) -> None:
+def _check_duplicates(entries: Sequence[Sound], folds: Sequence[int]) -> None:
     first: dict[str, int] = {}
     for index, entry in enumerate(entries):
         twin = first.setdefault(entry.sha256, index)

@@ -20,7 +20,7 @@ import soundfile
 from audio_compositionality.support.text import first_line, shown
 
 from .reading import SHORTEST_RECORDING, Candidate, ReadRecordings
-from .sound_files import RecordingError, check_folder, printable, read_header, read_samples, sound_files
+from .sound_files import SoundError, check_folder, printable, read_header, read_samples, sound_files
 
 _COLUMNS = (
     ("file", "label", "start", "stop"),
@@ -90,7 +90,7 @@ def strong_recordings(
         else:
             missing.append(file)
     if not candidates:
-        raise RecordingError(
+        raise SoundError(
             f"{printable(str(folder))!r} holds none of the {len(of_file):,} files of {printable(table.name)} in which "
             f"a label is heard alone; they are called {shown([printable(name) for name in missing])}"
         )
@@ -144,7 +144,7 @@ def _part(path: Path, start: float, stop: float) -> io.BytesIO:
     header = read_header(path)
     first, last = round(start * header.rate), min(round(stop * header.rate), header.frames)
     if last <= first:
-        raise RecordingError(f"ends at {header.frames / header.rate:.2f} s, before the event at {start:.2f} s")
+        raise SoundError(f"ends at {header.frames / header.rate:.2f} s, before the event at {start:.2f} s")
     stream = io.BytesIO()
     samples = read_samples(path, last - first, first)
     soundfile.write(stream, samples, header.rate, format="WAV", subtype="FLOAT")
@@ -162,7 +162,7 @@ def read_strong_labels(table: str | Path) -> list[StrongLabel]:
     names = next((columns for columns in _COLUMNS if rows and set(columns) <= set(rows[0])), None)
     if names is None:
         expected = "; or ".join(", ".join(columns) for columns in _COLUMNS)
-        raise RecordingError(f"{printable(table.name)} is no table of strong labels: its columns have to be {expected}")
+        raise SoundError(f"{printable(table.name)} is no table of strong labels: its columns have to be {expected}")
     titles = _titles(table.parent)
     events = []
     for line, row in enumerate(rows, 2):
@@ -172,7 +172,7 @@ def read_strong_labels(table: str | Path) -> list[StrongLabel]:
         except ValueError:
             start, stop = 0.0, 0.0
         if not file or not label or not 0 <= start < stop:
-            raise RecordingError(
+            raise SoundError(
                 f"{printable(table.name)}: row {line} is {printable(str(row))}; it has a file, a label, and start < "
                 "stop in seconds"
             )
@@ -199,9 +199,9 @@ def _rows(table: Path) -> list[dict[str, str]]:
 def _lines(table: Path) -> list[list[str]]:
     try:
         if table.stat().st_size > _LARGEST_TABLE:
-            raise RecordingError(f"{printable(table.name)} has more than {_LARGEST_TABLE // 2**20} MiB")
+            raise SoundError(f"{printable(table.name)} has more than {_LARGEST_TABLE // 2**20} MiB")
         text = table.read_text("utf-8-sig")
         first = text.partition("\n")[0]
         return list(csv.reader(io.StringIO(text, newline=""), delimiter="\t" if "\t" in first else ","))
     except (OSError, ValueError, csv.Error) as error:
-        raise RecordingError(f"{printable(str(table))} cannot be read as a table: {first_line(error)}") from error
+        raise SoundError(f"{printable(str(table))} cannot be read as a table: {first_line(error)}") from error

@@ -18,7 +18,7 @@ from audio_compositionality.support.files import sha256_of
 
 from ..data import DatasetError, Waveform
 from .dx7.voice import Operator, Voice
-from .entries import Recording, fingerprint_of_entries
+from .entries import Sound, fingerprint_of_entries
 
 
 @cache
@@ -81,7 +81,7 @@ _PEAK = 0.5
 
 
 class TimbreRecordings:
-    """Every voice under every condition, rendered when it is first asked for; see `Recordings`.
+    """Every voice under every condition, rendered when it is first asked for; see `Sounds`.
 
     The digest of an entry is not that of its samples but of all that decides them: the voice, its note, period and
     velocity, rate and length, and `VERSION`. So nothing has to be rendered to name them.
@@ -106,7 +106,7 @@ class TimbreRecordings:
         self.fingerprint = fingerprint_of_entries(self.entries)
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
-        """Samples [40,000] with a peak of .5, and their rate; see `Recordings.waveform`.
+        """Samples [40,000] with a peak of .5, and their rate; see `Sounds.waveform`.
 
         Raises:
             DatasetError: the voice makes no sound at a note.
@@ -125,11 +125,11 @@ def note_and_period(number: int) -> tuple[int, int]:
     return _LOWEST_NOTE + _NOTE_STEP * number, round(SAMPLE_RATE / rate)
 
 
-def _entry(voice: Voice, note: int, period: int) -> Recording:
+def _entry(voice: Voice, note: int, period: int) -> Sound:
     condition = f"note{note}-rate{SAMPLE_RATE / period:.2f}"
     decided = [VERSION, voice.to_vced().hex(), note, period, _VELOCITY, SECONDS, SAMPLE_RATE, _PEAK]
     digest = sha256_of(json.dumps(decided).encode())
-    return Recording(f"{voice.name}/{condition}", voice.name, condition, digest, condition=condition)
+    return Sound(f"{voice.name}/{condition}", voice.name, condition, digest, condition=condition)
 
 
 @cache
@@ -150,7 +150,7 @@ _WORDINGS = ("a {rate} {pitch} {noun}", "{noun}, {pitch} and {rate}", "a {pitch}
 
 
 class CaptionedTimbres:
-    """The tones of `TimbreRecordings`, called by what a listener calls them; see `Recordings`.
+    """The tones of `TimbreRecordings`, called by what a listener calls them; see `Sounds`.
 
     Where pitch and rate have a word, one tone of each voice has captions, and no two have the same.
     """
@@ -174,7 +174,7 @@ class CaptionedTimbres:
         return self._timbres.waveform(index)
 
 
-def _captioned(entry: Recording, noun: str, words: tuple[str, str] | None) -> Recording:
+def _captioned(entry: Sound, noun: str, words: tuple[str, str] | None) -> Sound:
     if words is None:
         return replace(entry, label=noun)
     pitch, rate = words

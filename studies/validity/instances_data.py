@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row, to_waveform
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.sounds.entries import Recording, fingerprint_of_entries
+from audio_compositionality.dataset_builder.sounds.entries import Sound, fingerprint_of_entries
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.tasks.base import Outputs, Scores
@@ -46,7 +46,7 @@ class ImaginedRecordings:
     suggested: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self) -> None:
-        self.entries: Sequence[Recording] = tuple(
+        self.entries: Sequence[Sound] = tuple(
             _imagine(label, condition) for label in range(LABELS) for condition in range(CONDITIONS)
         )
         self.fingerprint = fingerprint_of_entries(self.entries)
@@ -62,11 +62,11 @@ class ImaginedRecordings:
         raise DatasetError(f"{self.source}: {self.entries[index].id!r} has no sound")
 
 
-def _imagine(label: int, condition: int) -> Recording:
+def _imagine(label: int, condition: int) -> Sound:
     engine, voice = divmod(condition, VOICES)
     name, spoken = f"label {label:02d}", f"engine {engine:02d}/voice {voice}"
     digest = sha256_of(f"{name}, {spoken}".encode())
-    return Recording(f"{name}/{spoken}", name, group=spoken, sha256=digest, condition=spoken)
+    return Sound(f"{name}/{spoken}", name, group=spoken, sha256=digest, condition=spoken)
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ def test_malformed_batches_are_refused() -> None:
 class TestSkipInvalid:
     """Clips hold their number, and `Peak` returns it: what is embedded in whose place can be read off."""
 
-    class Recording(Peak):
+    class Sound(Peak):
         """Refuses some clips in the model, and remembers the batches that each stage was given."""
 
         def __init__(self, *refused: int) -> None:
@@ -211,7 +211,7 @@ class TestSkipInvalid:
         return list(embed_batches(encoder, parts, skip_invalid=True))
 
     def test_nothing_is_done_twice_where_all_clips_are_valid(self) -> None:
-        encoder = self.Recording()
+        encoder = self.Sound()
         found = self.embedded(encoder, list(batches(3, 2)))
         assert [list(batch.ids) for batch in found] == [["clip-0", "clip-1", "clip-2"], ["clip-3", "clip-4"]]
         assert encoder.prepared == encoder.embedded == [[0, 1, 2], [3, 4]]
@@ -220,7 +220,7 @@ class TestSkipInvalid:
     def test_a_waveform_that_is_not_finite(self) -> None:
         parts = list(batches(3, 3))
         parts[1].waveforms[0, 7] = np.nan
-        encoder = self.Recording()
+        encoder = self.Sound()
         found = self.embedded(encoder, parts)[1]
         assert list(found.errors) == [0]
         assert "holds nan at sample 7" in found.errors[0]
@@ -232,7 +232,7 @@ class TestSkipInvalid:
 
     @pytest.mark.parametrize("refused", [(1,), (0,), (0, 1), (1, 2), (0, 2), (2,)])
     def test_embeddings_that_are_not_finite(self, refused: tuple[int, ...]) -> None:
-        encoder = self.Recording(*refused)
+        encoder = self.Sound(*refused)
         (found,) = self.embedded(encoder, list(batches(3)))
         assert sorted(found.errors) == list(refused)
         assert all("2 of 2 values that are NaN or infinite" in error for error in found.errors.values())
@@ -242,7 +242,7 @@ class TestSkipInvalid:
         assert {len(numbers) for numbers in encoder.embedded} == {3}
 
     def test_a_batch_without_any_valid_clip(self) -> None:
-        found = self.embedded(self.Recording(0, 1, 2), list(batches(3, 1)))
+        found = self.embedded(self.Sound(0, 1, 2), list(batches(3, 1)))
         assert sorted(found[0].errors) == [0, 1, 2]
         assert np.isnan(found[0].embeddings).all()
         assert found[0].embeddings.shape == (3, 2)
@@ -253,7 +253,7 @@ class TestSkipInvalid:
         part.waveforms[2] = np.inf
         part.errors = {0: "cannot be decoded"}
         part.waveforms[0] = np.nan
-        (found,) = self.embedded(self.Recording(1), [part])
+        (found,) = self.embedded(self.Sound(1), [part])
         assert sorted(found.errors) == [0, 1, 2]
         assert found.errors[0] == "cannot be decoded"
         np.testing.assert_allclose(found.embeddings[3], 0.003, rtol=1e-6)
@@ -261,7 +261,7 @@ class TestSkipInvalid:
     def test_clips_that_the_data_give_as_invalid_are_not_prepared_alone(self) -> None:
         part = next(batches(2))
         part.errors = {0: "a", 1: "b"}
-        encoder = self.Recording()
+        encoder = self.Sound()
         (found,) = self.embedded(encoder, [part])
         assert found.errors == {0: "a", 1: "b"}
         assert encoder.prepared == []

@@ -9,7 +9,7 @@ from huggingface_hub import HfApi
 
 from audio_compositionality.dataset_builder.sounds import hub as splits
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 
 from ..dataset_builder.sounds.miniatures import write_miniature
 from .server import LoopbackHub
@@ -55,5 +55,5 @@ def test_the_files_of_a_split_are_weighed_and_read(
     recordings = open_recordings(dataset=described, progress=False)
     assert (recordings.source, len(recordings.entries)) == ("notes", 60)
     for split in ("train", "test[:5]+train[:5]"):
-        with pytest.raises(RecordingError, match=r"lab/notes has .* GB to download, more than"):
+        with pytest.raises(SoundError, match=r"lab/notes has .* GB to download, more than"):
             open_recordings(dataset=described, split=split, progress=False)

@@ -9,7 +9,7 @@ from scipy import linalg, stats
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.protocols import ModelCard
@@ -330,7 +330,7 @@ class TestCheck:
             (tmp_path / path.name).write_bytes(path.read_bytes())
         (tmp_path / "text.wav").write_text("no sound")
         options = {"tasks": ["a_coat"], "batch_size": 1}
-        with pytest.raises(RecordingError, match=r"'text\.wav' cannot be read"):
+        with pytest.raises(SoundError, match=r"'text\.wav' cannot be read"):
             check(Toy(), tmp_path, kept_data, **options)
         outcome = check(Toy(refused=4), tmp_path, kept_data, skip_invalid=True, **options)
         assert outcome.clips == 29
@@ -347,7 +347,7 @@ class TestCheck:
             def embed(self, waveforms, sample_rate):
                 return np.full((len(waveforms), 16), np.nan)
 
-        with pytest.raises(RecordingError, match="only 0 of 30 clips can be embedded; a covariance needs 10 or more"):
+        with pytest.raises(SoundError, match="only 0 of 30 clips can be embedded; a covariance needs 10 or more"):
             check(Deaf(), noises, kept_data, skip_invalid=True)
 
     def test_refuses_an_encoder_that_is_constant(self, kept_data, noises):

@@ -5,8 +5,8 @@ import pytest
 import soundfile
 
 from audio_compositionality.dataset_builder.data import in_batches
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
-from audio_compositionality.studies.recordings import MAX_CLIPS, Recordings
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.studies.recordings import MAX_CLIPS, Sounds
 from audio_compositionality.support.errors import InputError
 
 RATE = 8_000
@@ -31,7 +31,7 @@ def folder(tmp_path):
 
 
 def find(folder, **options):
-    return Recordings(folder, progress=False, **options)
+    return Sounds(folder, progress=False, **options)
 
 
 def embeddable(recordings, **options):
@@ -122,7 +122,7 @@ class TestWhatIsNotASoundFile:
     def test_under_the_name_of_one_is_an_error_that_names_it(self, folder, content):
         (folder / "a").mkdir()
         (folder / "a" / "b.wav").write_bytes(content)
-        with pytest.raises(RecordingError, match=r"^'a/b\.wav' cannot be read: .*; --skip-invalid leaves it out$"):
+        with pytest.raises(SoundError, match=r"^'a/b\.wav' cannot be read: .*; --skip-invalid leaves it out$"):
             find(folder)
         recordings = find(folder, skip_invalid=True)
         assert len(recordings.clip_ids) == 10
@@ -134,7 +134,7 @@ class TestWhatIsNotASoundFile:
 class TestDamagedFiles:
     def check(self, folder, name, message):
         """An error that names the clip; or NaN and the reason in its place, the others as they are."""
-        with pytest.raises(RecordingError, match=f"^'{name}@0s' {message}.*; --skip-invalid leaves it out$"):
+        with pytest.raises(SoundError, match=f"^'{name}@0s' {message}.*; --skip-invalid leaves it out$"):
             embeddable(find(folder))
         clips = {
             id: row
@@ -162,7 +162,7 @@ class TestDamagedFiles:
     def test_a_file_that_shrinks_after_it_was_found(self, folder):
         recordings = find(folder)
         write(folder / "3.wav", seconds=4)
-        with pytest.raises(RecordingError, match=r"'3\.wav@0s' ends after 32,000 of 80,000 samples"):
+        with pytest.raises(SoundError, match=r"'3\.wav@0s' ends after 32,000 of 80,000 samples"):
             embeddable(recordings)
 
     def test_a_file_that_claims_to_last_for_days(self, folder):
@@ -174,7 +174,7 @@ class TestDamagedFiles:
         content[22:26] = b"\xff" * 4
         path.write_bytes(content)
         with pytest.raises(
-            RecordingError, match=r"'x\.flac' claims 68,719,476,735 samples at 8,000 Hz, more than 24 hours"
+            SoundError, match=r"'x\.flac' claims 68,719,476,735 samples at 8,000 Hz, more than 24 hours"
         ):
             find(folder)
 
@@ -196,21 +196,21 @@ class TestFoldersOfNoUse:
     def test_without_a_sound_file(self, tmp_path):
         (tmp_path / "notes.txt").write_text("no sound")
         with pytest.raises(
-            RecordingError, match=r"holds no sound file; looked for are \.wav, \.flac, .*links not followed"
+            SoundError, match=r"holds no sound file; looked for are \.wav, \.flac, .*links not followed"
         ):
             find(tmp_path)
 
     def test_that_are_none(self, folder):
-        with pytest.raises(RecordingError, match=r"nowhere' is not a folder; --recordings names one"):
+        with pytest.raises(SoundError, match=r"nowhere' is not a folder; --recordings names one"):
             find(folder / "nowhere")
-        with pytest.raises(RecordingError, match=r"0\.wav' is not a folder"):
+        with pytest.raises(SoundError, match=r"0\.wav' is not a folder"):
             find(folder / "0.wav")
 
     def test_with_too_few_clips_say_why(self, folder):
         (folder / "0.wav").write_bytes(b"")
         write(folder / "1.wav", seconds=0.5)
         message = r"holds 8 clips .*files shorter than 1 s: 1, damaged ones: 1\); a covariance needs 10 or more"
-        with pytest.raises(RecordingError, match=message):
+        with pytest.raises(SoundError, match=message):
             find(folder, skip_invalid=True)
 
     def test_too_few_clips_cannot_be_asked_for(self, folder):

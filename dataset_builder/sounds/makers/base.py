@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..sound_files import RecordingError
+from ..sound_files import SoundError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +55,6 @@ class Maker(ABC):
             RecordingError: too little is installed, or a program fails.
         """
 
-    def missing(self, reason: str) -> RecordingError:
+    def missing(self, reason: str) -> SoundError:
         """The error of too little that is installed: what, and what to install."""
-        return RecordingError(f"the sounds {self.name!r} cannot be made: {reason}. {self.needs}")
+        return SoundError(f"the sounds {self.name!r} cannot be made: {reason}. {self.needs}")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .base import Maker
 from .places import data_folder, digest_of
-from .sounds import Sound, read_sound, write_sounds
+from .sounds import MadeSound, read_sound, write_sounds
 
 LEAST_LABELS = 12
 """Classes and contexts of a block."""
@@ -73,9 +73,9 @@ class CollectedWords(Maker):
         return {name: paths for name, paths in shared.items() if paths}
 
 
-def _sounds(speaker: str, recordings: Mapping[str, Path]) -> Iterator[Sound]:
+def _sounds(speaker: str, recordings: Mapping[str, Path]) -> Iterator[MadeSound]:
     for label, path in recordings.items():
-        yield Sound(label, speaker, label, *read_sound(path))
+        yield MadeSound(label, speaker, label, *read_sound(path))
 
 
 def installing(packages: str) -> str:

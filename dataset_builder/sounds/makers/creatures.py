@@ -10,7 +10,7 @@ from pathlib import Path
 from .base import Maker
 from .collected import LEAST_LABELS, installing
 from .places import data_folders, digest_of
-from .sounds import Sound, read_sound, write_sounds
+from .sounds import MadeSound, read_sound, write_sounds
 
 CREATURES: Mapping[str, tuple[str, ...]] = {
     "bat": ("bat-hit-1", "bat-hit-2"),
@@ -95,9 +95,9 @@ class Creatures(Maker):
         return recordings
 
 
-def _sounds(kind: str, paths: Sequence[Path]) -> Iterator[Sound]:
+def _sounds(kind: str, paths: Sequence[Path]) -> Iterator[MadeSound]:
     for path in paths:
-        yield Sound(kind, "", path.stem, *read_sound(path))
+        yield MadeSound(kind, "", path.stem, *read_sound(path))
 
 
 MAKER = Creatures(

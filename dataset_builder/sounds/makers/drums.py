@@ -10,7 +10,7 @@ from pathlib import Path
 from .base import Maker
 from .collected import LEAST_LABELS, installing
 from .places import data_folder, digest_of
-from .sounds import Sound, read_sound, write_sounds
+from .sounds import MadeSound, read_sound, write_sounds
 
 LONGEST = 3.0
 """Seconds: cymbals ring for up to 12, and a clip is shorter than that."""
@@ -297,11 +297,11 @@ class Drums(Maker):
         return recordings
 
 
-def _sounds(condition: str, recordings: Mapping[str, list[Path]]) -> Iterator[Sound]:
+def _sounds(condition: str, recordings: Mapping[str, list[Path]]) -> Iterator[MadeSound]:
     for label, paths in recordings.items():
         for path in paths:
             samples, rate = read_sound(path)
-            yield Sound(label, condition, path.stem, samples[: round(LONGEST * rate)], rate)
+            yield MadeSound(label, condition, path.stem, samples[: round(LONGEST * rate)], rate)
 
 
 MAKER = Drums(

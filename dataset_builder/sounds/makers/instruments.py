@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ..sound_files import RecordingError
+from ..sound_files import SoundError
 from .base import Maker
 from .midi import Note, Phrase, midi_file
 from .places import digest_of
 from .programs import is_installed, output_of, version_of
 from .soundfonts import Soundfont, installed_soundfonts
-from .sounds import Sound, read_sound, write_sounds
+from .sounds import MadeSound, read_sound, write_sounds
 
 PROGRAMS: Mapping[str, tuple[int, int, int]] = {
     "grand-piano": (0, 40, 84),
@@ -128,7 +128,7 @@ def _phrase(rng: np.random.Generator, program: int, low: int, high: int) -> Phra
     return Phrase(program, notes)
 
 
-def phrase_sounds(font: Soundfont) -> Iterator[Sound]:
+def phrase_sounds(font: Soundfont) -> Iterator[MadeSound]:
     """All phrases by one soundfont, which is loaded once: one long file is rendered and cut."""
     phrases = phrases_of(font.condition)
     with tempfile.TemporaryDirectory() as name:
@@ -140,11 +140,11 @@ def phrase_sounds(font: Soundfont) -> Iterator[Sound]:
         output_of("fluidsynth", [*map(str, options), "-T", "wav", "-O", "float", "-F", sound, font.path, song])
         samples, rate = read_sound(sound)
     if rate != RATE or len(samples) < (len(phrases) - 0.5) * SLOT * rate:
-        raise RecordingError(f"fluidsynth has not rendered all phrases by {font.path.name}")
+        raise SoundError(f"fluidsynth has not rendered all phrases by {font.path.name}")
     for place, (instrument, _) in enumerate(phrases):
         start = round(place * SLOT * rate)
         part = samples[start : start + round(LONGEST * rate)]
-        yield Sound(instrument, font.condition, str(place % PHRASES + 1), part, rate)
+        yield MadeSound(instrument, font.condition, str(place % PHRASES + 1), part, rate)
 
 
 MAKER = Instruments(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 
-from ..sound_files import RecordingError
+from ..sound_files import SoundError
 
 _DEFAULT = "/usr/local/share:/usr/share"
 
@@ -30,7 +30,7 @@ def digest_of(paths: Iterable[Path]) -> str:
     try:
         return sha256_of("\n".join(map(sha256_of_file, paths)).encode())
     except OSError as error:
-        raise RecordingError(f"{error.filename!r} cannot be read: {error.strerror}") from error
+        raise SoundError(f"{error.filename!r} cannot be read: {error.strerror}") from error
 
 
 def data_folder(place: str) -> Path | None:

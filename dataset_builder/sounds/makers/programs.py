@@ -10,7 +10,7 @@ from pathlib import Path
 
 from audio_compositionality.support.files import sha256_of_file
 
-from ..sound_files import RecordingError, printable
+from ..sound_files import SoundError, printable
 
 LIMIT = 600.0
 """Seconds that a program may take."""
@@ -50,14 +50,14 @@ def output_of(program: str, arguments: Sequence[str | Path], *, limit: float = L
     """
     result = _run([_path_of(program), *map(str, arguments)], limit)
     if result.returncode:
-        raise RecordingError(f"{program} failed: {complaint(result.stderr) or f'exit status {result.returncode}'}")
+        raise SoundError(f"{program} failed: {complaint(result.stderr) or f'exit status {result.returncode}'}")
     return result.stdout.decode("utf-8", "replace")
 
 
 def _path_of(program: str) -> str:
     path = shutil.which(program)
     if path is None:
-        raise RecordingError(f"the program {program} is not installed")
+        raise SoundError(f"the program {program} is not installed")
     return path
 
 
@@ -73,9 +73,9 @@ def _run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[by
             env={**os.environ, "LC_ALL": "C.UTF-8"},
         )
     except subprocess.TimeoutExpired as error:
-        raise RecordingError(f"{program} was ended after {limit:g} s: it takes too long") from error
+        raise SoundError(f"{program} was ended after {limit:g} s: it takes too long") from error
     except OSError as error:
-        raise RecordingError(f"{program} cannot be run: {error.strerror}") from error
+        raise SoundError(f"{program} cannot be run: {error.strerror}") from error
 
 
 def complaint(stderr: bytes) -> str:

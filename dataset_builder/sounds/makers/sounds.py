@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.support.text import first_line
 
-from ..sound_files import RecordingError
+from ..sound_files import SoundError
 
 Samples = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ _THREADS = 2
 
 
 @dataclass(frozen=True)
-class Sound:
+class MadeSound:
     """A sound that will be a file.
 
     Attributes:
@@ -64,7 +64,7 @@ class Sound:
         return "/".join(part for part in (self.label, self.condition, f"{self.name}.wav") if part)
 
 
-Job = Callable[[], Iterable[Sound]]
+Job = Callable[[], Iterable[MadeSound]]
 """Makes some sounds; several are made at a time, in threads."""
 
 
@@ -89,7 +89,7 @@ def _write_all(folder: Path, job: Job) -> None:
         write_sound(sound, folder)
 
 
-def write_sound(sound: Sound, folder: Path) -> None:
+def write_sound(sound: MadeSound, folder: Path) -> None:
     """Write one sound.
 
     Raises:
@@ -102,12 +102,10 @@ def write_sound(sound: Sound, folder: Path) -> None:
         with path.open("xb") as stream:
             soundfile.write(stream, values, sound.rate, "PCM_16", format="WAV")
     except FileExistsError as error:
-        raise RecordingError(
-            f"{str(folder)!r} holds {sound.place!r} already; make sounds in an empty folder"
-        ) from error
+        raise SoundError(f"{str(folder)!r} holds {sound.place!r} already; make sounds in an empty folder") from error
 
 
-def trimmed(sound: Sound) -> Samples:
+def trimmed(sound: MadeSound) -> Samples:
     """A sound without silence at its ends, `SHORTEST` at least.
 
     Raises:
@@ -115,7 +113,7 @@ def trimmed(sound: Sound) -> Samples:
     """
     peak = float(np.abs(sound.samples).max(initial=0.0))
     if not 0 < peak < math.inf:
-        raise RecordingError(f"{sound.place!r} is {'silent' if peak == 0 else 'no sound'}")
+        raise SoundError(f"{sound.place!r} is {'silent' if peak == 0 else 'no sound'}")
     size, margin = max(1, round(FRAME * sound.rate)), round(MARGIN * sound.rate)
     frames = np.pad(sound.samples, (0, -len(sound.samples) % size)).reshape(-1, size)
     power = np.mean(np.square(frames), axis=1)
@@ -142,6 +140,6 @@ def read_sound(path: Path) -> tuple[Samples, int]:
     try:
         samples, rate = soundfile.read(path, dtype="float64", always_2d=True)
     except (OSError, RuntimeError) as error:
-        raise RecordingError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
+        raise SoundError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
     mean: Samples = samples.mean(axis=1)
     return mean, int(rate)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ..sound_files import RecordingError
+from ..sound_files import SoundError
 from .base import Maker
 from .programs import is_installed, version_of
-from .sounds import Sound, write_sounds
+from .sounds import MadeSound, write_sounds
 from .speech import Voice, installed_voices, speech
 
 WORDS = (
@@ -58,7 +58,7 @@ class SpokenWords(Maker):
     def _voices(self) -> tuple[Voice, ...]:
         try:
             voices = installed_voices()
-        except RecordingError as error:
+        except SoundError as error:
             raise self.missing(str(error)) from error
         engines = sorted({voice.engine for voice in voices})
         if len(engines) < 2:
@@ -68,9 +68,9 @@ class SpokenWords(Maker):
             raise self.missing(f"{here} installed{without}")
         return voices
 
-    def _sounds(self, voice: Voice) -> Iterator[Sound]:
+    def _sounds(self, voice: Voice) -> Iterator[MadeSound]:
         for word, samples, rate in speech(voice, WORDS):
             label, condition = word, voice.condition
             if self.by_voice:
                 label, condition = voice.condition.replace("/", "-"), word
-            yield Sound(label, condition, word, samples, rate)
+            yield MadeSound(label, condition, word, samples, rate)

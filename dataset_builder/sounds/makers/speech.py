@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..sound_files import RecordingError
+from ..sound_files import SoundError
 from .programs import is_installed, output_of
 from .sounds import Samples, read_sound
 
@@ -89,7 +89,7 @@ def speech(voice: Voice, words: Sequence[str]) -> Iterator[tuple[str, Samples, i
         for word in words:
             path = folder / f"{word}.wav"
             if not path.is_file():
-                raise RecordingError(f"{voice.engine} has not written {word!r} by the voice {voice.name}")
+                raise SoundError(f"{voice.engine} has not written {word!r} by the voice {voice.name}")
             yield word, *read_sound(path)
 
 
@@ -111,11 +111,11 @@ def _espeak_voices() -> set[str]:
         for argument in _ESPEAK_VARIANTS.values():
             try:
                 output_of("espeak-ng", ["-v", argument, "-w", path, "word"])
-            except RecordingError:
+            except SoundError:
                 continue
             voices.setdefault(path.read_bytes(), argument)
     if not voices:
-        raise RecordingError("espeak-ng has none of the English voices " + ", ".join(_ESPEAK_VARIANTS.values()))
+        raise SoundError("espeak-ng has none of the English voices " + ", ".join(_ESPEAK_VARIANTS.values()))
     return set(voices.values())
 
 

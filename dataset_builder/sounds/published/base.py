@@ -21,7 +21,7 @@ from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line, nearest
 
 from ...data import Clip, Data, DatasetError, Row, Waveform, check_range
-from ..sound_files import RecordingError, SoundFile, is_regular, printable, read_header, read_samples
+from ..sound_files import SoundError, SoundFile, is_regular, printable, read_header, read_samples
 
 LONGEST_CLIP = 600
 """Seconds; a file that claims more is not decoded."""
@@ -127,12 +127,12 @@ def _decoded(file: SoundFile) -> tuple[Waveform, int]:
     """
     header = read_header(file)
     if header.frames > LONGEST_CLIP * header.rate:
-        raise RecordingError(f"claims {header.frames / header.rate:,.0f} s; a clip lasts {LONGEST_CLIP} s at most")
+        raise SoundError(f"claims {header.frames / header.rate:,.0f} s; a clip lasts {LONGEST_CLIP} s at most")
     if not header.frames:
-        raise RecordingError("is empty; a clip has at least one sample")
+        raise SoundError("is empty; a clip has at least one sample")
     waveform = read_samples(file, header.frames, 0)
     if not waveform.any():
-        raise RecordingError("is silent; a clip has something to hear")
+        raise SoundError("is silent; a clip has something to hear")
     return waveform, header.rate
 
 
@@ -295,7 +295,7 @@ class ParquetFiles:
         Raises:
             DatasetError: it is no such table, or names a file twice.
         """
-        from ...columns import naming, open_parquet
+        from ...parquet import naming, open_parquet
 
         self.title = printable(str(path))
         self._sound = sound
@@ -312,14 +312,14 @@ class ParquetFiles:
 
     def texts(self, column: str) -> list[str]:
         """A column of texts, in the order of the rows."""
-        from ...columns import naming
+        from ...parquet import naming
 
         values = naming(self.title, lambda: self._table.read([column])[column].to_pylist())
         return ["" if value is None else str(value) for value in values]
 
     def file(self, name: str) -> io.BytesIO:
         """The content of a file; see `Container.file`."""
-        from ...columns import naming
+        from ...parquet import naming
 
         group, place = self._places[name]
         if self._read[0] != group:

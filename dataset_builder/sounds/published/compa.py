@@ -219,7 +219,7 @@ def _tables_in(container: FolderFiles | ZippedFiles, skipped: list[str]) -> Iter
 
 
 def _copies(path: Path) -> Iterator[tuple[Container, str]]:
-    from ...columns import open_parquet
+    from ...parquet import open_parquet
 
     if set(_COPY) <= set(open_parquet(printable(str(path)), path).schema_arrow.names):
         yield ParquetFiles(path, name=_COPY[0], sound=_COPY[1]), path.name

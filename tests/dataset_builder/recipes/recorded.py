@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.sounds.entries import Recording
+from audio_compositionality.dataset_builder.sounds.entries import Sound
 
 from ..sounds.made import MadeRecordings
 
@@ -24,7 +24,7 @@ def instances(labels=12, conditions=ENGINES, *, each=1, seconds=0.4, rate=8_000,
         if (label, condition) not in without
     ]
     entries = tuple(
-        Recording(f"{label}/{condition}/{number}.wav", label, condition, f"{place + 1:064x}", condition=condition)
+        Sound(f"{label}/{condition}/{number}.wav", label, condition, f"{place + 1:064x}", condition=condition)
         for place, (label, condition, number) in enumerate(cells)
     )
     return MadeRecordings(entries, (seconds,) * len(entries), (rate,) * len(entries))
@@ -34,7 +34,7 @@ def unconditioned(counts, groups=None, *, seconds=0.4, rate=8_000):
     """Recordings without conditions: so many of each label; groups by number of the recording."""
     labels = [label for label, count in zip(labels_of(len(counts)), counts, strict=True) for _ in range(count)]
     entries = tuple(
-        Recording(f"{place}.wav", label, "" if groups is None else groups[place], f"{place + 1:064x}")
+        Sound(f"{place}.wav", label, "" if groups is None else groups[place], f"{place + 1:064x}")
         for place, label in enumerate(labels)
     )
     return MadeRecordings(entries, (seconds,) * len(entries), (rate,) * len(entries))

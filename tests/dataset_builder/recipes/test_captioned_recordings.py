@@ -16,7 +16,7 @@ from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE a
 from audio_compositionality.dataset_builder.recipes.comp_a_train import RECIPE as TRAIN
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.natural import is_novel, splits_of_files
-from audio_compositionality.dataset_builder.sounds.entries import Recording
+from audio_compositionality.dataset_builder.sounds.entries import Sound
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words
 from audio_compositionality.dataset_builder.texts.prompts import category_of, noun_of, spoken
 from audio_compositionality.dataset_builder.texts.truth import Event, is_false, is_true
@@ -34,7 +34,7 @@ RATE = 8_000
 def recordings(labels=KINDS, each=6, groups=None, lengths=(0.5, 1.4, 4.0, 12.0)):
     names = [(label, number) for label in labels for number in range(each)]
     entries = tuple(
-        Recording(f"{label}/{number}.wav", label, "" if groups is None else groups(label, number), f"{place + 1:064x}")
+        Sound(f"{label}/{number}.wav", label, "" if groups is None else groups(label, number), f"{place + 1:064x}")
         for place, (label, number) in enumerate(names)
     )
     seconds = tuple(lengths[place % len(lengths)] for place in range(len(names)))

@@ -15,7 +15,7 @@ from audio_compositionality.dataset_builder.recipes.base import RecordedRecipe
 from audio_compositionality.dataset_builder.recipes.zero_shot_audio import RECIPE as ZERO_SHOT
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.whole_clips import whole_clip
-from audio_compositionality.dataset_builder.sounds.entries import Recording
+from audio_compositionality.dataset_builder.sounds.entries import Sound
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
 from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres
 from audio_compositionality.support.errors import InputError
@@ -30,7 +30,7 @@ CAPTIONS = (("a dog", "barking"), ("rain falls",), (), ("it is windy",), ())
 
 def recordings(count=5, *, seconds=0.4, rate=8_000):
     entries = tuple(
-        Recording(
+        Sound(
             f"{n}.wav",
             LABELS[n % 5][0] if len(LABELS[n % 5]) == 1 else "",
             "",
@@ -129,7 +129,7 @@ class TestZeroShot:
 
     def test_many_rows_of_many_classes_are_few_texts(self):
         count, classes = 5_000, 300
-        entries = tuple(Recording(f"{n}.wav", f"class_{n % classes}", "", f"{n:064x}") for n in range(count))
+        entries = tuple(Sound(f"{n}.wav", f"class_{n % classes}", "", f"{n:064x}") for n in range(count))
         settings = settings_of(ZERO_SHOT, MadeRecordings(entries, (1.0,) * count, (8_000,) * count))
         started = time.process_time()
         rows = ZERO_SHOT.render(settings).rows

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.sounds.entries import Recording
+from audio_compositionality.dataset_builder.sounds.entries import Sound
 
 
 @dataclass(frozen=True)
 class MadeRecordings:
-    entries: tuple[Recording, ...]
+    entries: tuple[Sound, ...]
     seconds: tuple[float, ...]
     rates: tuple[int, ...]
     source: str = "made up"
@@ -47,6 +47,6 @@ class MadeRecordings:
 def made_recordings(count=12, *, seconds=1.0, rate=16_000, labels="ab", groups=("",), rates=None):
     """So many recordings; labels and groups in turns."""
     entries = tuple(
-        Recording(f"{n}.wav", labels[n % len(labels)], groups[n % len(groups)], f"{n + 1:064x}") for n in range(count)
+        Sound(f"{n}.wav", labels[n % len(labels)], groups[n % len(groups)], f"{n + 1:064x}") for n in range(count)
     )
     return MadeRecordings(entries, (seconds,) * count, tuple(rates or (rate,) * count))

@@ -12,7 +12,7 @@ from datasets import Audio, ClassLabel, List, Value
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.sounds.labels import caption_columns
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 
 from .miniatures import sound
 from .sounds import noise, write
@@ -65,7 +65,7 @@ class TestOfDataSets:
                 frozenset("ac"),
                 frozenset("bd"),
             }
-        with pytest.raises(RecordingError, match="is the same recording as"):
+        with pytest.raises(SoundError, match="is the same recording as"):
             of_data_set(folder, label="caption")
 
     def test_are_in_the_fingerprint(self, tmp_path, without_torchcodec):
@@ -100,11 +100,11 @@ class TestOfTables:
         assert said == {"0.wav": ("a dog, barking", "twice"), "1.wav": ("a cat",), "2.wav": ()}
         only = open_recordings(folder, captions="caption_2", progress=False).entries
         assert {entry.captions for entry in only} == {("twice",), ()}
-        with pytest.raises(RecordingError, match="has no column 'text'"):
+        with pytest.raises(SoundError, match="has no column 'text'"):
             open_recordings(folder, captions="text", progress=False)
 
     def test_need_a_table(self, folder):
-        with pytest.raises(RecordingError, match=r"has no metadata\.csv, whose columns"):
+        with pytest.raises(SoundError, match=r"has no metadata\.csv, whose columns"):
             open_recordings(folder, captions="caption", progress=False)
 
     def test_have_several_labels(self, folder):

@@ -11,7 +11,7 @@ import soundfile
 from audio_compositionality.dataset_builder.sounds import reading
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
 from audio_compositionality.dataset_builder.sounds.reading import numbers_of
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 
 from .sounds import RATE, noise, write, write_labelled
 
@@ -47,13 +47,11 @@ class TestLabelsAsFolders:
 
     def test_are_asked_for_where_some_do(self, folder):
         write(folder / "x.wav", seed=50)
-        with pytest.raises(RecordingError, match=r"'x\.wav' and so on\) beside folders .* of which label are they\?"):
+        with pytest.raises(SoundError, match=r"'x\.wav' and so on\) beside folders .* of which label are they\?"):
             opened(folder)
 
     def test_need_no_columns(self, folder):
-        with pytest.raises(
-            RecordingError, match=r"has no metadata\.csv, whose columns --label, --group, --condition and"
-        ):
+        with pytest.raises(SoundError, match=r"has no metadata\.csv, whose columns --label, --group, --condition and"):
             opened(folder, group="speaker")
 
 
@@ -81,10 +79,10 @@ class TestSamples:
         recordings = opened(folder)
         place = next(n for n, entry in enumerate(recordings.entries) if entry.id == "dog/3.wav")
         write(folder / "dog" / "3.wav", seed=80)
-        with pytest.raises(RecordingError, match=r"recording 'dog/3\.wav' has changed since it was opened"):
+        with pytest.raises(SoundError, match=r"recording 'dog/3\.wav' has changed since it was opened"):
             recordings.waveform(place)
         (folder / "dog" / "3.wav").unlink()
-        with pytest.raises(RecordingError, match=r"recording 'dog/3\.wav' cannot be read"):
+        with pytest.raises(SoundError, match=r"recording 'dog/3\.wav' cannot be read"):
             recordings.waveform(place)
 
 
@@ -141,7 +139,7 @@ class TestTables:
         assert {(e.group, e.condition) for e in said} == {(f"s{n}", "x") for n in range(3)}
         unlabelled = opened(folder)
         assert {(e.label, e.group) for e in unlabelled.entries} == {("", "")}
-        with pytest.raises(RecordingError, match=r"metadata\.csv has no column 'word'; did you mean 'words'"):
+        with pytest.raises(SoundError, match=r"metadata\.csv has no column 'word'; did you mean 'words'"):
             opened(folder, label="word")
 
     @pytest.mark.parametrize(
@@ -165,15 +163,15 @@ class TestTables:
         write(tmp_path / "outside.wav")
         (folder / "link.wav").symlink_to(tmp_path / "outside.wav")
         table(folder, *lines)
-        with pytest.raises(RecordingError, match=message):
+        with pytest.raises(SoundError, match=message):
             opened(folder)
 
     def test_of_other_kinds_are_refused(self, folder):
         (folder / "metadata.csv").write_bytes(b"file_name,label\n\xff\xfe,x\n")
-        with pytest.raises(RecordingError, match="cannot be read as a table"):
+        with pytest.raises(SoundError, match="cannot be read as a table"):
             opened(folder)
         table(folder, "dog/0.wav,x", header="path,label")
-        with pytest.raises(RecordingError, match="has no column 'file_name'"):
+        with pytest.raises(SoundError, match="has no column 'file_name'"):
             opened(folder)
 
 
@@ -192,13 +190,13 @@ class TestWhatCannotBeUsed:
 
     def test_is_refused_by_name(self, folder):
         (folder / "dog" / "text.wav").write_text("no sound")
-        with pytest.raises(RecordingError, match=r"sounds: 'dog/text\.wav' cannot be read: .*; --skip-invalid leaves"):
+        with pytest.raises(SoundError, match=r"sounds: 'dog/text\.wav' cannot be read: .*; --skip-invalid leaves"):
             opened(folder)
 
     def test_is_left_out_and_listed(self, folder):
         expected = opened(folder)
         self.spoil(folder)
-        with pytest.raises(RecordingError, match=r"; and 5 more; --skip-invalid leaves them out"):
+        with pytest.raises(SoundError, match=r"; and 5 more; --skip-invalid leaves them out"):
             opened(folder)
         recordings = opened(folder, skip_invalid=True)
         assert recordings.fingerprint == expected.fingerprint
@@ -218,7 +216,7 @@ class TestWhatCannotBeUsed:
 
     def test_is_not_everything(self, tmp_path):
         write(tmp_path / "a" / "x.wav", samples=np.zeros(RATE))
-        with pytest.raises(RecordingError, match=r"has no recording that can be used: 'a/x\.wav' is nearly silent"):
+        with pytest.raises(SoundError, match=r"has no recording that can be used: 'a/x\.wav' is nearly silent"):
             opened(tmp_path, skip_invalid=True)
 
     def test_duplicates_of_one_group_are_kept(self, folder):
@@ -267,13 +265,13 @@ class TestWhatCannotBeUsed:
 
     def test_is_too_many(self, folder, monkeypatch):
         monkeypatch.setattr(reading, "MOST_RECORDINGS", 11)
-        with pytest.raises(RecordingError, match="has 12 recordings; 11 are the most that are read"):
+        with pytest.raises(SoundError, match="has 12 recordings; 11 are the most that are read"):
             opened(folder)
 
     def test_is_no_folder_or_an_empty_one(self, tmp_path):
-        with pytest.raises(RecordingError, match="holds no sound file"):
+        with pytest.raises(SoundError, match="holds no sound file"):
             opened(tmp_path)
-        with pytest.raises(RecordingError, match="nowhere' is not a folder"):
+        with pytest.raises(SoundError, match="nowhere' is not a folder"):
             opened(tmp_path / "nowhere")
 
     def test_names_are_printable(self, folder):

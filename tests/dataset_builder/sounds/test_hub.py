@@ -18,7 +18,7 @@ from audio_compositionality.dataset_builder.sounds import hub
 from audio_compositionality.dataset_builder.sounds import hub as splits
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
 from audio_compositionality.dataset_builder.sounds.hub import hub_recordings
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 
 from .sounds import RATE, noise, write, write_labelled
 
@@ -127,7 +127,7 @@ class TestParquet:
     def test_has_parts_and_splits(self, folder):
         assert len(opened(folder, split="test[:5]").entries) == 5
         save(folder, *columns(6), split="train")
-        with pytest.raises(RecordingError, match=r"has the splits .*train.*; name one with --split"):
+        with pytest.raises(SoundError, match=r"has the splits .*train.*; name one with --split"):
             opened(folder)
         assert len(opened(folder, split="train").entries) == 6
 
@@ -135,13 +135,13 @@ class TestParquet:
         values, features = columns()
         more = {**values, "noisy": values["audio"]}, datasets.Features({**features, "noisy": datasets.Audio()})
         save(tmp_path / "two", *more)
-        with pytest.raises(RecordingError, match="audio in the columns audio, noisy; name one"):
+        with pytest.raises(SoundError, match="audio in the columns audio, noisy; name one"):
             opened(tmp_path / "two")
         assert len(opened(tmp_path / "two", audio="noisy").entries) == 12
         del values["audio"]
         features = datasets.Features({name: feature for name, feature in features.items() if name != "audio"})
         save(tmp_path / "none", values, features)
-        with pytest.raises(RecordingError, match="has no column of audio; its columns are animal, name"):
+        with pytest.raises(SoundError, match="has no column of audio; its columns are animal, name"):
             opened(tmp_path / "none")
 
 
@@ -182,7 +182,7 @@ class TestSplits:
         assert len(recordings.entries) == 8
         assert splits.splits_in("train[:1]+train[2:]+test") == ("train", "test")
         assert splits.splits_in("test[0:") == splits.splits_in(None) == ()
-        with pytest.raises(RecordingError, match="has no split 'tset'; did you mean 'test'"):
+        with pytest.raises(SoundError, match="has no split 'tset'; did you mean 'test'"):
             opened(folder, split="train+tset")
 
     def test_that_are_small_may_lie_beside_large_ones(self, folder, monkeypatch):
@@ -191,7 +191,7 @@ class TestSplits:
         monkeypatch.setattr(hub, "place_of", Repository)
         monkeypatch.setattr(splits, "LARGEST_DOWNLOAD", 2**20)
         for split in (None, "train", "test+train[:5]"):
-            with pytest.raises(RecordingError, match="GB to download, more than"):
+            with pytest.raises(SoundError, match="GB to download, more than"):
                 opened(folder, split=split)
         assert len(opened(folder, split="test").entries) == 12
 
@@ -208,7 +208,7 @@ class TestSplits:
         save(tmp_path / "v2", *columns(6), split="train")
         assert len(opened(tmp_path, split="test[3:]+train[:1]", **files).entries) == 10
         for split in ("test+", None):
-            with pytest.raises(RecordingError, match=rf"the split is '{split}'".replace("+", r"\+")):
+            with pytest.raises(SoundError, match=rf"the split is '{split}'".replace("+", r"\+")):
                 opened(tmp_path, split=split, **files)
 
 
@@ -227,7 +227,7 @@ class TestWhatCannotBeUsed:
         values, features = columns()
         values[column][3] = value
         save(folder, values, features)
-        with pytest.raises(RecordingError, match=message):
+        with pytest.raises(SoundError, match=message):
             opened(folder, label=column)
 
     @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ class TestWhatCannotBeUsed:
         values, features = columns()
         values["audio"][3] = audio
         save(folder, values, features)
-        with pytest.raises(RecordingError, match=rf"'test/3' .*{message}.*--skip-invalid"):
+        with pytest.raises(SoundError, match=rf"'test/3' .*{message}.*--skip-invalid"):
             opened(folder)
         recordings = opened(folder, skip_invalid=True)
         assert len(recordings.entries) == 11
@@ -263,22 +263,22 @@ class TestWhatCannotBeUsed:
 
     def test_what_is_too_large_is_said(self, folder, monkeypatch):
         monkeypatch.setattr(hub, "LARGEST_FILE", 1_000)
-        with pytest.raises(RecordingError, match=r"'test/0' has [0-9,]+ bytes; 1,000 are the most"):
+        with pytest.raises(SoundError, match=r"'test/0' has [0-9,]+ bytes; 1,000 are the most"):
             opened(folder)
         monkeypatch.setattr(hub, "MOST_RECORDINGS", 11)
-        with pytest.raises(RecordingError, match=r"12 rows; 11 recordings are the most .* --split train\[:10000\]"):
+        with pytest.raises(SoundError, match=r"12 rows; 11 recordings are the most .* --split train\[:10000\]"):
             opened(folder)
 
     def test_what_is_too_much_to_download_is_refused_before(self, folder, monkeypatch):
         monkeypatch.setattr(hub, "place_of", Repository)
         assert len(opened(folder).entries) == 12
         monkeypatch.setattr(Repository, "size_of", lambda *_: 123_456_789_012)
-        with pytest.raises(RecordingError, match=r"has 123 GB to download, more than 100; give another --split or"):
+        with pytest.raises(SoundError, match=r"has 123 GB to download, more than 100; give another --split or"):
             opened(folder)
 
     def test_no_other_reader_is_used(self, tmp_path, without_torchcodec):
         (tmp_path / "x.json").write_text('[{"a": 1}]')
-        with pytest.raises(RecordingError, match="is read by the reader 'json' of datasets; only parquet, arrow"):
+        with pytest.raises(SoundError, match="is read by the reader 'json' of datasets; only parquet, arrow"):
             opened(tmp_path)
 
     def test_a_script_is_not_run(self, tmp_path, without_torchcodec):
@@ -300,9 +300,9 @@ class TestWhatCannotBeUsed:
             opened(folder)
 
     def test_names_that_are_none(self):
-        with pytest.raises(RecordingError, match="no data set 'nowhere': neither a folder nor a Hub id"):
+        with pytest.raises(SoundError, match="no data set 'nowhere': neither a folder nor a Hub id"):
             opened("nowhere")
-        with pytest.raises(RecordingError, match="the data set is ''; give a Hub id, a folder"):
+        with pytest.raises(SoundError, match="the data set is ''; give a Hub id, a folder"):
             opened("")
         with pytest.raises(DatasetError, match="offline"):
             opened("lab/sounds")

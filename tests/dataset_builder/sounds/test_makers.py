@@ -35,8 +35,8 @@ from audio_compositionality.dataset_builder.sounds.makers import (
 from audio_compositionality.dataset_builder.sounds.makers.base import Maker
 from audio_compositionality.dataset_builder.sounds.makers.midi import Note, Phrase, midi_file
 from audio_compositionality.dataset_builder.sounds.makers.soundfonts import installed_soundfonts, programs_of
-from audio_compositionality.dataset_builder.sounds.makers.sounds import Sound, write_sound, write_sounds
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.makers.sounds import MadeSound, write_sound, write_sounds
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of_file
 
@@ -159,9 +159,9 @@ def test_where_nothing_is_installed_each_says_what_to_install(
 ):
     maker = load_maker(name)
     message = rf"the sounds '{name}' cannot be made: .*{re.escape(maker.needs)}"
-    with pytest.raises(RecordingError, match=message):
+    with pytest.raises(SoundError, match=message):
         maker.sources()
-    with pytest.raises(RecordingError, match=message):
+    with pytest.raises(SoundError, match=message):
         maker.make(tmp_path / "sounds", False)
 
 
@@ -234,9 +234,7 @@ def test_a_persons_recordings_are_used_once(install: Install):
 def test_one_synthesiser_is_not_enough(install: Install):
     install("espeak-ng", ESPEAK)
     install("festival", "echo nil")
-    with pytest.raises(
-        RecordingError, match=r"only espeak-ng is installed \(festival has no voice\)\. Speech by at le"
-    ):
+    with pytest.raises(SoundError, match=r"only espeak-ng is installed \(festival has no voice\)\. Speech by at le"):
         load_maker("words").sources()
 
 
@@ -244,23 +242,23 @@ def test_one_synthesiser_is_not_enough(install: Install):
 def test_a_program_that_fails_is_named_with_what_it_says(install: Install, tmp_path: Path):
     install("flite", FLITE)
     install("espeak-ng", r"printf '\nWarning: slow\nno data\033[0m\nmore\n' >&2; exit 3")
-    with pytest.raises(RecordingError, match="'words' cannot be made: espeak-ng has none of the English voices en-us"):
+    with pytest.raises(SoundError, match="'words' cannot be made: espeak-ng has none of the English voices en-us"):
         load_maker("words").sources()
-    with pytest.raises(RecordingError, match=r"^espeak-ng failed: no data\\x1b\[0m$"):
+    with pytest.raises(SoundError, match=r"^espeak-ng failed: no data\\x1b\[0m$"):
         programs.output_of("espeak-ng", [])
     install("espeak-ng", f'[ "$5" = candle ] && exit 0\n{ESPEAK}')
-    with pytest.raises(RecordingError, match=r"^espeak-ng has not written 'candle' by the voice us-m1$"):
+    with pytest.raises(SoundError, match=r"^espeak-ng has not written 'candle' by the voice us-m1$"):
         load_maker("words").make(tmp_path / "words", False)
 
 
 def test_programs_are_ended_and_may_be_absent(install: Install):
     install("sleeper", "exec SLEEP 60")
-    with pytest.raises(RecordingError, match=r"^sleeper was ended after 0\.2 s: it takes too long$"):
+    with pytest.raises(SoundError, match=r"^sleeper was ended after 0\.2 s: it takes too long$"):
         programs.output_of("sleeper", [], limit=0.2)
-    with pytest.raises(RecordingError, match=r"^the program nobody is not installed$"):
+    with pytest.raises(SoundError, match=r"^the program nobody is not installed$"):
         programs.output_of("nobody", [])
     install("quiet", "exit 7")
-    with pytest.raises(RecordingError, match=r"^quiet failed: exit status 7$"):
+    with pytest.raises(SoundError, match=r"^quiet failed: exit status 7$"):
         programs.output_of("quiet", [])
 
 
@@ -272,7 +270,7 @@ def test_files_have_one_level_and_no_pauses_at_their_ends(tmp_path: Path):
     noise = np.random.default_rng(0)
     tone = 0.01 * np.sin(2 * math.pi * 440 / rate * np.arange(rate))
     samples = np.concatenate([np.zeros(rate), tone, np.zeros(rate)]) + 1e-5 * noise.standard_normal(3 * rate)
-    write_sound(Sound("a", "b/c", "d", samples, rate), tmp_path)
+    write_sound(MadeSound("a", "b/c", "d", samples, rate), tmp_path)
     values, _ = soundfile.read(tmp_path / "a" / "b" / "c" / "d.wav")
     assert np.abs(values).max() == pytest.approx(sounds.PEAK, abs=1e-4)
     assert 1 <= len(values) / rate <= 1 + 2 * (sounds.MARGIN + sounds.FRAME)
@@ -282,7 +280,7 @@ def test_files_have_one_level_and_no_pauses_at_their_ends(tmp_path: Path):
 def test_a_short_sound_lasts_long_enough_for_the_reader(tmp_path: Path):
     for seed in range(2):
         click = np.random.default_rng(seed).standard_normal(400)
-        write_sound(Sound(f"click-{seed}", "", "1", click, 16_000), tmp_path)
+        write_sound(MadeSound(f"click-{seed}", "", "1", click, 16_000), tmp_path)
     assert soundfile.info(tmp_path / "click-0" / "1.wav").duration == sounds.SHORTEST
     assert len(folder_recordings(tmp_path, progress=False).entries) == 2
 
@@ -291,14 +289,14 @@ def test_a_short_sound_lasts_long_enough_for_the_reader(tmp_path: Path):
     ("samples", "reason"), [(np.zeros(9_000), "silent"), (np.zeros(0), "silent"), (np.full(9, np.nan), "no sound")]
 )
 def test_silence_is_refused(samples: np.ndarray, reason: str, tmp_path: Path):
-    with pytest.raises(RecordingError, match=f"^'wolf/1.wav' is {reason}$"):
-        write_sounds([lambda: [Sound("wolf", "", "1", samples, 8_000)]], tmp_path, False)
+    with pytest.raises(SoundError, match=f"^'wolf/1.wav' is {reason}$"):
+        write_sounds([lambda: [MadeSound("wolf", "", "1", samples, 8_000)]], tmp_path, False)
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path):
-    sound = Sound("wolf", "", "1", np.ones(9_000), 8_000)
+    sound = MadeSound("wolf", "", "1", np.ones(9_000), 8_000)
     write_sound(sound, tmp_path)
-    with pytest.raises(RecordingError, match=r"holds 'wolf/1\.wav' already; make sounds in an empty folder$"):
+    with pytest.raises(SoundError, match=r"holds 'wolf/1\.wav' already; make sounds in an empty folder$"):
         write_sound(sound, tmp_path)
 
 
@@ -337,7 +335,7 @@ def test_words_that_two_people_have_recorded(share: Path, tmp_path: Path):
         "letter-a/klettres-en/letter-a.wav",
         "letter-a/klettres-en_GB/letter-a.wav",
     }
-    with pytest.raises(RecordingError, match=r"'spoken-german' .*: 0 words by two or more speakers are installed"):
+    with pytest.raises(SoundError, match=r"'spoken-german' .*: 0 words by two or more speakers are installed"):
         spoken_german.MAKER.sources()
 
 
@@ -394,7 +392,7 @@ def test_drums_of_the_kits_that_are_installed(share: Path, tmp_path: Path):
 
 def test_too_few_drums(share: Path):
     record(share / "hydrogen/data/drumkits/Audiophob/116973__cbeeching__hat-light.wav", 0)
-    with pytest.raises(RecordingError, match=r"'drums' .*1 instruments are installed, of 12.*hydrogen-drumkits"):
+    with pytest.raises(SoundError, match=r"'drums' .*1 instruments are installed, of 12.*hydrogen-drumkits"):
         drums.MAKER.sources()
 
 
@@ -513,9 +511,7 @@ def test_instruments_by_two_soundfonts(install: Install, share: Path, tmp_path: 
     soundfont(share / "sounds/sf2/FluidR3_GM.sf2", both)
     soundfont(share / "soundfonts/MuseScore_General.sf3", both)
     soundfont(share / "soundfonts/Piano.sf2", {(0, 0): "Piano", (0, 40): "Violin"})
-    with pytest.raises(
-        RecordingError, match=r"two kinds are needed, and only FluidR3_GM.sf2, MuseScore_General.sf3 is"
-    ):
+    with pytest.raises(SoundError, match=r"two kinds are needed, and only FluidR3_GM.sf2, MuseScore_General.sf3 is"):
         instruments.MAKER.sources()
     soundfont(share / "soundfonts/Band.sf2", both)
     (share / "sounds/sf2/default.sf2").symlink_to(share / "soundfonts/Band.sf2")
@@ -536,7 +532,7 @@ def test_instruments_by_two_soundfonts(install: Install, share: Path, tmp_path: 
     }
     assert soundfile.info(tmp_path / "made/flute/band/Band/3.wav").duration == pytest.approx(2.5, abs=0.1)
     soundfont(share / "soundfonts/mute.sf2", both)
-    with pytest.raises(RecordingError, match=r"sound.wav' cannot be read"):
+    with pytest.raises(SoundError, match=r"sound.wav' cannot be read"):
         instruments.MAKER.make(tmp_path / "again", False)
 
 

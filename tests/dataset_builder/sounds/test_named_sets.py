@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.changes import check_changes
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.sounds.named_sets import list_named_sets, load_named_set, named_set_from
 from audio_compositionality.dataset_builder.sounds.opening import changeable, open_recordings, recorded
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 
 from . import miniatures
 from .miniatures import CAPTIONS, FAMILIES, LEAVES, MINIATURES, URBAN, VIDEOS, VOCAL, WORDS, write_miniature
@@ -168,9 +168,9 @@ class TestArguments:
             open_recordings(dataset=f"speech-commands={tmp_path}", group="speaker", progress=False)
 
     def test_name_what_there_is(self, tmp_path, monkeypatch):
-        with pytest.raises(RecordingError, match="unknown data set 'esc51'; did you mean 'esc50'"):
+        with pytest.raises(SoundError, match="unknown data set 'esc51'; did you mean 'esc50'"):
             load_named_set("esc51")
-        with pytest.raises(RecordingError, match=r"no data set 'esc51': neither .* nor the name of one; .*'esc50'"):
+        with pytest.raises(SoundError, match=r"no data set 'esc51': neither .* nor the name of one; .*'esc50'"):
             open_recordings(dataset="esc51")
         with pytest.raises(DatasetError, match="offline"):
             open_recordings(dataset="esc50")
@@ -196,7 +196,7 @@ class TestCopies:
         ],
     )
     def test_lie_in_folders(self, text, message):
-        with pytest.raises(RecordingError, match=message):
+        with pytest.raises(SoundError, match=message):
             open_recordings(dataset=text)
 
     @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ class TestCopies:
         message = (
             rf"{name} is read from the files that it has on the Hub \({expected}\); .* holds cat/, dog/\. A folder"
         )
-        with pytest.raises(RecordingError, match=rf"{message} of LABEL/file\.wav is read by --recordings"):
+        with pytest.raises(SoundError, match=rf"{message} of LABEL/file\.wav is read by --recordings"):
             open_recordings(dataset=f"{name}={tmp_path}")
 
     def test_may_be_sound_files_with_a_table(self, tmp_path, without_torchcodec):
@@ -298,16 +298,14 @@ class TestFilesOfUsers:
     def test_that_describe_none_name_the_key(self, before, after, message, file):
         assert before in DESCRIPTION
         file.write_text(DESCRIPTION.replace(before, after))
-        with pytest.raises(RecordingError, match=message):
+        with pytest.raises(SoundError, match=message):
             open_recordings(dataset=str(file))
 
     def test_may_be_absent_or_large(self, file):
-        with pytest.raises(RecordingError, match=r"'nowhere\.yaml' cannot be read: .*No such file"):
+        with pytest.raises(SoundError, match=r"'nowhere\.yaml' cannot be read: .*No such file"):
             open_recordings(dataset="nowhere.yaml")
         file.write_text("#" * 2**17)
-        with pytest.raises(
-            RecordingError, match=r"has 131,072 bytes; the description of a data set has at most 65,536"
-        ):
+        with pytest.raises(SoundError, match=r"has 131,072 bytes; the description of a data set has at most 65,536"):
             open_recordings(dataset=file)
 
 
@@ -347,5 +345,5 @@ class TestFiles:
         ],
     )
     def test_that_are_none_are_refused(self, text, message):
-        with pytest.raises(RecordingError, match=message):
+        with pytest.raises(SoundError, match=message):
             named_set_from("x", text)

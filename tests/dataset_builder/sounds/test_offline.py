@@ -9,7 +9,7 @@ from audio_compositionality.dataset_builder.sounds import makers
 from audio_compositionality.dataset_builder.sounds.makers.base import Maker
 from audio_compositionality.dataset_builder.sounds.offline import made_folder
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 
 from .sounds import write
 
@@ -99,7 +99,7 @@ def test_a_run_that_was_stopped_leaves_nothing(cache):
     with pytest.raises(KeyboardInterrupt):
         made_folder(Broken(times=[]))
     assert list((cache / "recordings").iterdir()) == []
-    with pytest.raises(RecordingError, match="holds no sound file"):
+    with pytest.raises(SoundError, match="holds no sound file"):
         made_folder(Silent(times=[]))
     assert list((cache / "recordings").iterdir()) == []
 
@@ -138,5 +138,5 @@ def test_a_folder_of_the_name_is_read_where_it_is_a_path(cache, registered, tmp_
     note = r"'beeps' is taken as the name of sounds that are made here; \./beeps is the folder that is called so"
     with pytest.warns(UserWarning, match=note):
         assert len(open_recordings("beeps", progress=False).entries) == 4
-    with pytest.raises(RecordingError, match=r"'beep' is not a folder, nor the name of sounds .*'beeps'"):
+    with pytest.raises(SoundError, match=r"'beep' is not a folder, nor the name of sounds .*'beeps'"):
         open_recordings("beep")

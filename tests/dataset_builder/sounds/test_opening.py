@@ -19,7 +19,7 @@ from audio_compositionality.dataset_builder.sounds.opening import (
     recorded,
     recorded_recipes,
 )
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres, default_timbres
 from audio_compositionality.support.errors import InputError
 
@@ -258,9 +258,9 @@ class TestNamesOfFolders:
     @pytest.mark.parametrize("empty", ["", " "])
     def test_nothing_is_none(self, empty, folder, monkeypatch):
         monkeypatch.chdir(folder)
-        with pytest.raises(RecordingError, match=rf"recordings are '{empty}'; give a folder \(\. is the current one"):
+        with pytest.raises(SoundError, match=rf"recordings are '{empty}'; give a folder \(\. is the current one"):
             open_recordings(empty)
-        with pytest.raises(RecordingError, match=rf"the data set is '{empty}'"):
+        with pytest.raises(SoundError, match=rf"the data set is '{empty}'"):
             open_recordings(dataset=empty)
         assert len(open_recordings(".", progress=False).entries) == 16
 

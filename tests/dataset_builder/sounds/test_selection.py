@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.sounds.entries import Recording
+from audio_compositionality.dataset_builder.sounds.entries import Sound
 from audio_compositionality.dataset_builder.sounds.splits import folds_of, other_recording, select_recordings
 
 
 def entries_of(labels, groups=None):
-    return [Recording(f"{n}.wav", label, groups[n] if groups else "", f"{n:064x}") for n, label in enumerate(labels)]
+    return [Sound(f"{n}.wav", label, groups[n] if groups else "", f"{n:064x}") for n, label in enumerate(labels)]
 
 
 def test_labels_are_drawn_as_evenly_as_they_can_be():
@@ -86,9 +86,9 @@ def test_fewer_groups_than_folds_are_refused():
 
 def test_a_recording_in_two_folds_is_refused():
     entries = entries_of("a" * 10)
-    entries[7] = Recording("again.wav", "a", "", entries[2].sha256)
+    entries[7] = Sound("again.wav", "a", "", entries[2].sha256)
     with pytest.raises(DatasetError, match=r"2\.wav and again\.wav are the same recording, in two folds"):
         folds_of(entries, seed=0)
-    one_group = [Recording(e.id, e.label, "x" if e.sha256 == entries[2].sha256 else "", e.sha256) for e in entries]
+    one_group = [Sound(e.id, e.label, "x" if e.sha256 == entries[2].sha256 else "", e.sha256) for e in entries]
     folds = folds_of(one_group, seed=0)
     assert folds[7] == folds[2]

@@ -15,7 +15,7 @@ from audio_compositionality.dataset_builder.sounds.folder import folder_recordin
 from audio_compositionality.dataset_builder.sounds.hub import hub_recordings
 from audio_compositionality.dataset_builder.sounds.labels import counted_labels
 from audio_compositionality.dataset_builder.sounds.opening import recorded
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 
 from .sounds import RATE, noise, write
 
@@ -96,7 +96,7 @@ def test_words_of_a_transcript_are_counted_over_the_whole_recording(librispeech,
 def test_the_splits_of_librispeech_have_names_with_dots(librispeech):
     entries = opened(librispeech, split="train.100[:6]+validation+test", label="words_per_second").entries
     assert len(entries) == 6 + 18 + 18
-    with pytest.raises(RecordingError, match=r"has no split 'train\.10'; did you mean 'train\.100'"):
+    with pytest.raises(SoundError, match=r"has no split 'train\.10'; did you mean 'train\.100'"):
         opened(librispeech, split="train.10")
 
 
@@ -148,7 +148,7 @@ def test_a_table_of_a_folder_has_transcripts_too(tmp_path):
     (tmp_path / "metadata.csv").write_text("\n".join(lines))
     recordings = folder_recordings(tmp_path, label="words_per_second=said", progress=False)
     assert sorted(entry.number for entry in recordings.entries) == [0.5, 1.0, 1.5, 2.0]
-    with pytest.raises(RecordingError, match=r"metadata\.csv has no column text, transcript"):
+    with pytest.raises(SoundError, match=r"metadata\.csv has no column text, transcript"):
         folder_recordings(tmp_path, label="words_per_second", progress=False)
 
 
@@ -161,7 +161,7 @@ def test_a_table_of_a_folder_has_transcripts_too(tmp_path):
     ],
 )
 def test_what_has_no_words_is_refused(librispeech, label, message):
-    with pytest.raises(RecordingError, match=message):
+    with pytest.raises(SoundError, match=message):
         opened(librispeech, label=label)
 
 

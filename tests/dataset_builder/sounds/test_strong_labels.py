@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.dataset_builder.sounds.strong_labels import read_strong_labels, strong_recordings
 from audio_compositionality.dataset_builder.texts.truth import is_true
 
@@ -101,14 +101,14 @@ def test_scenes_are_made_of_them(tmp_path):
 def test_what_is_no_such_table_is_told(folder, tmp_path, text, message):
     path = tmp_path / "strong.csv"
     path.write_text(text)
-    with pytest.raises(RecordingError, match=message):
+    with pytest.raises(SoundError, match=message):
         strong_recordings(folder, path, progress=False)
 
 
 def test_events_after_the_end_are_told_or_left_out(folder, tmp_path):
     path = table(tmp_path / "x.tsv", events=[("other_2000", 0, 4, "Dog"), ("other_2000", 12, 14, "Cat")])
-    with pytest.raises(RecordingError, match=r"ends at 10.00 s, before the event at 12.00 s"):
+    with pytest.raises(SoundError, match=r"ends at 10.00 s, before the event at 12.00 s"):
         strong_recordings(folder, path, progress=False)
     assert len(strong_recordings(folder, path, skip_invalid=True, progress=False).entries) == 1
-    with pytest.raises(RecordingError, match="cannot be read as a table"):
+    with pytest.raises(SoundError, match="cannot be read as a table"):
         strong_recordings(folder, tmp_path / "none.tsv", progress=False)

@@ -13,7 +13,7 @@ from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.sounds.annotated import open_annotated
 from audio_compositionality.dataset_builder.sounds.formats.base import AnnotationError, ReadOptions
 from audio_compositionality.dataset_builder.sounds.opening import annotated_data
-from audio_compositionality.dataset_builder.sounds.sound_files import RecordingError
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.dataset_builder.texts.questions import counting
 from audio_compositionality.dataset_builder.texts.questions.annotated import AnnotatedQuestions, settings_of_annotated
 from audio_compositionality.dataset_builder.texts.questions.base import Draft, QuestionError
@@ -217,7 +217,7 @@ class TestFingerprint:
         assert rendering.clips(0)
         for path in (tmp_path / "desed" / "audio").rglob("*.wav"):
             sound(path, 10.0, seed=2)
-        with pytest.raises(RecordingError, match="has changed since it was opened"):
+        with pytest.raises(SoundError, match="has changed since it was opened"):
             rendering.clips(0)
 
 
