@@ -7,7 +7,7 @@ import os
 
 from _measure import line, shortest
 
-from audio_compositionality.dataset_builder.scenes.sources import SceneSettings
+from audio_compositionality.dataset_builder.scenes.sources import SceneSpec
 
 
 def run(_: argparse.Namespace) -> None:
@@ -16,7 +16,7 @@ def run(_: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder.scenes.tone_bank import render_tone_bank
     from audio_compositionality.dataset_builder.sounds.dx7.engine import render
 
-    settings = SceneSettings()
+    settings = SceneSpec()
     render_tone_bank(settings)
     notes = [
         (voice, pitch, period / settings.sample_rate)

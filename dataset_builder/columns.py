@@ -109,7 +109,7 @@ def _fits(value: Any, kind: Kind) -> bool:
 def _words(kind: Kind, least: int = 0) -> str:
     if isinstance(kind, list):
         inner = kind[0]
-        several = _WORDS[inner][1] if isinstance(inner, str) else "lists" if isinstance(inner, list) else "structures"
+        several = _WORDS[inner][1] if isinstance(inner, str) else "lists" if isinstance(inner, list) else f"structures of {', '.join(inner)}"
         return f"a list of {f'{least} or more ' if least else ''}{several}"
     if isinstance(kind, Mapping):
         return ", ".join(f"{name} ({_words(of_name)})" for name, of_name in kind.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -78,11 +78,12 @@ class Drawn:
 
     Attributes:
         row: its columns without sound; the split is ``test`` where it names none.
-        clips: the events of each clip, in the order of `Recipe.clip_names`; the clips of a row share one gain.
+        clips: the events of each clip, in the order of `Recipe.clip_names`; the clips of a row share one gain. Where
+            events are not all that decides how a row sounds, what makes its clips, each int16 [samples].
     """
 
     row: Row
-    clips: Sequence[Clip]
+    clips: Sequence[Clip] | Callable[[], Sequence[Pcm16]]
 
 
 class Recipe(Generic[AnySpec]):
@@ -117,8 +118,10 @@ class Recipe(Generic[AnySpec]):
         raise NotImplementedError(f"{type(self).__name__} has no columns")
 
     def tones(self, spec: AnySpec) -> Sounds:
-        """The sounds of the presets: tones of the project's own voices."""
-        raise NotImplementedError(f"{type(self).__name__} draws from no sounds")
+        """The sounds of the presets: tones of the project's own voices, by default of all timbres."""
+        from ..sounds.tones import default_timbres
+
+        return default_timbres()
 
     def draw(self, spec: AnySpec, sounds: Sounds) -> Iterator[Drawn]:
         """The rows of a spec, one after the other: further ones change none of those before.

@@ -23,7 +23,8 @@ from ..texts.lexicon import READING_ORDER, attributes, attributes_of, check_capt
 from ..texts.truth import LEAST_SECONDS
 from .description import describe_classes
 from .rendering import SceneRendering
-from .sources import LABELS, SceneSettings, Source, labels_of, random_generator
+from .scene_settings import SceneSettings
+from .sources import LABELS, Source, labels_of, random_generator
 from .timeline import SourceEvent, event_clips
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from .sources import SceneSettings
+from .sources import SceneSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ class _Settings(Protocol):
 
 
 AnySettings = TypeVar("AnySettings", bound=_Settings)
-Settings = TypeVar("Settings", bound=SceneSettings)
+Settings = TypeVar("Settings", bound=SceneSpec)
 
 
 class SharedRendering(Generic[AnySettings]):
@@ -50,9 +50,9 @@ class SceneRendering(SharedRendering[Settings]):
     @cached_property
     def tone_bank(self) -> ToneBank:
         """The tones that every clip is mixed from."""
-        from .tone_bank import render_tone_bank
+        from .tone_bank import ToneBank
 
-        return render_tone_bank(self.settings)
+        return ToneBank(self.settings)
 
 
 class DrawnRendering:
@@ -69,7 +69,8 @@ class DrawnRendering:
     def __init__(self, recipe: Recipe[Any], spec: Any) -> None:
         """Nothing is drawn before it is asked for."""
         self._recipe, self._spec = recipe, spec
-        self.sample_rate: int = spec.sample_rate
+        rate = recipe.sample_rate(spec)
+        self.sample_rate: int = spec.sample_rate if rate is None else rate
 
     @cached_property
     def sounds(self) -> Sounds:
@@ -95,6 +96,9 @@ class DrawnRendering:
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clips of a row, each int16 [samples], under one gain."""
+        clips = self.drawn[index].clips
+        if callable(clips):
+            return clips()
         from .mixing import mix
 
-        return mix(self.drawn[index].clips, self._events.samples, self._spec.num_samples)
+        return mix(clips, self._events.samples, self._spec.num_samples)

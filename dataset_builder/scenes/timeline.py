@@ -56,9 +56,9 @@ class SourceEvent:
 def event_samples(bank: ToneBank, source: Source, length: int) -> Waveform:
     """An event by itself, float32 [length], before any common gain: tones, the last of them cut short with a fade."""
     tone = bank.tones[source.timbre, source.pitch, source.rate]
-    samples = np.resize(tone, length) * np.float32(bank.settings.gains[source.amplitude])
+    samples = np.resize(tone, length) * np.float32(bank.spec.gains[source.amplitude])
     if length % len(tone):
-        fade = min(round(CUT_SECONDS * bank.settings.sample_rate), length)
+        fade = min(round(CUT_SECONDS * bank.spec.sample_rate), length)
         samples[length - fade :] *= (0.5 + 0.5 * np.cos(np.pi * (np.arange(fade) + 1) / fade)).astype(np.float32)
     return np.asarray(samples, np.float32)
 
@@ -79,7 +79,7 @@ def event_clips(bank: ToneBank, clips: Sequence[Sequence[SourceEvent]]) -> list[
     Raises:
         InputError: an event ends after the clip.
     """
-    total = bank.settings.num_samples
+    total = bank.spec.num_samples
     for event in (event for events in clips for event in events):
         if event.stop > total:
             raise InputError(f"an event ends at sample {event.stop:,} of a clip that has {total:,}")

@@ -25,7 +25,8 @@ from ..texts.questions.rows import row_of
 from ..texts.questions.templates import spoken, templates_digest
 from .arrangements import arrangement_of, atom_questions, draw_atoms, draw_pairs, gap_of, questions_of
 from .rendering import SharedRendering
-from .sources import SceneSettings, Source, random_generator
+from .scene_settings import SceneSettings
+from .sources import Source, random_generator
 from .timeline import SourceEvent, event_samples
 from .tone_bank import ToneBank, Tones
 from .twins import BLOCK, EARLY_END, FEWEST_LABELS, KINDS, LEVELS, SECONDS, SPLITS, TwinClip, TwinGroup, draw_groups

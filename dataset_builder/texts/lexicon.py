@@ -11,7 +11,7 @@ import yaml
 
 from audio_compositionality.support.errors import InputError
 
-from ..scenes.sources import SceneSettings, Source
+from ..scenes.sources import SceneSpec, Source
 from ..sounds.tones import default_nouns
 from .expressions import Leaf
 
@@ -74,7 +74,7 @@ def dimension_of(word: str) -> str:
     return next((attribute for attribute, words in _places().items() if word in words), "")
 
 
-def check_captioned(settings: SceneSettings) -> None:
+def check_captioned(settings: SceneSpec) -> None:
     """Refuse settings whose sources cannot be told by words.
 
     Raises:
@@ -93,18 +93,18 @@ def check_captioned(settings: SceneSettings) -> None:
         raise InputError(f"two timbres are called alike: {', '.join(names)}; captions need a name for each")
 
 
-def nouns(settings: SceneSettings) -> tuple[str, ...]:
+def nouns(settings: SceneSpec) -> tuple[str, ...]:
     """What each class of timbre is called: the default voices by their nouns, those of a user's bank by their label."""
     of_voices = default_nouns()
     return tuple(of_voices.get(label, label) for label in settings.labels["timbre"])
 
 
-def attributes_of(source: Source, settings: SceneSettings) -> tuple[str, ...]:
+def attributes_of(source: Source, settings: SceneSpec) -> tuple[str, ...]:
     """The words that are true of a source, in `READING_ORDER`; an attribute whose class lies in a gap has none."""
     return tuple(_words(source, settings))
 
 
-def _words(source: Source, settings: SceneSettings) -> Iterator[str]:
+def _words(source: Source, settings: SceneSpec) -> Iterator[str]:
     for attribute in READING_ORDER:
         for word, classes in words_of_classes(attribute, settings.num_classes).items():
             if getattr(source, attribute) in classes:

@@ -2,12 +2,12 @@
 
 import re
 
-from audio_compositionality.dataset_builder.scenes.sources import SceneSettings
+from audio_compositionality.dataset_builder.scenes.sources import SceneSpec
 from audio_compositionality.dataset_builder.texts.captions import templates
 from audio_compositionality.dataset_builder.texts.expressions import Leaf
 from audio_compositionality.dataset_builder.texts.lexicon import nouns
 
-NOUNS = nouns(SceneSettings())
+NOUNS = nouns(SceneSpec())
 
 WORDS = ("quiet", "loud", "slow", "steady", "fast", "low", "middle", "high")
 

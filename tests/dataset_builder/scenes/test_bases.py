@@ -6,11 +6,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES, SceneSettings
+from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES, SceneSpec
 from audio_compositionality.dataset_builder.scenes.transformed import draw_bases, most_singles
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 
-SETTINGS = SceneSettings(max_sources=3)
+SETTINGS = SceneSpec(max_sources=3)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_onsets_lie_within_the_period(bases):
 
 
 def test_as_many_as_there_may_be_can_be_drawn():
-    few = SceneSettings(num_classes=2, max_sources=2, voices=default_voices()[:2])
+    few = SceneSpec(num_classes=2, max_sources=2, voices=default_voices()[:2])
     assert most_singles(few) == 8
     assert len({frozenset(base.sources) for base in draw_bases(few, 16)}) == 16
     assert len({frozenset(base.sources) for base in draw_bases(few, 6, 5)}) == 11

@@ -7,12 +7,12 @@ import pytest
 from scipy import fft
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.scenes.sources import Quadruple, Scene, SceneSettings, Source
+from audio_compositionality.dataset_builder.scenes.sources import Quadruple, Scene, SceneSpec, Source
 from audio_compositionality.dataset_builder.scenes.tone_bank import render_tone_bank
 from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
 
 SINE = Voice(operators=(Operator(output_level=99), *[Operator()] * 5))
-SINE_AND_TIMBRES = SceneSettings(voices=(SINE, *SceneSettings().voices[1:]))
+SINE_AND_TIMBRES = SceneSpec(voices=(SINE, *SceneSpec().voices[1:]))
 
 
 @pytest.fixture(scope="module")
@@ -113,12 +113,12 @@ def test_equal_sound_is_rendered_once(bank):
 def test_a_silent_voice_is_named():
     mute = Voice(name="MUTE", operators=(Operator(output_level=0), *[Operator()] * 5))
     with pytest.raises(DatasetError, match="voice 'MUTE' is silent at MIDI note 39"):
-        render_tone_bank(SceneSettings(voices=(mute, *SceneSettings().voices[1:])))
+        render_tone_bank(SceneSpec(voices=(mute, *SceneSpec().voices[1:])))
 
 
 @pytest.fixture(scope="module")
 def default_bank():
-    return render_tone_bank(SceneSettings())
+    return render_tone_bank(SceneSpec())
 
 
 class TestDefaultTimbres:

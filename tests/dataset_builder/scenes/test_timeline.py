@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.scenes.sources import SceneSettings, Source
+from audio_compositionality.dataset_builder.scenes.sources import SceneSpec, Source
 from audio_compositionality.dataset_builder.scenes.timeline import SourceEvent, event_clips, event_samples
 from audio_compositionality.dataset_builder.scenes.tone_bank import ToneBank, Tones
 from audio_compositionality.support.errors import InputError
 
-SETTINGS = SceneSettings(sample_rate=8_000)
+SETTINGS = SceneSpec(sample_rate=8_000)
 
 LOUD, SOFT, LOW = Source(0, 1, 7, 7), Source(1, 5, 6, 0), Source(2, 0, 5, 7)
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from audio_compositionality.dataset_builder.scenes.sources import SceneSettings, Source
+from audio_compositionality.dataset_builder.scenes.sources import SceneSpec, Source
 from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.dataset_builder.texts.captions import template_of, templates
@@ -52,21 +52,21 @@ def test_a_class_without_a_word_lies_between_any_two_words(attribute, count):
 )
 def test_settings_that_words_do_not_tell_apart_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
-        check_captioned(SceneSettings(**changes))
+        check_captioned(SceneSpec(**changes))
 
 
 def test_timbres_have_nouns_and_those_of_a_users_bank_their_labels():
-    every = nouns(SceneSettings())
+    every = nouns(SceneSpec())
     assert every == (
         "electric piano", "brass section", "bell", "plucked bass", "reed", "organ", "marimba", "pad"
     )  # fmt: skip
-    mixed = SceneSettings(num_classes=6, voices=(*default_voices()[:3], *voices(3)))
+    mixed = SceneSpec(num_classes=6, voices=(*default_voices()[:3], *voices(3)))
     assert nouns(mixed) == ("electric piano", "brass section", "bell", "VOICE 1", "VOICE 2", "VOICE 3")
     check_captioned(mixed)
 
 
 def test_words_are_read_in_one_order():
-    settings = SceneSettings()
+    settings = SceneSpec()
     assert attributes_of(Source(2, 7, 1, 6), settings) == ("loud", "slow", "high")
     assert attributes_of(Source(2, 2, 0, 3), settings) == ()
     assert [dimension_of(word) for word in ("high", "slow", "loud", "man")] == ["pitch", "rate", "amplitude", ""]
