@@ -1,4 +1,4 @@
-"""Data read from a built folder, from the Hub, or from what the authors published: Parquet shards with embedded audio."""
+"""Data read from a built folder, the Hub or what the authors published: Parquet shards with embedded audio."""
 
 from __future__ import annotations
 
