@@ -13,7 +13,7 @@ from ..texts.caption_rows import check_item, clip_names, item_features
 from .captioned import CaptionedSettings, RenderedItems, scene_item_features
 from .natural import NaturalSettings
 from .natural_items import EVENT_TEXTS, NaturalItems, NaturalItemSettings
-from .recorded import settings_of_recordings
+from .scene_settings import settings_of_recordings
 
 if TYPE_CHECKING:
     from datasets import Features

@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
 
 from ..sounds.dx7.voice import Voice
+from ..sounds.entries import Sounds
 from ..sounds.tones import default_voices
 from .sources import ATTRIBUTES, LONGEST_DURATION, Onset
 
@@ -176,3 +178,53 @@ class SceneSettings:
             values[name] = [float(value) for value in values[name]]
         values["voices"] = [voice.to_vced().hex() for voice in self.voices]
         return values
+
+
+Settings = TypeVar("Settings")
+
+
+def check_setting(name: str, value: float, low: float, high: float) -> None:
+    """Refuse a setting of what is made of recordings that is out of its range.
+
+    Raises:
+        InputError: says the value and the range.
+    """
+    if not low <= value <= high:
+        raise InputError(f"{name} is {value:,}; it must be from {low:,} to {high:,}")
+
+
+def settings_of_recordings(
+    settings: type[Settings], preset: Any, recordings: Sounds, requested: Mapping[str, Any], *, what: str
+) -> Settings:
+    """Settings of what is made of recordings, as large as a preset of what is made of tones.
+
+    Args:
+        settings: what they are, a dataclass with ``recordings`` and ``domain``.
+        preset: settings of tones; what both have is taken from it, but for the sound.
+        recordings: what clips are made of.
+        requested: as `RecordedRecipe.of_recordings` has it.
+        what: is made of them, in words and the plural.
+
+    Raises:
+        InputError: there is no such setting, or a value out of its range.
+    """
+    names = [field_.name for field_ in fields(cast(Any, settings)) if field_.name != "recordings"]
+    for name in requested:
+        if name not in names:
+            raise InputError(f"{what} have no setting {name!r}; {nearest(name, names)}")
+    sizes = {name: getattr(preset, name) for name in names if hasattr(preset, name)}
+    domain = str(recordings.suggested.get("domain", ""))
+    return settings(**{"domain": domain, **sizes, **requested, "recordings": recordings})
+
+
+def describe_classes(settings: SceneSettings) -> str:
+    """The classes of each attribute as a table."""
+    labels = zip(*settings.labels.values(), strict=True)
+    classes = "\n".join(f"| {number} | {' | '.join(row)} |" for number, row in enumerate(labels))
+    return f"""\
+A source is one of {settings.num_classes} classes of each attribute; a scene has 1 to {settings.max_sources} different
+sources.
+
+| class | {" | ".join(settings.labels)} |
+|---|---|---|---|---|
+{classes}"""

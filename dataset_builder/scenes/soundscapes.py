@@ -25,10 +25,10 @@ from ..sounds.formats.base import label_text
 from ..sounds.intervals import STEPS, Activity, union
 from ..texts.questions.base import QuestionError
 from ..texts.questions.templates import is_lettered, spoken
+from .mixing import resampled
 from .natural import concatenated
-from .placing import resampled
 from .pool import UnlabelledError, has_class, why_no_classes
-from .transforms.base import Samples, level
+from .transforms import Samples, level
 
 SHORTEST_SOUND = 0.1
 """Seconds between the silence at both ends of a recording; of less, nobody tells what it is."""

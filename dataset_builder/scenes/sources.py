@@ -8,24 +8,19 @@ order, padded with ``EMPTY`` at its end.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, InstanceOf, PlainSerializer, model_validator
+from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec
 
 from ..columns import NUMBER, TEXT, WHOLE
 from ..data import DatasetError, Row
-from ..sounds.dx7.voice import Voice
-from ..sounds.tones import default_voices
-
-ATTRIBUTES = ("timbre", "pitch", "rate", "amplitude")
+from ..sounds.tones import ATTRIBUTES, ToneSpec
 
 VALUED = ("pitch", "rate", "amplitude")
 """Attributes whose classes are numbers."""
@@ -133,15 +128,8 @@ LONGEST_DURATION = 60
 
 Onset = Literal["random", "locked"]
 
-Range = tuple[float, float]
 
-Voices = Annotated[
-    tuple[InstanceOf[Voice], ...], PlainSerializer(lambda voices: [voice.to_vced().hex() for voice in voices])
-]
-"""Voices as a setting; among the values as the hexadecimal of their 155 bytes."""
-
-
-class SceneSpec(Spec):
+class SceneSpec(ToneSpec):
     """Everything that decides how scenes sound. Defaults are the paper's (arXiv 2603.13685) where it gives a value.
 
     Raises:
@@ -149,21 +137,8 @@ class SceneSpec(Spec):
     """
 
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Of every random choice.")
-    num_classes: int = Field(8, ge=2, le=49, description="K, classes of each attribute (paper, section 4.1: 8).")
-    max_sources: int = Field(4, ge=2, le=16, description="N, most sources of a scene (paper, section 4.1: 4).")
-    pitch_range: Range = Field(
-        (36, 84),
-        description="MIDI notes, cut into K linear bins; a class is the centre of its bin, to the nearest semitone.",
-    )
-    rate_range: Range = Field(
-        (0.2, 3.0), description="Repetitions a second, cut into K logarithmic bins; a class is the centre of its bin."
-    )
-    amplitude_range: Range = Field(
-        (-26, 0), description="dB, cut into K linear bins; a class is the centre of its bin."
-    )
-    sample_rate: int = Field(32_000, ge=8_000, le=192_000, description="Hz.")
+    max_sources: int = Field(4, ge=2, le=16, description="N, most sources of a scene.")
     duration: float = Field(10.0, gt=0, le=LONGEST_DURATION, description="Seconds of a clip.")
-    velocity: int = Field(100, ge=1, le=127, description="MIDI velocity of every tone.")
     onset: Onset = Field(
         "random",
         description=(
@@ -171,46 +146,15 @@ class SceneSpec(Spec):
             "literal text, which makes the waveform a function of the metadata."
         ),
     )
-    voices: Voices = Field(default_factory=default_voices, repr=False, description="K voices, the classes of timbre.")
 
     @model_validator(mode="after")
-    def _check_classes(self) -> Self:
-        self._check_ranges()
-        self._check_voices()
-        for attribute, labels in self.labels.items():
-            if len(set(labels)) != len(labels):
-                raise InputError(
-                    f"{self.num_classes} classes of {attribute} are not distinct: {', '.join(labels)}; "
-                    "use fewer classes or a wider range"
-                )
-        return self
-
-    def _check_ranges(self) -> None:
-        for name in ("pitch_range", "rate_range", "amplitude_range"):
-            low, high = getattr(self, name)
-            if not low < high:
-                raise InputError(f"{name} is ({low:g}, {high:g}); the first must be less than the second")
-        if self.pitch_range[0] < 0 or self.pitch_range[1] > 127:
-            raise InputError(f"pitch_range is {self.pitch_range}; MIDI notes run from 0 to 127")
-        if self.rate_range[0] <= 0:
-            raise InputError(f"rate_range is {self.rate_range}; a rate is positive")
+    def _check_duration(self) -> Self:
         if self.duration < 2 / min(self.rates):
             raise InputError(
                 f"duration is {self.duration} s; the slowest class repeats every {1 / min(self.rates):.2f} s and needs "
                 "a clip of twice that, so that a tone is heard whole from any onset"
             )
-
-    def _check_voices(self) -> None:
-        if len(self.voices) != self.num_classes:
-            raise InputError(f"{len(self.voices)} voices for K = {self.num_classes} classes; give one voice a class")
-        sounds = [replace(voice, name="") for voice in self.voices]
-        for number, sound in enumerate(sounds):
-            if sound in sounds[:number]:
-                first = sounds.index(sound)
-                raise InputError(
-                    f"voices {first + 1} ({self.voices[first].name!r}) and {number + 1} "
-                    f"({self.voices[number].name!r}) are the same sound; each class of timbre needs its own"
-                )
+        return self
 
     @property
     def num_samples(self) -> int:
@@ -218,52 +162,9 @@ class SceneSpec(Spec):
         return round(self.duration * self.sample_rate)
 
     @cached_property
-    def pitches(self) -> tuple[int, ...]:
-        """MIDI note of each class of pitch."""
-        return tuple(int(np.floor(centre + 0.5)) for centre in self._bin_centres(*self.pitch_range))
-
-    @cached_property
-    def rates(self) -> tuple[float, ...]:
-        """Repetitions a second of each class of rate."""
-        low, high = np.log(self.rate_range)
-        return tuple(float(np.exp(centre)) for centre in self._bin_centres(low, high))
-
-    @cached_property
-    def periods(self) -> tuple[int, ...]:
-        """Samples between two onsets of a source, for each class of rate."""
-        return tuple(round(self.sample_rate / rate) for rate in self.rates)
-
-    @cached_property
-    def decibels(self) -> tuple[float, ...]:
-        """Gain in dB of each class of amplitude."""
-        return tuple(float(centre) for centre in self._bin_centres(*self.amplitude_range))
-
-    @cached_property
     def gains(self) -> tuple[float, ...]:
         """Linear gain of each class of amplitude."""
         return tuple(float(10 ** (decibel / 20)) for decibel in self.decibels)
-
-    @cached_property
-    def labels(self) -> Mapping[str, tuple[str, ...]]:
-        """Label of each class of each attribute, as it stands in the metadata.
-
-        A timbre is labelled by its voice's name; a name that is empty or occurs twice gets the class's number.
-        """
-        names = [voice.name for voice in self.voices]
-        labels = (
-            [
-                name if name and names.count(name) == 1 else f"{name} #{number}".strip()
-                for number, name in enumerate(names, 1)
-            ],
-            [f"MIDI {pitch}" for pitch in self.pitches],
-            [f"{rate:.3f} Hz" for rate in self.rates],
-            [f"{decibel:.3f} dB" for decibel in self.decibels],
-        )
-        return MappingProxyType(dict(zip(ATTRIBUTES, map(tuple, labels), strict=True)))
-
-    def _bin_centres(self, low: float, high: float) -> list[float]:
-        width = (high - low) / self.num_classes
-        return [low + (i + 0.5) * width for i in range(self.num_classes)]
 
 
 LABELS = tuple(f"{attribute}_label" for attribute in ATTRIBUTES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
@@ -55,6 +56,11 @@ class Sound:
     def all_labels(self) -> tuple[str, ...]:
         """Its labels, one or several; none where nobody says."""
         return self.labels or ((self.label,) if self.label else ())
+
+
+def label_text(label: str) -> str:
+    """A label in words: underscores are blanks, and blanks stand once."""
+    return " ".join(unicodedata.normalize("NFC", label).replace("_", " ").split())
 
 
 def related(condition: str, other: str) -> bool:

@@ -1,20 +1,28 @@
-"""Tones of FM voices as sounds: they need nothing but this package."""
+"""Tones of FM voices as sounds: every timbre, pitch, rate and amplitude, with the words for them; and a selection.
+
+A tone is one note of a voice, held for half of its repetition period and cut with a short fade at the period. Nothing
+is rendered before it is asked for.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
+from itertools import pairwise, product
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import yaml
 from numpy.typing import NDArray
+from pydantic import Field, InstanceOf, PlainSerializer, model_validator
 
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
+from audio_compositionality.support.spec import Spec
 
 from ..data import DatasetError, Waveform
 from .dx7.voice import Operator, Voice
@@ -56,6 +64,280 @@ def _operator(fields: dict[str, Any]) -> Operator:
     return Operator(**values)
 
 
+ATTRIBUTES = ("timbre", "pitch", "rate", "amplitude")
+"""Of a tone, in the order of the digits of its number among all."""
+
+READING_ORDER = ("amplitude", "rate", "pitch")
+"""In which the words of a tone are read: "a loud slow high bell"."""
+
+FEWEST_CLASSES = 6
+"""With fewer classes an attribute there is none left between two words."""
+
+NARROWEST_PITCHES = 36
+"""Semitones, three octaves: in less, low and high are a matter of taste."""
+
+
+@cache
+def word_places() -> Mapping[str, Mapping[str, tuple[float, float]]]:
+    """The words of each attribute, each with both ends of its part of the range, from 0 to 1; from ``words.yaml``."""
+    content = yaml.safe_load(files(__package__).joinpath("words.yaml").read_text("utf-8"))
+    return {attribute: {word: tuple(ends) for word, ends in words.items()} for attribute, words in content.items()}
+
+
+@cache
+def words_of_classes(attribute: str, num_classes: int) -> Mapping[str, tuple[int, ...]]:
+    """The classes that each word of an attribute names, from low to high.
+
+    Args:
+        attribute: pitch, rate or amplitude.
+        num_classes: K.
+
+    Raises:
+        InputError: K classes leave none between two words, or none to a word.
+    """
+    words = {
+        word: tuple(number for number in range(num_classes) if low < (number + 0.5) / num_classes < high)
+        for word, (low, high) in word_places()[attribute].items()
+    }
+    crowded = any(second[0] - first[-1] < 2 for first, second in pairwise(filter(None, words.values())))
+    if num_classes < FEWEST_CLASSES or crowded or not all(words.values()):
+        raise InputError(
+            f"{num_classes} classes of {attribute} leave no gap between {', '.join(words)}; captions need "
+            f"{FEWEST_CLASSES} classes or more"
+        )
+    return words
+
+
+@cache
+def dimension_of(word: str) -> str:
+    """The attribute that a word for tones is of, empty for others; two words of one attribute exclude each other."""
+    return next((attribute for attribute, words in word_places().items() if word in words), "")
+
+
+class ToneSpec(Spec):
+    """What decides tones: K classes of each attribute. Defaults are the paper's (arXiv 2603.13685) where it gives some.
+
+    Raises:
+        InputError: a value out of its range, or K classes that are not distinct.
+    """
+
+    num_classes: int = Field(8, ge=2, le=49, description="K, classes of each attribute.")
+    pitch_range: tuple[float, float] = Field(
+        (36, 84), description="MIDI notes, cut into K linear bins; a class is the centre of one, to the semitone."
+    )
+    rate_range: tuple[float, float] = Field(
+        (0.2, 3.0), description="Repetitions a second, cut into K logarithmic bins; a class is the centre of one."
+    )
+    amplitude_range: tuple[float, float] = Field(
+        (-26, 0), description="Decibels, cut into K linear bins; a class is the centre of one."
+    )
+    sample_rate: int = Field(32_000, ge=8_000, le=192_000, description="Hz of every clip.")
+    velocity: int = Field(100, ge=1, le=127, description="MIDI velocity of every tone.")
+    voices: Annotated[
+        tuple[InstanceOf[Voice], ...], PlainSerializer(lambda voices: [voice.to_vced().hex() for voice in voices])
+    ] = Field(default_factory=default_voices, repr=False, description="K voices, the classes of timbre.")
+
+    @model_validator(mode="after")
+    def _check_tones(self) -> ToneSpec:
+        for name in ("pitch_range", "rate_range", "amplitude_range"):
+            low, high = getattr(self, name)
+            if not low < high:
+                raise InputError(f"{name} is ({low:g}, {high:g}); the first must be less than the second")
+        if self.pitch_range[0] < 0 or self.pitch_range[1] > 127:
+            raise InputError(f"pitch_range is {self.pitch_range}; MIDI notes run from 0 to 127")
+        if self.rate_range[0] <= 0:
+            raise InputError(f"rate_range is {self.rate_range}; a rate is positive")
+        if len(self.voices) != self.num_classes:
+            raise InputError(f"{len(self.voices)} voices for K = {self.num_classes} classes; give one voice a class")
+        check_voices(self.voices)
+        for attribute, labels in self.labels.items():
+            if len(set(labels)) != len(labels):
+                raise InputError(
+                    f"{self.num_classes} classes of {attribute} are not distinct: {', '.join(labels)}; "
+                    "use fewer classes or a wider range"
+                )
+        return self
+
+    @cached_property
+    def pitches(self) -> tuple[int, ...]:
+        """MIDI note of each class of pitch."""
+        return tuple(int(np.floor(centre + 0.5)) for centre in self._centres(*self.pitch_range))
+
+    @cached_property
+    def rates(self) -> tuple[float, ...]:
+        """Repetitions a second of each class of rate."""
+        low, high = np.log(self.rate_range)
+        return tuple(float(np.exp(centre)) for centre in self._centres(low, high))
+
+    @cached_property
+    def decibels(self) -> tuple[float, ...]:
+        """Gain in dB of each class of amplitude."""
+        return tuple(float(centre) for centre in self._centres(*self.amplitude_range))
+
+    @cached_property
+    def periods(self) -> tuple[int, ...]:
+        """Samples between two onsets, for each class of rate."""
+        return tuple(round(self.sample_rate / rate) for rate in self.rates)
+
+    @cached_property
+    def labels(self) -> Mapping[str, tuple[str, ...]]:
+        """Label of each class of each attribute; see `timbre_labels`."""
+        labels = (
+            timbre_labels(self.voices),
+            [f"MIDI {pitch}" for pitch in self.pitches],
+            [f"{rate:.3f} Hz" for rate in self.rates],
+            [f"{decibel:.3f} dB" for decibel in self.decibels],
+        )
+        return MappingProxyType(dict(zip(ATTRIBUTES, map(tuple, labels), strict=True)))
+
+    @cached_property
+    def nouns(self) -> tuple[str, ...]:
+        """What each class of timbre is called: default voices by their nouns, those of a user's bank by their label."""
+        return tuple(default_nouns().get(label, label) for label in self.labels["timbre"])
+
+    def _centres(self, low: float, high: float) -> list[float]:
+        width = (high - low) / self.num_classes
+        return [low + (number + 0.5) * width for number in range(self.num_classes)]
+
+
+def timbre_labels(voices: Sequence[Voice]) -> list[str]:
+    """Names of voices; one that is empty or occurs twice gets the number of its class."""
+    names = [voice.name for voice in voices]
+    return [
+        name if name and names.count(name) == 1 else f"{name} #{number}".strip() for number, name in enumerate(names, 1)
+    ]
+
+
+def check_voices(voices: Sequence[Voice]) -> None:
+    """Refuse two voices that are one sound.
+
+    Raises:
+        InputError: names both.
+    """
+    sounds = [replace(voice, name="") for voice in voices]
+    for number, sound in enumerate(sounds):
+        first = sounds.index(sound)
+        if first < number:
+            raise InputError(
+                f"voices {first + 1} ({voices[first].name!r}) and {number + 1} ({voices[number].name!r}) are the same "
+                "sound; each class of timbre needs its own"
+            )
+
+
+class ToneSounds:
+    """The tones of a `ToneSpec`, each an entry, those of a selection of classes or all; see `Sounds`.
+
+    An entry's label is the noun of its timbre. Its waveform is one period, a loop, with a peak of 1; its level is the
+    class of amplitude in dB. It has a word of each attribute whose class does not lie in a gap between two words; none
+    where there are too few classes, or too narrow a range of pitch, for words (`check_words`).
+
+    Attributes:
+        spec: of all classes.
+    """
+
+    source = "FM tones"
+    suggested: Mapping[str, Any] = MappingProxyType({"domain": "tones"})
+
+    def __init__(
+        self, spec: ToneSpec, *, rates: Sequence[int] | None = None, amplitudes: Sequence[int] | None = None
+    ) -> None:
+        """Nothing is rendered.
+
+        Args:
+            spec: of all classes.
+            rates: numbers of the classes of rate that are kept; by default all.
+            amplitudes: those of amplitude.
+
+        Raises:
+            InputError: two timbres are called alike.
+        """
+        if len(set(spec.nouns)) < len(spec.nouns):
+            names = ", ".join(spec.nouns)
+            raise InputError(f"two timbres are called alike: {names}; captions need a name for each")
+        self.spec = spec
+        self.sample_rate = spec.sample_rate
+        every = range(spec.num_classes)
+        kept = (every, every, every if rates is None else rates, every if amplitudes is None else amplitudes)
+        self.classes: tuple[tuple[int, ...], ...] = tuple(product(*kept))
+        self._tones: dict[tuple[int, ...], Waveform] = {}
+
+    @cached_property
+    def entries(self) -> tuple[Sound, ...]:
+        """What is said of each tone; `classes` has its class of each attribute of `ATTRIBUTES`."""
+        spec = self.spec
+        words = {attribute: _word_of_classes(attribute, spec) for attribute in word_places()}
+        voices = [voice.to_vced().hex() for voice in spec.voices]
+        return tuple(self._entry(classes, voices[classes[0]], words) for classes in self.classes)
+
+    def _entry(self, classes: tuple[int, ...], voice: str, words: Mapping[str, Mapping[int, str]]) -> Sound:
+        spec = self.spec
+        timbre, pitch, rate, amplitude = classes
+        level = spec.decibels[amplitude]
+        decided = [VERSION, voice, spec.pitches[pitch], spec.periods[rate], spec.velocity, spec.sample_rate, level]
+        of_entry = dict(zip(ATTRIBUTES, classes, strict=True))
+        spoken = {one: words[one].get(of_entry[one]) for one in READING_ORDER}
+        labels = [spec.labels[attribute][number] for attribute, number in of_entry.items()]
+        return Sound(
+            id="/".join((spec.nouns[timbre], *labels[1:])),
+            label=spec.nouns[timbre],
+            group="",
+            sha256=sha256_of(json.dumps(decided).encode()),
+            condition=f"{labels[1]}, {labels[2]}",
+            words={attribute: word for attribute, word in spoken.items() if word is not None},
+            loop=True,
+            level=level,
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `Sounds`."""
+        return fingerprint_of_entries(self.entries)
+
+    def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
+        """One period with a peak of 1, float64 [period], and its rate; see `Sounds.waveform`.
+
+        Raises:
+            DatasetError: the voice makes no sound at a note.
+        """
+        spec, key = self.spec, self.classes[index][:3]
+        if key not in self._tones:
+            timbre, pitch, rate = key
+            try:
+                self._tones[key] = render_tone(
+                    spec.voices[timbre], spec.pitches[pitch], spec.periods[rate], spec.velocity, spec.sample_rate
+                )
+            except DatasetError as error:
+                span = f"MIDI {min(spec.pitches)} to {max(spec.pitches)}"
+                raise DatasetError(f"{error}; choose voices that sound over {span}") from error
+        return self._tones[key].astype(np.float64), spec.sample_rate
+
+
+def check_words(spec: ToneSpec) -> None:
+    """Refuse tones that cannot be told by words.
+
+    Raises:
+        InputError: too few classes, or a pitch range that is too narrow.
+    """
+    for attribute in word_places():
+        words_of_classes(attribute, spec.num_classes)
+    low, high = spec.pitch_range
+    if high - low < NARROWEST_PITCHES:
+        raise InputError(
+            f"pitch_range is ({low:g}, {high:g}), {high - low:g} semitones; captions need {NARROWEST_PITCHES} or more, "
+            "so that low and high are told apart"
+        )
+
+
+def _word_of_classes(attribute: str, spec: ToneSpec) -> Mapping[int, str]:
+    """The word of each class that has one."""
+    try:
+        check_words(spec)
+    except InputError:
+        return {}
+    words = words_of_classes(attribute, spec.num_classes)
+    return {number: word for word, classes in words.items() for number in classes}
+
+
 VERSION = 1
 """It rises with any change of the code below that alters a sample: the digests of entries are made of it."""
 
@@ -91,18 +373,27 @@ class TimbreRecordings:
     sample_rate = SAMPLE_RATE
     suggested: Mapping[str, Any] = MappingProxyType({"domain": "timbres", "classes": 6, "context_sources": 1})
 
-    def __init__(self, voices: Sequence[Voice] | None = None) -> None:
+    def __init__(self, voices: Sequence[Voice] | None = None, *, captioned: bool = False) -> None:
         """Nothing is rendered.
 
         Args:
             voices: of different names, which are the labels; by default the eight that the project ships.
+            captioned: call them by their nouns, and give captions to one tone of each voice for every two words of
+                pitch and rate; no two have the same.
         """
         keys = [
             (voice, *note_and_period(number)) for voice in voices or default_voices() for number in range(CONDITIONS)
         ]
         self._keys = keys
         self._tones: dict[int, Waveform] = {}
-        self.entries = tuple(_entry(*key) for key in keys)
+        entries = [_entry(*key) for key in keys]
+        if captioned:
+            nouns, words = default_nouns(), _words()
+            entries = [
+                _captioned(entry, nouns[entry.label], words.get(number % CONDITIONS))
+                for number, entry in enumerate(entries)
+            ]
+        self.entries = tuple(entries)
         self.fingerprint = fingerprint_of_entries(self.entries)
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
@@ -141,37 +432,12 @@ def default_timbres() -> TimbreRecordings:
 _PITCHES: Mapping[str, tuple[int, int]] = MappingProxyType({"low": (37, 47), "middle": (55, 65), "high": (73, 83)})
 """MIDI notes of a word: between two words lies an octave half that has none."""
 
-_RATES_CAPTIONED_TIMBRES: Mapping[str, tuple[float, float]] = MappingProxyType(
+_CAPTIONED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
     {"slow": (0.8, 1.2), "steady": (1.55, 2.1), "fast": (2.7, 4.0)}
 )
 """Repetitions a second of a word."""
 
 _WORDINGS = ("a {rate} {pitch} {noun}", "{noun}, {pitch} and {rate}", "a {pitch} {noun} at a {rate} pace")
-
-
-class CaptionedTimbres:
-    """The tones of `TimbreRecordings`, called by what a listener calls them; see `Sounds`.
-
-    Where pitch and rate have a word, one tone of each voice has captions, and no two have the same.
-    """
-
-    source = "DX7 timbres"
-    sample_rate = SAMPLE_RATE
-    suggested: Mapping[str, Any] = TimbreRecordings.suggested
-
-    def __init__(self) -> None:
-        """Nothing is rendered."""
-        self._timbres = default_timbres()
-        nouns, words = default_nouns(), _words()
-        self.entries = tuple(
-            _captioned(entry, nouns[entry.label], words.get(number % CONDITIONS))
-            for number, entry in enumerate(self._timbres.entries)
-        )
-        self.fingerprint = fingerprint_of_entries(self.entries)
-
-    def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
-        """See `TimbreRecordings.waveform`."""
-        return self._timbres.waveform(index)
 
 
 def _captioned(entry: Sound, noun: str, words: tuple[str, str] | None) -> Sound:
@@ -189,7 +455,7 @@ def _words() -> dict[int, tuple[str, str]]:
         note, period = note_and_period(number)
         pitch = next((word for word, (low, high) in _PITCHES.items() if low <= note <= high), None)
         rate = next(
-            (word for word, (low, high) in _RATES_CAPTIONED_TIMBRES.items() if low <= SAMPLE_RATE / period <= high),
+            (word for word, (low, high) in _CAPTIONED_RATES.items() if low <= SAMPLE_RATE / period <= high),
             None,
         )
         if pitch is not None and rate is not None:
@@ -198,9 +464,9 @@ def _words() -> dict[int, tuple[str, str]]:
 
 
 @cache
-def captioned_timbres() -> CaptionedTimbres:
-    """Those of the voices that the project ships."""
-    return CaptionedTimbres()
+def captioned_timbres() -> TimbreRecordings:
+    """Those of the voices that the project ships, with captions."""
+    return TimbreRecordings(captioned=True)
 
 
 FADE_SECONDS = 0.005

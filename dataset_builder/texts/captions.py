@@ -16,10 +16,9 @@ import yaml
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
+from ..sounds.tones import word_places
 from .expressions import Expression, Leaf, Then, Together, joined
 from .lexicon import phrase
-
-_FILES = ("lexicon.yaml", "templates.yaml")
 
 Meaning = Literal["sequence", "together", "throughout"]
 Mention = Literal["forward", "reverse", ""]
@@ -53,7 +52,7 @@ class Template:
 @cache
 def language_digest() -> str:
     """SHA-256 of what the lexicon and the templates say: texts are part of the data, and so of their fingerprint."""
-    contents = [yaml.safe_load(files(__package__).joinpath(name).read_text("utf-8")) for name in _FILES]
+    contents = [word_places(), yaml.safe_load(files(__package__).joinpath("templates.yaml").read_text("utf-8"))]
     return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,0 +1,192 @@
+"""Tones of FM voices as sounds: all of them, and a selection."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.sounds import tones as timbres
+from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
+from audio_compositionality.dataset_builder.sounds.entries import related
+from audio_compositionality.dataset_builder.sounds.tones import (
+    CONDITIONS,
+    TimbreRecordings,
+    ToneSounds,
+    ToneSpec,
+    check_words,
+    default_timbres,
+    default_voices,
+    dimension_of,
+    render_tone,
+    words_of_classes,
+)
+from audio_compositionality.support.errors import InputError
+
+
+def index_of(recordings, id):
+    return next(index for index, entry in enumerate(recordings.entries) if entry.id == id)
+
+
+class TestEntries:
+    def test_are_every_voice_under_every_condition(self):
+        entries = default_timbres().entries
+        labels = Counter(entry.label for entry in entries)
+        assert labels == {voice.name: CONDITIONS for voice in default_voices()}
+        assert len(labels) == 8
+        assert (
+            len({(entry.label, entry.condition) for entry in entries}) == len({e.id for e in entries}) == len(entries)
+        )
+        assert all(entry.group == entry.condition for entry in entries)
+
+    def test_no_two_conditions_share_a_pitch_or_a_rate(self):
+        conditions = sorted({entry.condition for entry in default_timbres().entries})
+        assert not any(related(*pair) for pair in combinations(conditions, 2))
+        notes, rates = zip(*(condition.split("-") for condition in conditions), strict=True)
+        assert len(set(notes)) == len(set(rates)) == CONDITIONS == 24
+        values = [
+            (int(n.removeprefix("note")), float(r.removeprefix("rate"))) for n, r in zip(notes, rates, strict=True)
+        ]
+        assert abs(np.corrcoef(np.transpose(values))[0, 1]) < 0.05
+
+    def test_have_digests_of_all_that_decides_their_samples(self, monkeypatch):
+        before = TimbreRecordings()
+        assert before.fingerprint == default_timbres().fingerprint
+        assert len({entry.sha256 for entry in before.entries}) == len(before.entries)
+        assert TimbreRecordings(default_voices()[:2]).entries == before.entries[: 2 * CONDITIONS]
+        monkeypatch.setattr(timbres, "VERSION", 2)
+        after = TimbreRecordings()
+        assert after.fingerprint != before.fingerprint
+        assert not {e.sha256 for e in after.entries} & {e.sha256 for e in before.entries}
+
+    def test_are_there_before_anything_is_rendered(self, monkeypatch):
+        monkeypatch.setattr("audio_compositionality.dataset_builder.sounds.dx7.engine.render", None)
+        recordings = TimbreRecordings()
+        assert recordings.source == "DX7 timbres"
+        with pytest.raises(TypeError):
+            recordings.waveform(0)
+
+
+class TestSamples:
+    def test_are_the_tone_of_the_voice_again_and_again(self):
+        recordings = TimbreRecordings()
+        index = index_of(recordings, "Brass/note37-rate0.80")
+        waveform, rate = recordings.waveform(index)
+        assert (waveform.dtype, waveform.shape, rate) == (np.float64, (40_000,), recordings.sample_rate)
+        tone = render_tone(default_voices()[1], 37, 20_000, 100, 16_000)
+        np.testing.assert_array_equal(waveform, np.tile(tone, 2) * 0.5)
+
+    def test_are_the_same_every_time(self):
+        recordings = TimbreRecordings()
+        before, _ = recordings.waveform(5)
+        before[:] = 0
+        np.testing.assert_array_equal(recordings.waveform(5)[0], TimbreRecordings().waveform(5)[0])
+
+    def test_are_heard(self):
+        recordings = default_timbres()
+        for index in range(0, len(recordings.entries), 5):
+            waveform, _ = recordings.waveform(index)
+            assert np.abs(waveform).max() == pytest.approx(0.5)
+            assert np.sqrt(np.mean(waveform**2)) > 0.02
+
+
+def voices(count):
+    return tuple(
+        Voice(name=f"VOICE {place}", operators=(Operator(output_level=99, coarse=place % 31), *[Operator()] * 5))
+        for place in range(1, count + 1)
+    )
+
+
+class TestAllTones:
+    def test_are_every_timbre_pitch_rate_and_amplitude_with_the_words_that_are_true_of_them(self):
+        sounds = ToneSounds(ToneSpec())
+        entries = sounds.entries
+        assert len(entries) == len({entry.id for entry in entries}) == len({e.sha256 for e in entries}) == 4_096
+        assert set(Counter(entry.label for entry in entries).values()) == {512}
+        for entry, classes in zip(entries, sounds.classes, strict=True):
+            assert entry.loop
+            assert entry.label == sounds.spec.nouns[classes[0]]
+            assert entry.level == sounds.spec.decibels[classes[3]]
+            for attribute, number in zip(("pitch", "rate", "amplitude"), classes[1:], strict=True):
+                named = [word for word, of_word in words_of_classes(attribute, 8).items() if number in of_word]
+                assert [entry.words[attribute]] == named if named else attribute not in entry.words
+
+    def test_a_word_is_changed_by_another_entry_of_the_same_label(self):
+        entries = ToneSounds(ToneSpec()).entries
+        exact = {(entry.label, *entry.words.items()) for entry in entries}
+        for entry in entries:
+            if entry.words.get("pitch") == "low":
+                assert (entry.label, *{**entry.words, "pitch": "high"}.items()) in exact
+
+    def test_are_selected_by_classes(self):
+        every, some = ToneSounds(ToneSpec()), ToneSounds(ToneSpec(), rates=(7,), amplitudes=(6,))
+        assert len(some.entries) == 64
+        assert set(some.entries) < set(every.entries)
+        assert some.fingerprint != every.fingerprint
+
+    def test_are_one_period_at_full_scale_and_rendered_when_they_are_asked_for(self, monkeypatch):
+        sounds = ToneSounds(ToneSpec())
+        tone, rate = sounds.waveform(4_095)
+        assert (tone.dtype, tone.shape, rate) == (np.float64, (sounds.spec.periods[7],), 32_000)
+        np.testing.assert_array_equal(tone, render_tone(default_voices()[7], 81, len(tone), 100, 32_000))
+        monkeypatch.setattr("audio_compositionality.dataset_builder.sounds.dx7.engine.render", None)
+        np.testing.assert_array_equal(sounds.waveform(4_088)[0], tone)
+        with pytest.raises(TypeError):
+            sounds.waveform(0)
+
+    def test_timbres_have_nouns_and_those_of_a_users_bank_their_labels(self):
+        assert ToneSpec().nouns == (
+            "electric piano", "brass section", "bell", "plucked bass", "reed", "organ", "marimba", "pad"
+        )  # fmt: skip
+        mixed = ToneSpec(num_classes=6, voices=(*default_voices()[:3], *voices(3)))
+        assert mixed.nouns == ("electric piano", "brass section", "bell", "VOICE 1", "VOICE 2", "VOICE 3")
+        check_words(mixed)
+        alike = (replace(voices(1)[0], name="bell"), *default_voices()[1:])
+        with pytest.raises(InputError, match="two timbres are called alike: bell, brass section, bell"):
+            ToneSounds(ToneSpec(voices=alike))
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"num_classes": 5, "voices": voices(5)}, "5 classes of pitch leave no gap"),
+            ({"pitch_range": (48, 83)}, "35 semitones; captions need 36 or more"),
+        ],
+    )
+    def test_too_few_classes_and_too_narrow_a_range_have_no_words(self, changes, message):
+        spec = ToneSpec(**changes)
+        with pytest.raises(InputError, match=message):
+            check_words(spec)
+        assert not any(entry.words for entry in ToneSounds(spec).entries)
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"num_classes": 1}, "num_classes is 1; it must be a whole number from 2 to 49"),
+            ({"pitch_range": (60, 50)}, r"pitch_range is \(60, 50\); the first must be less"),
+            ({"pitch_range": (0, 128)}, "MIDI notes run from 0 to 127"),
+            ({"pitch_range": (60, 61)}, "8 classes of pitch are not distinct"),
+            ({"rate_range": (0, 1)}, "a rate is positive"),
+            ({"voices": default_voices()[:3]}, "3 voices for K = 8 classes"),
+            ({"voices": default_voices()[:1] * 8}, "are the same sound"),
+        ],
+    )
+    def test_classes_that_cannot_be_are_refused(self, changes, message):
+        with pytest.raises(InputError, match=message):
+            ToneSpec(**changes)
+
+
+class TestWords:
+    def test_of_eight_classes_are_those_that_are_documented(self):
+        assert words_of_classes("pitch", 8) == {"low": (0, 1), "middle": (3, 4), "high": (6, 7)}
+        assert words_of_classes("rate", 8) == {"slow": (1, 2), "steady": (4,), "fast": (6, 7)}
+        assert words_of_classes("amplitude", 8) == {"quiet": (1, 2), "loud": (6, 7)}
+        assert [dimension_of(word) for word in ("high", "slow", "loud", "man")] == ["pitch", "rate", "amplitude", ""]
+
+    @pytest.mark.parametrize("count", range(6, 25))
+    @pytest.mark.parametrize("attribute", ["pitch", "rate", "amplitude"])
+    def test_a_class_without_a_word_lies_between_any_two_words(self, attribute, count):
+        words = words_of_classes(attribute, count)
+        assert all(words.values())
+        for first, second in pairwise(words.values()):
+            assert max(first) + 1 < min(second)
