@@ -127,9 +127,7 @@ class Quadruples(Recipe[QuadrupleSpec]):
                 optional=True,
             ),
             Column("gains", {part: [NUMBER] for part in PARTS}, "linear gain of each source", optional=True),
-            Column(
-                "entropy", ENTROPY, "per attribute: the normalised entropies H(A) + H(C) + H(T)", optional=True
-            ),
+            Column("entropy", ENTROPY, "per attribute: the normalised entropies H(A) + H(C) + H(T)", optional=True),
         )
 
     def draw(self, spec: QuadrupleSpec, sounds: Sounds) -> Iterator[Drawn]:

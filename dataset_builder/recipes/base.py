@@ -172,8 +172,13 @@ class Recipe(Generic[AnySpec]):
 
     def clip_names(self, row: Row) -> Sequence[str]:
         """The clips of a row: names of its columns with sound, or ``column/0``, ``column/1`` … for a list of clips."""
-        columns = self.columns(next(iter(self.presets.values())))
-        return tuple(column.name for column in columns if column.is_audio)
+        names: list[str] = []
+        for column in self.columns(next(iter(self.presets.values()))):
+            if column.is_audio and column.per:
+                names += (f"{column.name}/{place}" for place in range(len(row[column.per])))
+            elif column.is_audio:
+                names.append(column.name)
+        return tuple(names)
 
     def check_row(self, row: Row) -> None:
         """Refuse a stored row that is not of this recipe.

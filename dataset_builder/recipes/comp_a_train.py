@@ -21,8 +21,8 @@ from ..scenes.captioned import (
     split_of,
 )
 from ..scenes.natural_items import EVENT_TEXTS, NaturalTraining, NaturalTrainingSettings, describe_training
-from ..scenes.scene_settings import settings_of_recordings
 from ..scenes.rendering import SceneRendering
+from ..scenes.scene_settings import settings_of_recordings
 from ..scenes.sources import LABELS, LazyRows, Source, random_generator
 from ..scenes.timeline import SourceEvent, event_clips
 from ..texts.caption_rows import check_training_row, training_features

@@ -21,9 +21,8 @@ from ..texts.captions import Meaning, Template, Wording, caption, language_diges
 from ..texts.expressions import Expression, Leaf
 from ..texts.lexicon import READING_ORDER, attributes, attributes_of, check_captioned, nouns, words_of_classes
 from ..texts.truth import LEAST_SECONDS
-from .scene_settings import describe_classes
 from .rendering import SceneRendering
-from .scene_settings import SceneSettings
+from .scene_settings import SceneSettings, describe_classes
 from .sources import LABELS, Source, labels_of, random_generator
 from .timeline import SourceEvent, event_clips
 

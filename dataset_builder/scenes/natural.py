@@ -23,8 +23,8 @@ from ..texts.expressions import Expression, Leaf, Then, time_line
 from ..texts.prompts import category_of, spoken, tables_digest
 from .mixing import PEAK, resampled
 from .pool import UnlabelledError, has_class, why_no_classes
-from .scene_settings import check_setting
 from .rendering import SharedRendering
+from .scene_settings import check_setting
 from .transforms import Samples, level
 
 SILENCE = -60.0

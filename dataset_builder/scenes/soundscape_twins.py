@@ -26,8 +26,8 @@ from ..texts.questions.base import Question, QuestionError
 from ..texts.questions.rows import row_of
 from ..texts.questions.templates import templates_digest
 from .arrangements import gap_of, questions_of
-from .scene_settings import check_setting, settings_of_recordings
 from .rendering import SharedRendering
+from .scene_settings import check_setting, settings_of_recordings
 from .soundscapes import (
     FULL_SCALE,
     SPLITS,

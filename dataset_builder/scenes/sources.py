@@ -7,7 +7,7 @@ order, padded with ``EMPTY`` at its end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, Self, overload

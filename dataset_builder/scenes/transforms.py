@@ -238,8 +238,8 @@ _TABLE = (
         name="stretch",
         unit="",
         meaning=(
-            "faster (above 1) or slower at the same pitch, by a vocoder (Signalsmith Stretch); so much of the recording "
-            "is read that the clip keeps its length"
+            "faster (above 1) or slower at the same pitch, by a vocoder (Signalsmith Stretch); so much of the "
+            "recording is read that the clip keeps its length"
         ),
         low=0.5,
         high=2,
