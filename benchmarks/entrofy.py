@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from _measure import line, shortest
 
-from audio_compositionality.dataset_builder.scenes.entrofy import (
+from audio_compositionality.dataset_builder.scenes.selection import (
     entropy_bins,
     objective,
     scene_entropy,

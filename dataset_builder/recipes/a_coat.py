@@ -90,7 +90,6 @@ def _row(quadruple: Quadruple, spec: QuadrupleSpec) -> Row:
     entropy = quadruple_entropy(codes_of([q.a, q.c, q.t], spec)[None], spec.num_classes)[0]
     return {
         "id": q.id,
-        "split": "test",
         "metadata": {name: labels_of(sources, spec) for name, sources, _ in parts},
         "onsets": {name: list(onsets) for name, _, onsets in parts},
         "gains": {name: gains_of(sources, spec) for name, sources, _ in parts},

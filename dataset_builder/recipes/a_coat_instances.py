@@ -106,7 +106,6 @@ def _row(block: Block, pool: SoundPool, spec: BlockSpec) -> Row:
     sides = block.sides
     return {
         "id": f"{RECIPE.name}-{block.number:05d}",
-        "split": "test",
         "labels": list(sides.labels),
         "condition_b": sides.conditions[0],
         "condition_d": sides.conditions[1],

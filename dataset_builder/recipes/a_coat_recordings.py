@@ -114,7 +114,6 @@ def _row(quadruple: RecordedQuadruple, pool: SoundPool, spec: RecordedQuadrupleS
     entries = {part: [pool.entries[number] for number in numbers] for part, numbers in quadruple.sounds.items()}
     return {
         "id": f"{RECIPE.name}-{quadruple.number:05d}",
-        "split": "test",
         "metadata": {
             part: [{"label": entry.label, "instance": entry.id} for entry in of_part]
             for part, of_part in entries.items()

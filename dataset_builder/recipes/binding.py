@@ -139,7 +139,6 @@ def _why_none(pool: SoundPool) -> str:
 def _row(binding: Binding, pool: SoundPool, spec: BindingSpec) -> Row:
     return {
         "id": f"{RECIPE.name}-{binding.number:05d}",
-        "split": "test",
         "labels": list(binding.labels),
         "conditions": list(binding.conditions),
         "conditions_across": list(binding.conditions_across),

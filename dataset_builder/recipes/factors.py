@@ -202,7 +202,6 @@ def draw_crossed(spec: FactorSpec) -> Iterator[FactorClip]:
 def _row(clip: FactorClip, gain: float, spec: FactorSpec) -> Row:
     return {
         "id": clip.id,
-        "split": "test",
         "kind": STAR if clip.block else CROSSED,
         "block": clip.block,
         "factor": clip.factor,
@@ -274,9 +273,7 @@ class Factors(Recipe[FactorSpec]):
         if row["factor"] and not is_star:
             raise DatasetError(f"row {name}: factor is {row['factor']!r}; that of a crossed clip is ''")
         if bool(row["block"]) != is_star:
-            raise DatasetError(
-                f"row {name}: block is {row['block']!r}; it is a star's name, and empty for a crossed clip"
-            )
+            raise DatasetError(f"row {name}: block is {row['block']!r}; it is a star's name, empty for a crossed clip")
 
     def card(self, spec: FactorSpec) -> Mapping[str, Any]:
         """How many clips there are."""

@@ -42,27 +42,26 @@ class RateBindingSpec(Spec):
     sample_rate: int = Field(32_000, ge=8_000, le=192_000, description="Hz.")
     duration: float = Field(5.0, ge=1, le=60, description="Seconds of a clip.")
     velocity: int = Field(100, ge=1, le=127, description="MIDI velocity of every note.")
-    low_notes: tuple[int, ...] = Field((57, 63), min_length=1, description="MIDI notes of the lower source.")
-    high_notes: tuple[int, ...] = Field((75, 81), min_length=1, description="MIDI notes of the higher source.")
-    swells: tuple[int, ...] = Field(
-        (5, 10, 20, 40), min_length=2, description="How often a source swells in a clip, whole numbers."
-    )
+    low_notes: tuple[int, ...] = Field((57, 63), description="MIDI notes of the lower source.")
+    high_notes: tuple[int, ...] = Field((75, 81), description="MIDI notes of the higher source.")
+    swells: tuple[int, ...] = Field((5, 10, 20, 40), description="How often a source swells in a clip, whole numbers.")
     depth: float = Field(30.0, ge=1, le=60, description="dB between the loudest and the softest of a swell.")
     voices: Voices = Field(
         default_factory=default_voices,
-        min_length=2,
         repr=False,
         description="Two a group: those of one group sound together, and no others.",
     )
 
     @model_validator(mode="after")
     def _check_numbers(self) -> Self:
-        for name in ("low_notes", "high_notes", "swells"):
+        for name, least in (("low_notes", 1), ("high_notes", 1), ("swells", 2)):
             values = getattr(self, name)
-            if len(set(values)) < len(values) or min(values) < 1:
-                raise InputError(f"{name} is {values}; it has different whole numbers from 1 on")
+            if len(values) < least or len(set(values)) < len(values) or min(values) < 1:
+                raise InputError(f"{name} is {values}; it has {least} or more different whole numbers from 1 on")
         if max(self.low_notes) >= min(self.high_notes):
             raise InputError(f"low_notes go up to {max(self.low_notes)}; all have to be below {min(self.high_notes)}")
+        if len(self.voices) < 2:
+            raise InputError(f"{len(self.voices)} voices; two or more are needed")
         return self
 
     @property
@@ -153,7 +152,6 @@ def _row(one: Exchange, faster: str, spec: RateBindingSpec) -> Row:
     rates = [count / spec.duration for count in (one.swells if slow_first else one.swells[::-1])]
     return {
         "id": f"{RECIPE.name}-{one.number:05d}-{faster}",
-        "split": "test",
         "faster": faster,
         "group": one.group,
         "timbres": [spec.voices[voice].name for voice in one.voices],

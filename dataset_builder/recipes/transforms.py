@@ -81,7 +81,6 @@ class Orbit:
 def _row(base: Base, what: str = "base", changes: Mapping[str, Any] | None = None) -> Row:
     row = {
         "id": f"{base.name}-{what}",
-        "split": "test",
         "base": base.name,
         "transform": "",
         "candidate": "",
@@ -155,9 +154,7 @@ class Transforms(Recipe[TransformSpec]):
             ),
             Column("parameter", NUMBER, "by how much; null for the base", optional=True),
             Column("unit", TEXT, "of the parameter"),
-            Column(
-                "scaled", NUMBER, "place of the parameter in its range, from 0 to 1; null for the base", optional=True
-            ),
+            Column("scaled", NUMBER, "place of the parameter in its range, 0 to 1; null for the base", optional=True),
             Column("quarter", WHOLE, "of the range, 0 to 3; -1 for the base", choices=(-1, *range(QUARTERS))),
             Column(
                 "fold",

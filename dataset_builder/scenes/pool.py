@@ -284,8 +284,8 @@ class SoundPool:
         best, pair = self.best_pair(unrelated=unrelated)
         if best >= count:
             return (
-                f"{self.source}: {count} classes need recordings under two conditions, and no group under both; the groups "
-                f"of these recordings do not allow that: --set classes={max(2, count - 1)}, or other groups"
+                f"{self.source}: {count} classes need recordings under two conditions, and no group under both; the "
+                f"groups of these recordings do not allow that: --set classes={max(2, count - 1)}, or other groups"
             )
         if pair is not None:
             names = " and ".join(map(repr, pair))
@@ -298,8 +298,9 @@ class SoundPool:
         names = listed([repr(name) for name in self.by_condition])
         if unrelated and len(self.by_condition) > 1:
             return (
-                f"{self.source} has {len(self.by_condition)} conditions, all related ({names}): the two sides of a block "
-                "need two that have nothing in common, such as another engine; --set unrelated=false allows related ones"
+                f"{self.source} has {len(self.by_condition)} conditions, all related ({names}): the two sides of a "
+                "block need two that have nothing in common, such as another engine; --set unrelated=false allows "
+                "related ones"
             )
         return f"{self.source} has one condition ({names}); two are needed"
 

@@ -68,25 +68,26 @@ class DrawnRendering:
 
     def __init__(self, recipe: Recipe[Any], spec: Any) -> None:
         """Nothing is drawn before it is asked for."""
-        self._recipe, self._spec = recipe, spec
+        self._recipe, self.spec = recipe, spec
         rate = recipe.sample_rate(spec)
         self.sample_rate: int = spec.sample_rate if rate is None else rate
 
     @cached_property
     def sounds(self) -> Sounds:
         """That clips are made of: the tones of the recipe, or a user's."""
-        given: Sounds | None = getattr(self._spec, "sounds", None)
-        return self._recipe.tones(self._spec) if given is None else given
+        given: Sounds | None = getattr(self.spec, "sounds", None)
+        return self._recipe.tones(self.spec) if given is None else given
 
     @cached_property
     def drawn(self) -> tuple[Drawn, ...]:
         """The rows with their events."""
-        return tuple(self._recipe.draw(self._spec, self.sounds))
+        return tuple(self._recipe.draw(self.spec, self.sounds))
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
         """Rows without their audio."""
-        return tuple({"split": self._recipe.splits[-1], **one.row} for one in self.drawn)
+        split = self._recipe.splits[-1]
+        return tuple({"id": one.row["id"], "split": split, **one.row} for one in self.drawn)
 
     @cached_property
     def _events(self) -> EventSounds:
@@ -101,4 +102,4 @@ class DrawnRendering:
             return clips()
         from .mixing import mix
 
-        return mix(clips, self._events.samples, self._spec.num_samples)
+        return mix(clips, self._events.samples, self.spec.num_samples)

@@ -85,7 +85,7 @@ def whole_rows(
     for place, number in enumerate(usable[one] for one in selected):
         entry = sounds.entries[number]
         of_entry = {"recording": entry.id, "group": entry.group, "domain": spec.domain_name}
-        yield number, {"id": f"{name}-{place:05d}", "split": "test", **said[number], **of_entry}
+        yield number, {"id": f"{name}-{place:05d}", **said[number], **of_entry}
 
 
 def whole_clips(sounds: Sounds, number: int, spec: WholeClipSpec) -> Sequence[Pcm16]:

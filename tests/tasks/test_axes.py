@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.scenes.transformed import SAME
+from audio_compositionality.dataset_builder.scenes.bases import SAME
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.factor_rows import FACTORS, contexts_of, is_crossed, labels_of
 from audio_compositionality.tasks.parts import dealt_folds

@@ -1,13 +1,12 @@
 """The scenes that are transformed."""
 
-import dataclasses
 from collections import Counter
 
 import numpy as np
 import pytest
 
+from audio_compositionality.dataset_builder.scenes.bases import draw_bases, most_singles
 from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES, SceneSpec
-from audio_compositionality.dataset_builder.scenes.transformed import draw_bases, most_singles
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 
 SETTINGS = SceneSpec(max_sources=3)
@@ -39,14 +38,14 @@ def test_each_fold_has_as_many_of_both_kinds(bases):
 
 def test_a_longer_list_begins_with_the_shorter(bases):
     assert list(draw_bases(SETTINGS, 30)) == bases[:30]
-    assert list(draw_bases(dataclasses.replace(SETTINGS, seed=1), 30)) != bases[:30]
+    assert list(draw_bases(SETTINGS.changed(seed=1), 30)) != bases[:30]
 
 
 def test_onsets_lie_within_the_period(bases):
     for base in bases:
         for source, onset in zip(base.sources, base.onsets, strict=True):
             assert 0 <= onset < SETTINGS.periods[source.rate]
-    assert all(set(base.onsets) == {0} for base in draw_bases(dataclasses.replace(SETTINGS, onset="locked"), 20))
+    assert all(set(base.onsets) == {0} for base in draw_bases(SETTINGS.changed(onset="locked"), 20))
 
 
 def test_as_many_as_there_may_be_can_be_drawn():

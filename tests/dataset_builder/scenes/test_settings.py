@@ -1,5 +1,3 @@
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -45,7 +43,7 @@ def test_voices_that_sound_the_same_are_refused():
 
 def test_equal_values_of_other_types_are_the_same_settings():
     assert SceneSpec(duration=10, seed=np.int64(3)).values() == SceneSpec(duration=10.0, seed=3).values()
-    with pytest.raises(TypeError):
+    with pytest.raises(InputError, match="seed is 1.5; it must be a whole number"):
         SceneSpec(seed=1.5)
 
 
@@ -53,11 +51,11 @@ def test_equal_values_of_other_types_are_the_same_settings():
     ("changes", "message"),
     [
         ({"duration": float("nan")}, "duration is nan"),
-        ({"duration": 1e9}, "a clip lasts 60 s at most"),
-        ({"num_classes": 1}, r"num_classes \(K\) is 1"),
-        ({"num_classes": 50}, r"num_classes \(K\) is 50"),
-        ({"max_sources": 1}, r"max_sources \(N\) is 1"),
-        ({"max_sources": 17}, r"max_sources \(N\) is 17"),
+        ({"duration": 1e9}, "duration is 1000000000.0; it must be a number above 0 to 60"),
+        ({"num_classes": 1}, "num_classes is 1"),
+        ({"num_classes": 50}, "num_classes is 50"),
+        ({"max_sources": 1}, "max_sources is 1"),
+        ({"max_sources": 17}, "max_sources is 17"),
         ({"seed": -1}, "seed is -1"),
         ({"num_classes": 7}, "8 voices for K = 7"),
         ({"pitch_range": (60, 64)}, "8 classes of pitch are not distinct"),
@@ -67,7 +65,7 @@ def test_equal_values_of_other_types_are_the_same_settings():
         ({"duration": 4.0}, "duration is 4.0 s; the slowest class"),
         ({"velocity": 0}, "velocity is 0"),
         ({"sample_rate": 100}, "sample_rate is 100"),
-        ({"onset": "later"}, "onset is 'later'; choose one of random, locked"),
+        ({"onset": "later"}, "onset is later; it must be one of random, locked"),
     ],
 )
 def test_settings_out_of_range_are_refused(changes, message):
@@ -77,7 +75,7 @@ def test_settings_out_of_range_are_refused(changes, message):
 
 def test_every_setting_is_among_the_values():
     values = SceneSpec().values()
-    assert set(values) == {field.name for field in dataclasses.fields(SceneSpec)}
+    assert set(values) == set(SceneSpec.model_fields)
     assert values["rate_range"] == [0.2, 3.0]
     assert [Voice.from_vced(bytes.fromhex(voice)).operators for voice in values["voices"]] == [
         voice.operators for voice in SceneSpec().voices
