@@ -43,7 +43,7 @@ def test_voices_that_sound_the_same_are_refused():
 
 def test_equal_values_of_other_types_are_the_same_settings():
     assert SceneSpec(duration=10, seed=np.int64(3)).values() == SceneSpec(duration=10.0, seed=3).values()
-    with pytest.raises(InputError, match="seed is 1.5; it must be a whole number"):
+    with pytest.raises(InputError, match=r"seed is 1\.5; it must be a whole number"):
         SceneSpec(seed=1.5)
 
 
