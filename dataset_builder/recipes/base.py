@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
 
 from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.spec import fingerprint_of as digest_of
 
 from ..columns import Column, check_columns, features_of
 from ..data import Pcm16, Row
+from ..scenes.sources import random_generator
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -135,6 +139,11 @@ class Recipe(Generic[AnySpec]):
             DatasetError: the sounds cannot serve the recipe: says what there is and what is needed.
         """
         raise NotImplementedError(f"{type(self).__name__} does not draw rows")
+
+    def random(self, spec: AnySpec, *place: int) -> np.random.Generator:
+        """The random numbers of a place, such as a row's number: by the ``seed`` of a spec, for this recipe alone."""
+        stream = int(hashlib.sha256(self.name.encode()).hexdigest()[:8], 16)
+        return random_generator(getattr(spec, "seed", 0), stream, *place)
 
     @property
     def takes_sounds(self) -> bool:

@@ -198,9 +198,9 @@ class Bindings(Recipe[BindingSpec]):
     def check_row(self, row: Row) -> None:
         """Refuse a row that does not say which labels and conditions it has."""
         super().check_row(row)
-        others = 2 if row["conditions_across"] else 0
-        counts = {"labels": 2, "conditions": 2, "instances": 4}
-        for name, count in (counts | {"conditions_across": others, "instances_across": 2 * others}).items():
+        across = 2 if row["conditions_across"] else 0
+        counts = {"labels": 2, "conditions": 2, "conditions_across": across, "instances": 4}
+        for name, count in (counts | {"instances_across": 2 * across}).items():
             if len(row[name]) != count:
                 raise DatasetError(f"row {row['id']}: {name} is {row[name]!r}; it has {count}")
 

@@ -17,7 +17,7 @@ from pydantic import Field
 from ..data import DatasetError
 from .mixing import resampled
 from .pool import SoundPool, SoundsSpec
-from .sources import LONGEST_DURATION, random_generator
+from .sources import random_generator
 from .transforms import Samples, level
 
 PAUSES = (0.15, 0.45)
@@ -44,19 +44,12 @@ _TAIL = 0.1
 class PlacedSpec(SoundsSpec):
     """What specs of clips have in common in which every source is a sound over the whole clip."""
 
-    duration: float = Field(2.5, ge=0.25, le=LONGEST_DURATION, description="Seconds of a clip.")
-    sample_rate: int = Field(16_000, ge=8_000, le=192_000, description="Hz of every clip; sounds are brought to it.")
     eq_db: float = Field(
         4.0,
         ge=0,
         le=20,
         description="Standard deviation, in dB, of the random smooth filter that each source passes, at its knots.",
     )
-
-    @property
-    def num_samples(self) -> int:
-        """Samples of a clip."""
-        return round(self.duration * self.sample_rate)
 
 
 class PlacedSounds:

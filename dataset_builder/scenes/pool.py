@@ -18,6 +18,7 @@ from audio_compositionality.support.text import listed
 from ..data import DatasetError
 from ..sounds.entries import Sound, Sounds, SoundsField, related
 from ..sounds.tones import default_timbres
+from .sources import LONGEST_DURATION
 
 Item = TypeVar("Item")
 
@@ -32,15 +33,22 @@ _ATTEMPTS = 5
 
 
 class SoundsSpec(Spec):
-    """What specs of rows of any sounds have in common: which sounds, and what they are called."""
+    """What specs of clips of any sounds have in common."""
 
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Of every random choice.")
     domain: str = Field(
         "", description="What the sounds are, in a word, for the rows: `words`; by default what they are called."
     )
+    duration: float = Field(2.5, ge=0.25, le=LONGEST_DURATION, description="Seconds of a clip.")
+    sample_rate: int = Field(16_000, ge=8_000, le=192_000, description="Hz of every clip; sounds are brought to it.")
     sounds: SoundsField = Field(
         None, repr=False, description="That clips are made of; by default tones of the project's own voices."
     )
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of a clip."""
+        return round(self.duration * self.sample_rate)
 
     @property
     def tones(self) -> Sounds:
@@ -258,8 +266,17 @@ class SoundPool:
     def draw_labels(
         self, count: int, without: Sequence[str], use: Counter[str], rng: np.random.Generator
     ) -> tuple[str, ...]:
-        """So many labels that are not among some, those that were drawn least first; `use` counts them."""
+        """So many labels that are not among some, those that were drawn least first; `use` counts them.
+
+        Raises:
+            DatasetError: there are not as many.
+        """
         allowed = [label for label in self.by_label if label not in without]
+        if len(allowed) < count:
+            raise DatasetError(
+                f"{self.source} has {len(self.by_label)} labels; {count} are needed"
+                f"{f' beside {listed(without)}' if without else ''}"
+            )
         drawn = tuple(evenly(allowed, use, rng)[:count])
         use.update(drawn)
         return drawn

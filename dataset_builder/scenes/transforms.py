@@ -254,7 +254,7 @@ _TABLE = (
 )
 
 _registry: Registry[Transform] = Registry(
-    None, "", "audio_compositionality.transforms", lambda transform: transform.name, own=_TABLE
+    None, "", "audio_compositionality.transforms", lambda transform: transform.name, listed=_TABLE
 )
 
 

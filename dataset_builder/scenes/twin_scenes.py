@@ -144,7 +144,7 @@ class TwinTones:
 
     def event(self, timbre: int, pitch: int, length: int) -> Waveform:
         """An event of so many samples, float32 [length], with a root mean square of 1 in each whole tone."""
-        settings = self.bank.settings
+        settings = self.bank.spec
         amplitude = settings.num_classes - 1
         samples = event_samples(self.bank, Source(timbre, pitch, settings.num_classes - 1, amplitude), length)
         gain = 10 ** ((self.decibels[timbre, pitch] - settings.decibels[amplitude]) / 20)
@@ -152,14 +152,14 @@ class TwinTones:
 
     def audible(self, timbre: int, pitch: int, length: int) -> int:
         """Samples of an event of so many until the last that is not silence, see `AUDIBLE`."""
-        period = self.bank.settings.periods[-1]
+        period = self.bank.spec.periods[-1]
         # The whole tones before the last are like it.
         before = max(0, length // period - 1) * period
         return before + int(self._heard(self.event(timbre, pitch, length - before))[-1]) + 1
 
     def longest_silence(self, timbre: int, pitch: int) -> float:
         """Seconds of the longest silence between two tones, and before the first."""
-        settings = self.bank.settings
+        settings = self.bank.spec
         heard = self._heard(self.event(timbre, pitch, 2 * settings.periods[-1]))
         return int(np.diff(heard, prepend=-1).max() - 1) / settings.sample_rate
 
