@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -179,10 +180,15 @@ class Recipe(Generic[AnySpec]):
         """What `datasets` calls the features of the columns."""
         return features_of(self.columns(spec), self.sample_rate(spec))
 
+    @cached_property
+    def _stored_columns(self) -> Sequence[Column]:
+        """The columns of rows whose spec nobody knows: made once, since there are many rows."""
+        return self.columns(next(iter(self.presets.values())))
+
     def clip_names(self, row: Row) -> Sequence[str]:
         """The clips of a row: names of its columns with sound, or ``column/0``, ``column/1`` … for a list of clips."""
         names: list[str] = []
-        for column in self.columns(next(iter(self.presets.values()))):
+        for column in self._stored_columns:
             if column.is_audio and column.per:
                 names += (f"{column.name}/{place}" for place in range(len(row[column.per])))
             elif column.is_audio:
@@ -195,7 +201,7 @@ class Recipe(Generic[AnySpec]):
         Raises:
             DatasetError: names the row and what is wrong.
         """
-        check_columns(row, self.columns(next(iter(self.presets.values()))))
+        check_columns(row, self._stored_columns)
 
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
         """Further values that the card's template is filled with, by their names there."""
