@@ -11,10 +11,9 @@ from pydantic import Field, model_validator
 from audio_compositionality.support.errors import InputError
 
 from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
-from ..data import DatasetError, Row
+from ..data import DatasetError, Pcm16, Row
 from ..scenes.selection import entropy_bins, quadruple_entropy, sample_quadruples, select_balanced
 from ..scenes.sources import (
-    ATTRIBUTES,
     ENTROPY,
     SOURCES,
     Quadruple,
@@ -28,6 +27,7 @@ from ..scenes.sources import (
 )
 from ..scenes.tone_bank import ToneBank
 from ..sounds.entries import Sounds
+from ..sounds.tones import ATTRIBUTES
 from .base import Drawn, Recipe
 
 Level = Literal["shared", "clip"]
@@ -97,6 +97,10 @@ def _row(quadruple: Quadruple, spec: QuadrupleSpec) -> Row:
     }
 
 
+def _clips(bank: ToneBank, quadruple: Quadruple, level: Level) -> Sequence[Pcm16]:
+    return tuple(bank.quadruple_clips(quadruple, shared_gain=level == "shared"))
+
+
 class Quadruples(Recipe[QuadrupleSpec]):
     """Quadruples of scenes; ``metadata`` is that of the authors' published data, which lack what is optional."""
 
@@ -133,8 +137,7 @@ class Quadruples(Recipe[QuadrupleSpec]):
         """The quadruples, with their clips A, B, C, D."""
         bank = ToneBank(spec)
         for quadruple in draw_quadruples(spec):
-            clips = partial(bank.quadruple_clips, quadruple, shared_gain=spec.level == "shared")
-            yield Drawn(_row(quadruple, spec), clips)
+            yield Drawn(_row(quadruple, spec), partial(_clips, bank, quadruple, spec.level))
 
     def check_row(self, row: Row) -> None:
         """Refuse a row without the sources of A, C and T."""

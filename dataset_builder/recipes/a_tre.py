@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -11,10 +11,9 @@ from pydantic import Field, model_validator
 from audio_compositionality.support.errors import InputError
 
 from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
-from ..data import Row
+from ..data import Pcm16, Row
 from ..scenes.selection import entropy_bins, sample_scenes, scene_entropy, select_balanced, split_balanced
 from ..scenes.sources import (
-    ATTRIBUTES,
     ENTROPY,
     SOURCES,
     Scene,
@@ -28,6 +27,7 @@ from ..scenes.sources import (
 )
 from ..scenes.tone_bank import ToneBank
 from ..sounds.entries import Sounds
+from ..sounds.tones import ATTRIBUTES
 from .base import Drawn, Recipe
 
 SPLITS = ("train", "validation", "test")
@@ -99,6 +99,10 @@ def _row(scene: Scene, spec: SplitSceneSpec) -> Row:
     }
 
 
+def _clips(bank: ToneBank, scene: Scene) -> Sequence[Pcm16]:
+    return (bank.scene_clip(scene),)
+
+
 class SplitScenes(Recipe[SplitSceneSpec]):
     """Scenes in three splits; ``metadata`` is that of the authors' published data, which lack what is optional."""
 
@@ -131,7 +135,7 @@ class SplitScenes(Recipe[SplitSceneSpec]):
         """The scenes, each with its clip."""
         bank = ToneBank(spec)
         for scene in draw_scenes(spec):
-            yield Drawn(_row(scene, spec), lambda scene=scene: (bank.scene_clip(scene),))
+            yield Drawn(_row(scene, spec), partial(_clips, bank, scene))
 
 
 RECIPE = SplitScenes()

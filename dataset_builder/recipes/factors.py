@@ -16,7 +16,6 @@ from audio_compositionality.support.errors import InputError
 from ..columns import AUDIO, NUMBER, TEXT, Column
 from ..data import DatasetError, Pcm16, Row
 from ..scenes.sources import (
-    ATTRIBUTES,
     LEVELS,
     SOURCES,
     VALUES,
@@ -30,6 +29,7 @@ from ..scenes.sources import (
 )
 from ..scenes.tone_bank import ToneBank
 from ..sounds.entries import Sounds
+from ..sounds.tones import ATTRIBUTES
 from .base import Drawn, Recipe
 
 STAR, CROSSED = KINDS = ("star", "crossed")

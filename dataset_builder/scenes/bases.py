@@ -18,8 +18,9 @@ from audio_compositionality.support.text import nearest
 from ..data import Row
 from ..sounds.entries import Sounds, SoundsField
 from ..sounds.splits import FOLDS, folds_of, other_recording, select_recordings
+from ..sounds.tones import ATTRIBUTES
 from .mixing import resampled
-from .sources import ATTRIBUTES, SceneSpec, Source, draw_onsets, labels_of, levels_of, random_generator, values_of
+from .sources import SceneSpec, Source, draw_onsets, labels_of, levels_of, random_generator, values_of
 from .tone_bank import ToneBank
 from .transforms import ParameterRange, Samples, Transform, list_transforms, load_transform
 

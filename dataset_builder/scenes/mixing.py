@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -341,7 +342,7 @@ def _sound(event: Event) -> Event:
 def _added(
     events: Clip, sounds: dict[Event, NDArray[np.float64]] | dict[Event, NDArray[np.int32]], length: int, dtype: type
 ) -> NDArray[np.float64] | NDArray[np.int32]:
-    clip = np.zeros(length, dtype)
+    clip: NDArray[Any] = np.zeros(length, dtype)
     for event in events:
         clip[event.start : event.stop] += sounds[_sound(event)]
     return clip

@@ -17,8 +17,8 @@ from audio_compositionality.support.text import nearest
 
 from ..sounds.dx7.voice import Voice
 from ..sounds.entries import Sounds
-from ..sounds.tones import default_voices
-from .sources import ATTRIBUTES, LONGEST_DURATION, Onset
+from ..sounds.tones import ATTRIBUTES, default_voices
+from .sources import LONGEST_DURATION, Onset
 
 _RANGES = ("pitch_range", "rate_range", "amplitude_range")
 

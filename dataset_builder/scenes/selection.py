@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from audio_compositionality.support.errors import InputError
 
-from .sources import ATTRIBUTES, EMPTY, Codes
+from ..sounds.tones import ATTRIBUTES
+from .sources import EMPTY, Codes
 
 NUM_BINS = 5
 """Bins of equal width between 0 and the largest attainable entropy. With K = 8 and up to four sources the entropy of

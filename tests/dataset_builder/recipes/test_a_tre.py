@@ -6,7 +6,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes.a_tre import RECIPE, SplitSceneSpec, draw_scenes
-from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES
+from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
 from audio_compositionality.support.errors import InputError
 
 SOURCE = {"timbre_label": "a", "pitch_label": "b", "rate_label": "c", "amplitude_label": "d"}

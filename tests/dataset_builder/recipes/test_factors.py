@@ -13,9 +13,9 @@ from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes.factors import RECIPE, FactorSpec, draw_crossed, draw_stars
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.dataset_builder.scenes.rendering import DrawnRendering
-from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES, Source
+from audio_compositionality.dataset_builder.scenes.sources import Source
 from audio_compositionality.dataset_builder.scenes.tone_bank import FULL_SCALE, ToneBank
-from audio_compositionality.dataset_builder.sounds.tones import default_voices
+from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES, default_voices
 from audio_compositionality.support.errors import InputError
 
 FEW = {"num_classes": 3, "voices": default_voices()[:3], "stars": 9, "crossed_levels": (3, 2, 2, 2)}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.scenes.bases import draw_bases, most_singles
-from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES, SceneSpec
-from audio_compositionality.dataset_builder.sounds.tones import default_voices
+from audio_compositionality.dataset_builder.scenes.sources import SceneSpec
+from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES, default_voices
 
 SETTINGS = SceneSpec(max_sources=3)
 
