@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data import DatasetError, Pcm16, Row
 from ..scenes.blocks import Block, draw_blocks
-from ..scenes.placing import exact_clips
+from ..scenes.mixing import exact_clips
 from ..scenes.recorded import (
     BlockSettings,
     RecordedRendering,

@@ -15,7 +15,7 @@ from audio_compositionality.support.errors import InputError
 
 from ..data import DatasetError, Pcm16, Row
 from ..scenes.description import CITATION
-from ..scenes.placing import exact_clips
+from ..scenes.mixing import exact_clips
 from ..scenes.pool import RecordingPool, Use
 from ..scenes.recorded import RecordedRendering, RecordedSettings, check_texts, describe_placing, describe_recordings
 from ..scenes.sources import random_generator

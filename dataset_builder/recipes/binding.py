@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from audio_compositionality.support.text import listed
 
 from ..data import DatasetError, Pcm16, Row
-from ..scenes.placing import exact_clips
+from ..scenes.mixing import exact_clips
 from ..scenes.pool import RecordingPool, Use, evenly, least_drawn
 from ..scenes.recorded import (
     RecordedRendering,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import DatasetError, Pcm16, Row
-from ..scenes.placing import resampled
+from ..scenes.mixing import resampled
 from ..scenes.recorded import check_texts
 from ..scenes.rendering import SceneRendering
 from ..scenes.sources import (

@@ -21,7 +21,7 @@ from ..sounds.entries import Sound, Sounds
 from ..texts.captions import language_digest
 from ..texts.expressions import Expression, Leaf, Then, time_line
 from ..texts.prompts import category_of, spoken, tables_digest
-from .placing import PEAK, resampled
+from .mixing import PEAK, resampled
 from .pool import UnlabelledError, has_class, why_no_classes
 from .recorded import check_setting
 from .rendering import SharedRendering
@@ -116,8 +116,6 @@ def overlaid(parts: Sequence[Samples], rate: int) -> Samples:
 
 def loudness(samples: Samples, rate: int) -> float:
     """The largest A-weighted power of a frame of 2,048 samples at 16 kHz, in decibels, not less than -80."""
-    from .placing import resampled
-
     frames = _frames(resampled(samples, rate, LOUDNESS_RATE)) * np.hanning(_FRAME)
     power = np.abs(np.fft.rfft(frames, axis=1)) ** 2 / _FRAME**2
     return float(10 * np.log10(max(float((power @ _a_weights()).max()), 10 ** (_FLOOR / 10))))

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..data import DatasetError, Pcm16
+from ..data import DatasetError
+from .mixing import resampled
 from .transforms.base import Samples, level
 
 PAUSES = (0.15, 0.45)
@@ -21,9 +22,6 @@ PAUSES = (0.15, 0.45)
 KNOTS = 8
 LOWEST, HIGHEST = 60.0, 8_000.0
 """Knots of the random filter, evenly on the logarithm of frequency, in Hz."""
-
-PEAK = 0.98
-"""Largest sample of the clips that share a gain."""
 
 SILENT = 1e-4
 """Root mean square of an excerpt, -80 dB: what is softer is the rounding of its file."""
@@ -69,15 +67,6 @@ def place_recording(
         raise DatasetError(f"is silent where it is loudest ({heard}): leave it out")
     clip = equalise(clip, sample_rate, gains)
     return clip * (polarity / level(clip))
-
-
-def resampled(waveform: Samples, rate: int, sample_rate: int) -> Samples:
-    """Samples at another rate."""
-    if rate == sample_rate:
-        return waveform
-    import soxr
-
-    return np.asarray(soxr.resample(waveform, rate, sample_rate), np.float64)
 
 
 def lay_out(waveform: Samples, length: int, pause: int, phase: float) -> Samples:
@@ -142,22 +131,3 @@ def mix_together(sources: Sequence[Samples]) -> Samples:
     if not level(clip) > SILENT:
         raise DatasetError("cancel each other: leave one out")
     return clip / level(clip)
-
-
-def exact_clips(layers: Sequence[Samples], clips: Sequence[Sequence[int]]) -> list[Pcm16]:
-    """Clips that are sums of layers, under one gain that brings the largest of all their samples to `PEAK`.
-
-    Layers are rounded to 16 bits before they are added, so that clips which have a layer in common differ by the
-    samples of the others alone.
-
-    Args:
-        layers: float64 [samples] each.
-        clips: numbers of the layers of each clip.
-
-    Returns:
-        int16 [samples] each.
-    """
-    peak = max(float(np.abs(np.sum([layers[place] for place in clip], axis=0)).max()) for clip in clips)
-    gain = PEAK * 2**15 / peak
-    rounded = [np.rint(layer * gain).astype(np.int16) for layer in layers]
-    return [np.sum([rounded[place] for place in clip], axis=0, dtype=np.int16) for clip in clips]

@@ -25,8 +25,8 @@ from ..sounds.formats.base import label_text
 from ..sounds.intervals import STEPS, Activity, union
 from ..texts.questions.base import QuestionError
 from ..texts.questions.templates import is_lettered, spoken
+from .mixing import resampled
 from .natural import concatenated
-from .placing import resampled
 from .pool import UnlabelledError, has_class, why_no_classes
 from .transforms.base import Samples, level
 

@@ -15,7 +15,7 @@ from audio_compositionality.support.errors import InputError
 from ..data import DatasetError, Pcm16, Row
 from ..sounds.entries import LONGEST_RECORDING, Sound, Sounds
 from ..sounds.splits import select_recordings
-from .placing import resampled
+from .mixing import resampled
 from .rendering import SharedRendering
 from .transforms.base import Samples
 

@@ -1,15 +1,113 @@
-"""Which recordings are drawn, and in which fold each is."""
+"""Splits and folds of sounds, and draws among them: a group of sounds is never on two sides."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from audio_compositionality.support.errors import InputError
 
 from ..data import DatasetError
-from .entries import Sound
+from .entries import Sound, label_text
 
 FOLDS = 5
+
+
+def split_of_sounds(entries: Sequence[Sound], shares: Mapping[str, float], *, seed: int | None = None) -> list[str]:
+    """The split of each sound: whole groups, in shares of each label, drawn by content alone.
+
+    Where no group has sounds of several labels, the groups of each label are divided; else all together, as speakers
+    who say all words are: each is on one side with all of them. Every split has a group of each label that has as many
+    groups as there are splits; a label of fewer is in the splits of the largest shares, and labels of a single group
+    are dealt to the splits in turn.
+
+    Args:
+        entries: the sounds; those without a group are each a group of their own.
+        shares: of the groups, by name of the split; together 1. Names are dealt in this order.
+        seed: another one draws otherwise; None for the one draw without a seed.
+
+    Returns:
+        The name of the split of each entry.
+
+    Raises:
+        InputError: a share is not more than 0, or they are not 1 together.
+    """
+    check_shares(shares)
+    units = [entry.group or entry.sha256 for entry in entries]
+    labels: dict[str, set[str]] = defaultdict(set)
+    for entry, unit in zip(entries, units, strict=True):
+        labels[unit].add(label_text(entry.label))
+    are_shared = any(len(of_unit) > 1 for of_unit in labels.values())
+    members: dict[str, set[str]] = defaultdict(set)
+    for entry, unit in zip(entries, units, strict=True):
+        members["" if are_shared else label_text(entry.label)].add(unit)
+    splits: dict[str, str] = {}
+    alone = 0
+    for label in sorted(members, key=lambda label: _draw(label, seed)):
+        ordered = sorted(members[label], key=lambda unit: _draw(unit, seed))
+        if len(ordered) == 1:
+            splits[ordered[0]] = list(shares)[alone % len(shares)]
+            alone += 1
+        else:
+            splits |= _dealt(ordered, _counts_with_all(len(ordered), shares))
+    return [splits[unit] for unit in units]
+
+
+def split_of_groups(groups: Iterable[str], shares: Mapping[str, float], *, seed: int) -> dict[str, str]:
+    """The split of each group by its name: another group that comes or goes moves no more than the borders.
+
+    Args:
+        groups: their names.
+        shares: of the groups, by name of the split; together 1.
+        seed: another one draws otherwise.
+
+    Raises:
+        InputError: a share is not more than 0, or they are not 1 together.
+    """
+    check_shares(shares)
+    ordered = sorted(set(groups), key=lambda group: _draw(group, seed))
+    return _dealt(ordered, _counts(len(ordered), shares))
+
+
+def check_shares(shares: Mapping[str, float]) -> None:
+    """Refuse shares that are not more than 0 each and 1 together."""
+    if not shares or min(shares.values()) <= 0 or not math.isclose(sum(shares.values()), 1):
+        raise InputError(f"shares are {dict(shares)}; each has to be more than 0, and they have to be 1 together")
+
+
+def _counts(count: int, shares: Mapping[str, float]) -> dict[str, int]:
+    """How many of so many each split has: the borders between them are rounded."""
+    counts, first, share = {}, 0, 0.0
+    for name, of_name in shares.items():
+        share += of_name
+        last = round(share * count)
+        counts[name], first = last - first, last
+    return counts
+
+
+def _counts_with_all(count: int, shares: Mapping[str, float]) -> dict[str, int]:
+    """The same with one in each split at least; of fewer than there are splits, in those of the largest shares."""
+    if count < len(shares):
+        largest = sorted(shares, key=lambda name: -shares[name])[:count]
+        return {name: int(name in largest) for name in shares}
+    counts = _counts(count, shares)
+    for name in shares:
+        if not counts[name]:
+            counts[max(counts, key=lambda name: counts[name])] -= 1
+            counts[name] = 1
+    return counts
+
+
+def _dealt(ordered: Sequence[str], counts: Mapping[str, int]) -> dict[str, str]:
+    names = [name for name, count in counts.items() for _ in range(count)]
+    return dict(zip(ordered, names, strict=True))
+
+
+def _draw(text: str, seed: int | None) -> str:
+    """What puts groups into an order that is random and depends on nothing but their names."""
+    return hashlib.sha256((text if seed is None else f"{seed}:{text}").encode()).hexdigest()
 
 
 def select_recordings(entries: Sequence[Sound], count: int, seed: int) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Protocol
 from audio_compositionality.support.text import plain, shortened, shown
 
 from ...data import DatasetError
+from ..entries import label_text as label_text
 from ..sound_files import AUDIO_SUFFIXES
 
 LEAST_CONFIDENCE = 0.3
@@ -223,11 +223,6 @@ def recording_name(name: str) -> str:
     base = PurePosixPath(name.strip().replace("\\", "/")).name
     suffix = PurePosixPath(base).suffix
     return base[: -len(suffix)] if suffix.lower() in AUDIO_SUFFIXES else base
-
-
-def label_text(label: str) -> str:
-    """A label in words: underscores are blanks, and blanks stand once."""
-    return " ".join(unicodedata.normalize("NFC", label).replace("_", " ").split())
 
 
 def seconds_of(text: str, what: str) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,6 +13,7 @@ from audio_compositionality.support.text import shown
 
 from ...sounds.formats.base import Annotation
 from ...sounds.intervals import readings
+from ...sounds.splits import check_shares, split_of_groups
 from .balance import dealt, ordered_options
 from .base import Draft, Fact, Question, QuestionError, QuestionSettings, QuestionTask, agreed, kind_of, question_tasks
 from .templates import is_lettered, spoken, templates
@@ -34,27 +34,15 @@ def split_by_recording(
     Raises:
         InputError: a share is not more than 0, or they are not 1 together.
     """
-    if not shares or min(shares.values()) <= 0 or not math.isclose(sum(shares.values()), 1):
-        raise InputError(f"shares are {dict(shares)}; each has to be more than 0, and they have to be 1 together")
+    check_shares(shares)
     ordered = sorted(annotations, key=lambda annotation: (annotation.source_name, *annotation.key))
     parts: dict[str, list[Annotation]] = {name: [] for name in shares}
     for source in sorted({annotation.source_name for annotation in ordered}):
         of_source = [annotation for annotation in ordered if annotation.source_name == source]
-        groups = sorted({annotation.split_group for annotation in of_source}, key=lambda group: _draw(group, seed))
-        part_of: dict[str, str] = {}
-        first, share = 0, 0.0
-        for name in shares:
-            share += shares[name]
-            last = round(share * len(groups))
-            part_of |= dict.fromkeys(groups[first:last], name)
-            first = last
+        part_of = split_of_groups([annotation.split_group for annotation in of_source], shares, seed=seed)
         for annotation in of_source:
             parts[part_of[annotation.split_group]].append(annotation)
     return {name: tuple(members) for name, members in parts.items()}
-
-
-def _draw(group: str, seed: int) -> str:
-    return hashlib.sha256(f"{seed}:{group}".encode()).hexdigest()
 
 
 def ask(

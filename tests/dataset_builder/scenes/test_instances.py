@@ -9,9 +9,7 @@ from audio_compositionality.dataset_builder.scenes.placing import (
     KNOTS,
     LOWEST,
     PAUSES,
-    PEAK,
     equalise,
-    exact_clips,
     lay_out,
     loudest_part,
     mix_together,
@@ -142,22 +140,3 @@ class TestPlacing:
         assert np.sqrt(np.mean(clip**2)) == pytest.approx(1, abs=1e-12)
         with pytest.raises(DatasetError, match="cancel each other"):
             mix_together([noise(500), -noise(500)])
-
-
-class TestExactClips:
-    def test_differences_are_layers(self):
-        layers = [noise(2_000, seed) for seed in range(4)]
-        a, ab, ac, b, c, d = exact_clips(layers, [(0,), (0, 1), (0, 2), (1,), (2,), (3,)])
-        assert a.dtype == np.int16
-        assert np.array_equal(ab - a, b)
-        assert np.array_equal(ac - a, c)
-        gain = b.astype(float) @ layers[1] / (layers[1] @ layers[1])
-        assert np.abs(d - gain * layers[3]).max() < 0.6
-
-    def test_the_largest_sample_of_all_is_the_peak(self):
-        layers = [noise(2_000, 5), 0.1 * noise(2_000, 6)]
-        clips = exact_clips(layers, [(0,), (1,), (0, 1)])
-        largest = max(np.abs(clip.astype(int)).max() for clip in clips)
-        assert largest == pytest.approx(PEAK * 2**15, abs=1.5)
-        quiet = exact_clips([1e-6 * layer for layer in layers], [(0,), (1,), (0, 1)])
-        assert all(np.array_equal(*pair) for pair in zip(clips, quiet, strict=True))

@@ -1,0 +1,362 @@
+"""The renderer: sounds as events of clips, when each of them is heard, measured, and clips in exact 16 bits.
+
+An event is an entry of some `Sounds` from one sample of a clip to another. The clips of a row are mixed under one gain,
+and each event is rounded to 16 bits before it is added: so clips that share events differ by whole events, sample by
+sample. In which frames of 10 ms a sound is heard is measured once; an event that repeats it is heard in the same ones,
+so that what is heard in a clip is known before it is mixed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.support.errors import InputError
+
+from ..data import DatasetError, Pcm16
+from ..sounds.entries import Sounds
+from ..sounds.intervals import STEPS, Activity, union
+from .transforms.base import Samples, level
+
+SHORTEST_PERIOD = 0.3
+"""Seconds after which a sound is repeated, at least: a shorter one is followed by silence, too little to part it."""
+
+MERGE_GAP = 20
+"""Frames of silence that part nothing; see `Rules.merge_gap`."""
+
+PEAK = 0.98
+"""Largest sample of the clips that share a gain, of full scale."""
+
+_SILENT = 1e-6
+"""Largest sample of what is no sound: a constant offset is not taken off any better."""
+
+_KEPT = 64
+"""Sounds whose samples are kept."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """An entry of some sounds from one sample of a clip to another.
+
+    Attributes:
+        entry: its number among the sounds.
+        start: its first sample.
+        stop: the sample after its last.
+        gain: its root mean square, beside other events.
+        offset: samples of the repeated sound before the first that is heard.
+
+    Raises:
+        InputError: it does not end after it starts, or starts before the clip does.
+    """
+
+    entry: int
+    start: int
+    stop: int
+    gain: float = 1.0
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.stop:
+            raise InputError(
+                f"an event is from sample {self.start} to {self.stop}; start is less than stop, and not negative"
+            )
+
+    @property
+    def length(self) -> int:
+        """Samples."""
+        return self.stop - self.start
+
+    def moved(self, start: int) -> Event:
+        """The same event, of the same length, from another sample on."""
+        return replace(self, start=start, stop=start + self.length)
+
+
+Clip = Sequence[Event]
+"""What is heard in a clip; of no event, nothing."""
+
+
+@dataclass(frozen=True)
+class _Cycle:
+    """A sound as it is repeated.
+
+    Attributes:
+        samples: one period, float64; where a sound is no loop, its end is faded into its beginning.
+        head: its first frame where nothing is faded into it.
+        length: samples between the silences at both ends; None of a loop.
+        level: root mean square of the period.
+    """
+
+    samples: Samples
+    head: Samples
+    length: int | None
+    level: float
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What is kept of every cycle.
+
+    Attributes:
+        energy: of the period up to each step; of none first.
+        step: samples of a step, a divisor of a frame and of the period.
+        head: energy of `_Cycle.head`.
+        peak: largest sample, at a root mean square of 1 of the period.
+        length: see `_Cycle`.
+    """
+
+    energy: NDArray[np.float64]
+    step: int
+    head: float
+    peak: float
+    length: int | None
+
+    @property
+    def period(self) -> int:
+        """Samples."""
+        return self.step * (len(self.energy) - 1)
+
+
+class EventSounds:
+    """Some sounds as events: trimmed, repeated, all equally loud, and measured.
+
+    A loop is heard as it is from its start. Any other sound is trimmed of the silence at both ends, around zero, and
+    repeated after `SHORTEST_PERIOD` or more; its end is faded into its beginning over 10 ms.
+
+    Attributes:
+        sounds: the sounds.
+        sample_rate: of clips, in Hz; a multiple of 100.
+        silence: decibels below the loudest frame of a sound; what is softer is silent.
+    """
+
+    def __init__(self, sounds: Sounds, sample_rate: int, silence: float = -35.0) -> None:
+        """Nothing is read.
+
+        Raises:
+            InputError: frames of 10 ms are no whole number of samples.
+        """
+        if sample_rate % STEPS:
+            raise InputError(f"sample_rate is {sample_rate:,}; it must be a multiple of {STEPS}, as 44,100 is")
+        self.sounds = sounds
+        self.sample_rate = sample_rate
+        self.silence = silence
+        self._hop = sample_rate // STEPS
+        self._by_entry: dict[int, _Measured] = {}
+
+    def length(self, entry: int) -> int | None:
+        """Samples of a sound between the silences at both ends; None of a loop, which goes on.
+
+        Raises:
+            DatasetError: it is silent; as of all that follow.
+        """
+        return self._measured(entry).length
+
+    def period(self, entry: int) -> int:
+        """Samples after which a sound is repeated."""
+        return self._measured(entry).period
+
+    def samples(self, event: Event) -> Samples:
+        """An event by itself, float64 [length].
+
+        Its root mean square is its gain, times the level of its entry; of a loop, that of each whole period. A sound
+        rises and falls over 10 ms, by half a cosine; a loop only where it is cut.
+
+        Raises:
+            DatasetError: the sound is silent there.
+        """
+        cycle, hop = self._cycle(event.entry), self._hop
+        start = event.offset % len(cycle.samples)
+        samples = np.resize(np.roll(cycle.samples, -start) if start else cycle.samples, event.length)
+        if not event.offset:
+            samples[:hop] = cycle.head[: event.length]
+        is_loop = cycle.length is None
+        rise = np.sin(np.pi / 2 * (np.arange(min(hop, event.length)) + 0.5) / hop) ** 2
+        if not is_loop or event.offset:
+            samples[: len(rise)] *= rise
+        if not is_loop or (event.offset + event.length) % len(cycle.samples):
+            samples[len(samples) - len(rise) :] *= rise[::-1]
+        loud = cycle.level if is_loop else level(samples)
+        if not loud > 0:
+            raise DatasetError(f"{self._name(event.entry)} is silent where it is heard; leave it out")
+        gain = event.gain * 10 ** (self.sounds.entries[event.entry].level / 20)
+        return np.asarray(samples * (gain / loud), np.float64)
+
+    def powers(self, event: Event) -> NDArray[np.float64]:
+        """The mean power of each frame of an event, float64 [frames], of the sound as it is, without fades.
+
+        Args:
+            event: whose offset is a whole number of frames; of its last frame, all counts.
+        """
+        measured, hop = self._measured(event.entry), self._hop
+        places = np.arange(-(-event.length // hop) + 1) * hop
+        turns, within = np.divmod((event.offset + places) // measured.step, len(measured.energy) - 1)
+        energy = turns * measured.energy[-1] + measured.energy[within]
+        powers: NDArray[np.float64] = np.diff(energy) / hop
+        if not event.offset:
+            powers[0] = measured.head / hop
+        return powers
+
+    def heard(self, event: Event, behind: float = 0.0) -> NDArray[np.bool_]:
+        """The frames of an event in which it is heard: what is softer than `silence` below its loudest frame is silent.
+
+        Args:
+            event: see `powers`.
+            behind: root mean square of what is behind it, beside which softer frames are not heard either.
+        """
+        powers = self.powers(event)
+        least = powers.max() * 10 ** (self.silence / 10)
+        if behind:
+            least = max(least, powers.mean() * (behind / event.gain) ** 2)
+        return np.asarray(powers >= least, np.bool_)
+
+    def activity(self, events: Iterable[Event], behind: float = 0.0) -> Activity:
+        """When one of some events is heard: intervals in frames of the clip; silences of `MERGE_GAP` at most are none.
+
+        Args:
+            events: of one label, for one; see `powers`.
+            behind: see `heard`.
+        """
+        intervals = []
+        for event in events:
+            mask = self.heard(event, behind).astype(np.int8)
+            edges = np.flatnonzero(np.diff(np.concatenate(([0], mask, [0])))) + round(event.start / self._hop)
+            intervals += list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+        return union(intervals, MERGE_GAP)
+
+    def peak(self, event: Event) -> float:
+        """What no sample of an event is larger than, but for fades."""
+        measured = self._measured(event.entry)
+        gain = event.gain * 10 ** (self.sounds.entries[event.entry].level / 20)
+        if measured.length is None:
+            return measured.peak * gain
+        mean = measured.energy[-1] / measured.period
+        return float(measured.peak * gain * math.sqrt(mean / max(float(self.powers(event).mean()), 1e-30)))
+
+    def _name(self, entry: int) -> str:
+        return f"{self.sounds.source}: recording {self.sounds.entries[entry].id!r}"
+
+    def _measured(self, entry: int) -> _Measured:
+        if entry not in self._by_entry:
+            cycle = self._cycle(entry)
+            step = math.gcd(len(cycle.samples), self._hop)
+            steps = np.square(cycle.samples).reshape(-1, step).sum(axis=1)
+            head = float(np.square(cycle.head).sum())
+            peak = float(max(np.abs(cycle.samples).max(), np.abs(cycle.head).max())) / cycle.level
+            self._by_entry[entry] = _Measured(np.concatenate(([0.0], np.cumsum(steps))), step, head, peak, cycle.length)
+        return self._by_entry[entry]
+
+    @cached_property
+    def _cycle(self) -> Callable[[int], _Cycle]:
+        """The cycle of an entry; clips are mixed on several threads, most of one row after the other."""
+        return lru_cache(maxsize=_KEPT)(self._read)
+
+    def _read(self, entry: int) -> _Cycle:
+        waveform, rate = self.sounds.waveform(entry)
+        samples = np.asarray(resampled(waveform, rate, self.sample_rate), np.float64)
+        if self.sounds.entries[entry].loop:
+            cycle, head, length = samples, samples[: self._hop], None
+        else:
+            # Of a constant offset, nobody hears anything.
+            cycle, head, length = self._repeatable(samples - samples.mean())
+        if not np.abs(cycle).max(initial=0.0) > _SILENT:
+            raise DatasetError(f"{self._name(entry)} is silent; leave it out")
+        return _Cycle(cycle, head, length, level(cycle))
+
+    def _repeatable(self, samples: Samples) -> tuple[Samples, Samples, int]:
+        """A period of a trimmed sound, its first frame, and how long it is; in whole frames."""
+        hop = self._hop
+        padded = np.zeros(max(1, -(-len(samples) // hop)) * hop)
+        padded[: len(samples)] = samples
+        powers = np.square(padded).reshape(-1, hop).mean(axis=1)
+        loud = np.flatnonzero(powers >= powers.max() * 10 ** (self.silence / 10))
+        part = padded[int(loud[0]) * hop : (int(loud[-1]) + 1) * hop]
+        # One frame less than it lasts: that one is faded into the beginning, so that both powers add up to one.
+        period = max(len(part) // hop, round(SHORTEST_PERIOD * STEPS)) - 1
+        once = np.zeros((period + 1) * hop)
+        once[: len(part)] = part
+        head, cycle = once[:hop].copy(), once[: period * hop]
+        rise = np.sin(np.pi / 2 * (np.arange(hop) + 0.5) / hop)
+        cycle[:hop] = head * rise + once[period * hop :] * rise[::-1]
+        return cycle, head, len(part)
+
+
+def resampled(waveform: Samples, rate: int, sample_rate: int) -> Samples:
+    """Samples at another rate."""
+    if rate == sample_rate:
+        return waveform
+    import soxr
+
+    return np.asarray(soxr.resample(waveform, rate, sample_rate), np.float64)
+
+
+def mix(
+    clips: Sequence[Clip],
+    samples_of: Callable[[Event], Samples],
+    length: int,
+    *,
+    level: float | None = None,
+    peak: float = PEAK,
+) -> list[Pcm16]:
+    """The clips of a row under one gain, which brings the largest of all their samples to a peak.
+
+    An event is rounded to 16 bits once, then placed and added, whatever clips it is in.
+
+    Args:
+        clips: the events of each.
+        samples_of: an event by itself, float64 [its length], wherever it stands.
+        length: samples of each clip.
+        level: root mean square to which the loudest clip is brought in place of that, as far as its peak allows.
+        peak: of full scale.
+
+    Returns:
+        int16 [length] each.
+
+    Raises:
+        InputError: an event ends after the clip.
+    """
+    for event in (event for events in clips for event in events):
+        if event.stop > length:
+            raise InputError(f"an event ends at sample {event.stop:,} of a clip that has {length:,}")
+    sounds = {key: samples_of(event) for key, event in {_sound(e): e for events in clips for e in events}.items()}
+    sums = [_added(events, sounds, length, np.float64) for events in clips]
+    largest = max((float(np.abs(total).max()) for total in sums), default=0.0)
+    if not largest:
+        return [np.zeros(length, np.int16) for _ in clips]
+    gain = peak * 2**15 / largest
+    if level is not None:
+        gain = min(gain, level * 2**15 / max(float(np.sqrt(np.mean(np.square(total)))) for total in sums))
+    rounded = {key: np.rint(samples * gain).astype(np.int32) for key, samples in sounds.items()}
+    return [_added(events, rounded, length, np.int32).astype(np.int16) for events in clips]
+
+
+def _sound(event: Event) -> Event:
+    """An event wherever it stands: those that are equal have the same samples."""
+    return event if not event.start else event.moved(0)
+
+
+def _added(
+    events: Clip, sounds: dict[Event, NDArray[np.float64]] | dict[Event, NDArray[np.int32]], length: int, dtype: type
+) -> NDArray[np.float64] | NDArray[np.int32]:
+    clip = np.zeros(length, dtype)
+    for event in events:
+        clip[event.start : event.stop] += sounds[_sound(event)]
+    return clip
+
+
+def exact_clips(layers: Sequence[Samples], clips: Sequence[Sequence[int]]) -> list[Pcm16]:
+    """Clips that are sums of layers as long as they are; see `mix`.
+
+    Args:
+        layers: float64 [samples] each.
+        clips: numbers of the layers of each clip.
+
+    Returns:
+        int16 [samples] each.
+    """
+    length = len(layers[0])
+    events = [[Event(place, 0, length) for place in clip] for clip in clips]
+    return mix(events, lambda event: layers[event.entry], length)
