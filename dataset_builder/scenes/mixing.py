@@ -153,7 +153,7 @@ class EventSounds:
         Raises:
             DatasetError: it is silent; as of all that follow.
         """
-        return self._measured(entry).length
+        return None if self.sounds.entries[entry].loop else self._measured(entry).length
 
     def period(self, entry: int) -> int:
         """Samples after which a sound is repeated."""
@@ -299,6 +299,7 @@ def mix(
     length: int,
     *,
     level: float | None = None,
+    most: float | None = None,
     peak: float = PEAK,
 ) -> list[Pcm16]:
     """The clips of a row under one gain, which brings the largest of all their samples to a peak.
@@ -310,6 +311,7 @@ def mix(
         samples_of: an event by itself, float64 [its length], wherever it stands.
         length: samples of each clip.
         level: root mean square to which the loudest clip is brought in place of that, as far as its peak allows.
+        most: what the gain is at most, so that it lowers clips that would pass the peak, and leaves others as they are.
         peak: of full scale.
 
     Returns:
@@ -329,6 +331,8 @@ def mix(
     gain = peak * 2**15 / largest
     if level is not None:
         gain = min(gain, level * 2**15 / max(float(np.sqrt(np.mean(np.square(total)))) for total in sums))
+    if most is not None:
+        gain = min(gain, most * 2**15)
     rounded = {key: np.rint(samples * gain).astype(np.int32) for key, samples in sounds.items()}
     return [_added(events, rounded, length, np.int32).astype(np.int16) for events in clips]
 

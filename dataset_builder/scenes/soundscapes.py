@@ -26,7 +26,6 @@ from ..sounds.intervals import STEPS, Activity, union
 from ..texts.questions.base import QuestionError
 from ..texts.questions.templates import is_lettered, spoken
 from .mixing import resampled
-from .natural import concatenated
 from .pool import UnlabelledError, has_class, why_no_classes
 from .transforms.base import Samples, level
 
@@ -451,3 +450,30 @@ class SoundPool:
 
 def _number(labels: Sequence[str]) -> str:
     return f"{len(labels)} label{'' if len(labels) == 1 else 's'}"
+
+
+def concatenated(parts: Sequence[Samples], fades: Sequence[int]) -> Samples:
+    """Parts one after the other, each crossfaded with the next by half cosines: powers of both add up to 1.
+
+    Args:
+        parts: float64 [samples] each.
+        fades: samples in which each two neighbours overlap.
+    """
+    starts = np.cumsum([0, *(len(part) - fade for part, fade in zip(parts, fades, strict=False))])
+    total = np.zeros(int(starts[-1]) + len(parts[-1]))
+    for place, (part, start) in enumerate(zip(parts, starts, strict=True)):
+        faded = part.copy()
+        if place:
+            rise = _rise(fades[place - 1])
+            faded[: len(rise)] *= rise
+        if place < len(fades):
+            rise = _rise(fades[place])
+            faded[len(faded) - len(rise) :] *= rise[::-1]
+        total[start : start + len(faded)] += faded
+    return total
+
+
+def _rise(length: int) -> Samples:
+    """Gains [length] from 0 to 1 whose square and that of their reverse add up to 1."""
+    rise: Samples = np.sin(np.pi / 2 * (np.arange(length) + 0.5) / max(length, 1))
+    return rise

@@ -17,8 +17,7 @@ from audio_compositionality.support.text import listed
 from ..data import DatasetError, Pcm16, Row, Waveform
 from ..sounds.formats.base import Annotation, LabelledEvent
 from ..sounds.intervals import STEPS
-from ..sounds.tones import render_tone
-from ..texts.lexicon import nouns
+from ..sounds.tones import nouns, render_tone
 from ..texts.questions.atoms import ATOMS, atoms_digest
 from ..texts.questions.base import NO_TIME, ORDER, SIMULTANEITY, Question, question_tasks, time_of
 from ..texts.questions.rows import row_of

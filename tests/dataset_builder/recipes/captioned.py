@@ -4,7 +4,7 @@ import re
 
 from audio_compositionality.dataset_builder.scenes.sources import SceneSettings
 from audio_compositionality.dataset_builder.texts.captions import templates
-from audio_compositionality.dataset_builder.texts.expressions import Leaf
+from audio_compositionality.dataset_builder.scenes.expressions import Leaf
 from audio_compositionality.dataset_builder.texts.lexicon import nouns
 
 NOUNS = nouns(SceneSettings())

@@ -16,7 +16,7 @@ from audio_compositionality.dataset_builder.recipes.comp_a_train import RECIPE, 
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.captioned import novel_pairs
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words, templates
-from audio_compositionality.dataset_builder.texts.expressions import formula
+from audio_compositionality.dataset_builder.scenes.expressions import formula
 from audio_compositionality.dataset_builder.texts.truth import is_false, is_true
 from audio_compositionality.support.errors import InputError
 

@@ -13,7 +13,7 @@ from audio_compositionality.dataset_builder.scenes.natural import (
     place,
     trimmed,
 )
-from audio_compositionality.dataset_builder.texts.expressions import Leaf
+from audio_compositionality.dataset_builder.scenes.expressions import Leaf
 
 RATE = 16_000
 

@@ -8,7 +8,7 @@ from audio_compositionality.dataset_builder.scenes.sources import SceneSettings,
 from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.dataset_builder.texts.captions import template_of, templates
-from audio_compositionality.dataset_builder.texts.expressions import Leaf
+from audio_compositionality.dataset_builder.scenes.expressions import Leaf
 from audio_compositionality.dataset_builder.texts.lexicon import (
     attributes_of,
     check_captioned,

@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.texts.caption_reading import (
     words_in,
 )
 from audio_compositionality.dataset_builder.texts.captions import caption, wordings
-from audio_compositionality.dataset_builder.texts.expressions import Leaf, leaves, replaced
+from audio_compositionality.dataset_builder.scenes.expressions import Leaf, leaves, replaced
 from audio_compositionality.dataset_builder.texts.lexicon import phrase, plain_phrase
 from audio_compositionality.dataset_builder.texts.prompts import recorded_phrase
 
