@@ -162,8 +162,8 @@ class EventSounds:
     def samples(self, event: Event) -> Samples:
         """An event by itself, float64 [length].
 
-        Its root mean square is its gain, times the level of its entry; of a loop, that of each whole period. A sound
-        rises and falls over 10 ms, by half a cosine; a loop only where it is cut.
+        Its root mean square is its `loudness`; of a loop, that of each whole period. A sound rises and falls over
+        10 ms, by half a cosine; a loop only where it is cut.
 
         Raises:
             DatasetError: the sound is silent there.
@@ -182,8 +182,11 @@ class EventSounds:
         loud = cycle.level if is_loop else level(samples)
         if not loud > 0:
             raise DatasetError(f"{self._name(event.entry)} is silent where it is heard; leave it out")
-        gain = event.gain * 10 ** (self.sounds.entries[event.entry].level / 20)
-        return np.asarray(samples * (gain / loud), np.float64)
+        return np.asarray(samples * (self.loudness(event) / loud), np.float64)
+
+    def loudness(self, event: Event) -> float:
+        """The root mean square of an event: its gain times the level of its entry."""
+        return event.gain * 10 ** (self.sounds.entries[event.entry].level / 20)
 
     def powers(self, event: Event) -> NDArray[np.float64]:
         """The mean power of each frame of an event, float64 [frames], of the sound as it is, without fades.
@@ -210,7 +213,7 @@ class EventSounds:
         powers = self.powers(event)
         least = powers.max() * 10 ** (self.silence / 10)
         if behind:
-            least = max(least, powers.mean() * (behind / event.gain) ** 2)
+            least = max(least, powers.mean() * (behind / self.loudness(event)) ** 2)
         return np.asarray(powers >= least, np.bool_)
 
     def activity(self, events: Iterable[Event], behind: float = 0.0) -> Activity:
@@ -229,12 +232,11 @@ class EventSounds:
 
     def peak(self, event: Event) -> float:
         """What no sample of an event is larger than, but for fades."""
-        measured = self._measured(event.entry)
-        gain = event.gain * 10 ** (self.sounds.entries[event.entry].level / 20)
+        measured, loudness = self._measured(event.entry), self.loudness(event)
         if measured.length is None:
-            return measured.peak * gain
+            return measured.peak * loudness
         mean = measured.energy[-1] / measured.period
-        return float(measured.peak * gain * math.sqrt(mean / max(float(self.powers(event).mean()), 1e-30)))
+        return float(measured.peak * loudness * math.sqrt(mean / max(float(self.powers(event).mean()), 1e-30)))
 
     def _name(self, entry: int) -> str:
         return f"{self.sounds.source}: recording {self.sounds.entries[entry].id!r}"
