@@ -1,7 +1,7 @@
 """Twins of any sounds: who plays which track of a group, and clips whose measured events bear out its answers.
 
-Where what is heard does not bear out the answers of a group, as with a sound that a pause parts in two, other sounds are
-drawn for its labels, and then another group.
+Where what is heard does not bear out the answers of a group, as with a sound that a pause parts in two, other sounds
+are drawn for its labels, and then another group.
 """
 
 from __future__ import annotations
@@ -247,12 +247,13 @@ class SoundPool:
         if all(len(of_split) >= count for of_split in self.by_split.values()):
             return
         labels = sorted({label for of_split in self.by_split.values() for label in of_split})
+        there_are = f"{len(labels)} label{'' if len(labels) == 1 else 's'}"
         if len(self.splits) == 1:
-            raise DatasetError(f"{self.source} has {_number(labels)}; questions need {count}: LABEL/file.wav")
+            raise DatasetError(f"{self.source} has {there_are}; questions need {count}: LABEL/file.wav")
         there = listed([f"{len(of_split)} for {split}" for split, of_split in self.by_split.items()])
         alone = [label for label in labels if not all(label in of_split for of_split in self.by_split.values())]
         raise DatasetError(
-            f"{self.source} has {_number(labels)}, {there}{f' ({shown(alone)} in one of them)' if alone else ''}; "
+            f"{self.source} has {there_are}, {there}{f' ({shown(alone)} in one of them)' if alone else ''}; "
             f"questions need {count} for each, and no file or group is in both: {count} labels with two files each are "
             f"enough, or {2 * count} labels with one; --set train_sets=0 needs none for train"
         )

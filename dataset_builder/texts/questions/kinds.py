@@ -486,7 +486,7 @@ class _Sequence(_Atom):
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
     ) -> list[Fact]:
-        """Of each two labels which begins first, but of those that nearly begin at one time; the other is the option."""
+        """Of each two labels which begins first, unless both nearly begin at one time; the other is the option."""
         onsets = {label: activity[0][0] for label, activity in activities(annotation).items() if activity}
         return [
             Fact(
