@@ -380,14 +380,10 @@ class _Casting:
             }
         else:
             self._numbers = {label: pool.draw(split, label, _MOST_VARIANTS, rng) for label in sorted(spans)}
-        # Of a sound that is longer than all that is heard of it, any part; and another one where a label has no further
-        # sound for a further track.
-        self._parts: dict[tuple[str, int], list[int]] = {}
-        for label, numbers in self._numbers.items():
-            for number in dict.fromkeys(numbers):
-                first = _beginning(pool.events, number, spans[label] * self._hop, rng)
-                rest = [_beginning(pool.events, number, 0, rng) for _ in range(_MOST_VARIANTS - 1)]
-                self._parts[label, number] = [first, *rest]
+        self._pool, self._spans = pool, spans
+        self._shares = {
+            number: rng.random(_MOST_VARIANTS) for of_label in self._numbers.values() for number in of_label
+        }
 
     def events(self, clip: TwinClip) -> dict[str, list[Event]]:
         """The events of a clip, by label."""
@@ -396,7 +392,7 @@ class _Casting:
         for track in clip.tracks:
             numbers = self._numbers[track.label]
             sound = track.label, numbers[track.variant % len(numbers)]
-            offset = self._parts[sound][heard_before[sound]]
+            offset = self._offset(*sound, heard_before[sound])
             heard_before[sound] += 1
             gain = 10 ** (track.level / 20)
             by_label[track.label] += [
@@ -404,19 +400,19 @@ class _Casting:
             ]
         return dict(by_label)
 
+    def _offset(self, label: str, number: int, before: int) -> int:
+        """The sample at which a sound begins in a track: one at which it is heard.
 
-def _beginning(events: EventSounds, entry: int, needed: int, rng: np.random.Generator) -> int:
-    """A sample at which a sound is heard, and from which on it lasts as long as needed; the first where none does.
-
-    Of 0, any: the sound is repeated.
-    """
-    share, hop = rng.random(), events.sample_rate // STEPS
-    length = events.length(entry)
-    if needed and (length is None or length <= needed):
-        return 0
-    heard = events.heard(Event(entry, 0, (length or 0) - needed if needed else events.period(entry)))
-    places = np.flatnonzero(heard)
-    return int(places[int(share * len(places))]) * hop
+        Of a sound that is longer than all that is heard of it, any part; and another one, of the sound as it is
+        repeated, where a label has no further sound for a further track.
+        """
+        events, needed = self._pool.events, self._spans[label] * self._hop
+        length = events.length(number)
+        if not before and (length is None or length <= needed):
+            return 0
+        part = (length or 0) - needed if not before else events.period(number)
+        places = np.flatnonzero(events.heard(Event(number, 0, part)))
+        return int(places[int(self._shares[number][before] * len(places))]) * self._hop
 
 
 @dataclass(frozen=True)
