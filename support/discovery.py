@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import pkgutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Generic, TypeVar, cast
 
@@ -21,16 +21,26 @@ class Registry(Generic[Thing]):
     A new one is a new file; nothing has to be edited.
     """
 
-    def __init__(self, package: str, attribute: str, group: str, name_of: Callable[[Thing], str]) -> None:
+    def __init__(
+        self,
+        package: str | None,
+        attribute: str,
+        group: str,
+        name_of: Callable[[Thing], str],
+        *,
+        own: Sequence[Thing] = (),
+    ) -> None:
         """Nothing is imported before `all` is called.
 
         Args:
-            package: dotted name of the package whose modules are looked into.
+            package: dotted name of the package whose modules are looked into; None where all are in `own`.
             attribute: name of the object in a module; modules without it are passed over.
             group: of entry points, each of which names such an object.
             name_of: an object's own name.
+            own: objects that there are whatever modules there are.
         """
         self._package = package
+        self._own = tuple(own)
         self._attribute = attribute
         self._group = group
         self._name_of = name_of
@@ -48,9 +58,9 @@ class Registry(Generic[Thing]):
         return {**self._found, **self._added}
 
     def _look(self) -> dict[str, Thing]:
-        things = []
-        package = import_module(self._package)
-        for module in pkgutil.iter_modules(package.__path__):
+        things = list(self._own)
+        modules = pkgutil.iter_modules(import_module(self._package).__path__) if self._package else ()
+        for module in modules:
             name = f"{self._package}.{module.name}"
             try:
                 thing = getattr(import_module(name), self._attribute, None)

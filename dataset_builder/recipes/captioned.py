@@ -388,7 +388,7 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
             "writer": WRITERS[0],
             "domain": spec.domain_name,
             "gap": max(between, 0.0),
-            "overlap": max(-between, 0.0),
+            "overlap": abs(min(between, 0.0)),
             "distance": 0.0,
         }
 

@@ -13,10 +13,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from ..data import Pcm16
+from ..data import Pcm16, Waveform
 from .expressions import Expression, Leaf, Then, Together, time_line
 from .mixing import Event, EventSounds, mix
-from .transforms.base import Samples
 
 SILENCE = -60.0
 """Decibels below the loudest frame: what is softer at both ends of a sound is cut off."""
@@ -188,13 +187,13 @@ def _fitted(sized: _Sized, start: int, length: int, joint: int) -> list[tuple[in
 
 def mixed(row: TimedRow, sounds: EventSounds, length: int) -> list[Pcm16]:
     """The clips of a row, int16 [length], under one gain, which is below 1 only where one would pass full scale."""
-    rise = np.sin(np.pi / 2 * (np.arange(row.fade) + 0.5) / max(row.fade, 1))
+    rise = np.sin(np.pi / 2 * (np.arange(row.fade) + 0.5) / max(row.fade, 1)).astype(np.float32)
 
-    def samples_of(event: Event) -> Samples:
-        samples = LEVEL * sounds.samples(event)
+    def samples_of(event: Event) -> Waveform:
+        samples = sounds.samples(event)
         if row.fade:
             samples[: row.fade] *= rise
             samples[len(samples) - row.fade :] *= rise[::-1]
         return samples
 
-    return mix(row.clips, samples_of, length, most=1.0)
+    return mix(row.clips, samples_of, length, most=LEVEL)

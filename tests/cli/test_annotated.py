@@ -10,7 +10,7 @@ from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.sounds.annotated import open_annotated
 from audio_compositionality.dataset_builder.sounds.formats import list_formats
 from audio_compositionality.dataset_builder.sounds.opening import annotated_data
-from audio_compositionality.dataset_builder.texts.questions.base import question_tasks
+from audio_compositionality.dataset_builder.texts.questions.kinds import question_tasks
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.text import listed
 from audio_compositionality.tasks.registry import load_task

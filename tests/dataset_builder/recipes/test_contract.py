@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from datasets import Audio, Dataset
+from datasets import Audio, Dataset, Features
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError

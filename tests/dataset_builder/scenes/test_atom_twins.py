@@ -13,16 +13,17 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.arrangements import atom_questions, draw_atoms
 from audio_compositionality.dataset_builder.scenes.twin_scenes import AtomScenes, AtomSettings
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.questions.atoms import (
+from audio_compositionality.dataset_builder.texts.questions.base import QuestionError
+from audio_compositionality.dataset_builder.texts.questions.check_atoms import check_atoms, fault_of_atom
+from audio_compositionality.dataset_builder.texts.questions.controls import blind_accuracy
+from audio_compositionality.dataset_builder.texts.questions.kinds import (
     ATOMS,
     STATES,
     atom_templates,
     atom_text,
+    question_tasks,
     state_of,
 )
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, question_tasks
-from audio_compositionality.dataset_builder.texts.questions.check_atoms import check_atoms, fault_of_atom
-from audio_compositionality.dataset_builder.texts.questions.controls import blind_accuracy
 from audio_compositionality.dataset_builder.texts.questions.rows import question_of
 from audio_compositionality.support.errors import InputError
 

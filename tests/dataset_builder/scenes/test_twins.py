@@ -14,7 +14,7 @@ from audio_compositionality.dataset_builder.sounds.intervals import polyphony
 from audio_compositionality.dataset_builder.texts.questions.base import QuestionError
 from audio_compositionality.dataset_builder.texts.questions.check import check_questions, fault_of
 from audio_compositionality.dataset_builder.texts.questions.controls import balance_of, require_balance
-from audio_compositionality.dataset_builder.texts.questions.templates import spoken
+from audio_compositionality.dataset_builder.texts.questions.wordings import spoken
 from audio_compositionality.support.errors import InputError
 
 LABELS = ("Alarm", "bell", "cow", "dog", "engine", "flute", "goat", "horn")

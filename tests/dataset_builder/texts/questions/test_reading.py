@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from audio_compositionality.dataset_builder.texts.questions.atoms import ATOMS, VARIANTS, atom_templates, atom_text
-from audio_compositionality.dataset_builder.texts.questions.reading import read_question, read_wording
-from audio_compositionality.dataset_builder.texts.questions.templates import all_templates, spoken, template_of
+from audio_compositionality.dataset_builder.texts.questions.kinds import ATOMS, VARIANTS, atom_templates, atom_text
+from audio_compositionality.dataset_builder.texts.questions.wordings import (
+    all_templates,
+    read_question,
+    read_wording,
+    spoken,
+    template_of,
+)
 
 LABELS = (
     *("dog", "Electric piano", "brass section", "TV", "people talking", "car horn, honking"),

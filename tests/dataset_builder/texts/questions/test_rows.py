@@ -5,8 +5,8 @@ import json
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.texts.questions.annotated import ask
 from audio_compositionality.dataset_builder.texts.questions.check import fault_of
-from audio_compositionality.dataset_builder.texts.questions.generation import ask
 from audio_compositionality.dataset_builder.texts.questions.rows import (
     annotation_of,
     check_question_row,
