@@ -378,7 +378,7 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
         """The columns of an item."""
         spec = rendering.settings
         one, other = sorted(events[0], key=lambda event: float(event["start"]))
-        between = other["start"] - min(one["stop"], other["stop"])
+        between = round((other["start"] - min(one["stop"], other["stop"])) * spec.sample_rate) / spec.sample_rate
         return {
             "captions": [caption(*said) for said in zip(scene.said, scene.wordings, strict=True)],
             "events": [list(of_clip) for of_clip in events],
@@ -407,28 +407,30 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
         Raises:
             DatasetError: names the row and what is wrong.
         """
-        super().check_row(row)
-        captions, events = row["captions"], row["events"]
-        if len(captions) not in (2, 3) or len(set(captions)) < len(captions):
+        captions, events = row.get("captions"), row.get("events")
+        if isinstance(captions, list) and (len(captions) not in (2, 3) or len(set(captions)) < len(captions)):
             raise DatasetError(f"row {row['id']}: captions are {captions!r}; an item has two or three, all different")
-        if len(events) != len(captions):
+        if isinstance(captions, list) and (not isinstance(events, list) or len(events) != len(captions)):
             raise DatasetError(
                 f"row {row['id']}: events are {events!r}; they are a list for each of the {len(captions)} clips"
             )
-        for of_clip in events:
+        for of_clip in events or ():
             check_events(row["id"], of_clip)
+        super().check_row(row)
 
 
-def check_events(row_id: str, events: Sequence[Any]) -> None:
-    """Refuse events that are none.
+def check_events(row_id: str, events: Any) -> None:
+    """Refuse what is no list of events.
 
     Raises:
         DatasetError: names the row and what is wrong.
     """
+    if not isinstance(events, list):
+        raise DatasetError(f"row {row_id}: the events of a clip are {events!r}; they are a list")
     for event in events:
         try:
             Event.of(event)
-        except InputError as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise DatasetError(
                 f"row {row_id}: an event is {event!r}; it has a label, attributes, and start < stop in seconds"
             ) from error

@@ -20,7 +20,8 @@ from ..scenes.palette import Palette, draw_until
 from ..scenes.sources import random_generator
 from ..texts.captions import wordings
 from ..texts.truth import Event
-from ..texts.variants import MOST_POSITIVES, Kind, negatives, true_parts, wholes
+from ..texts.variants import MOST_POSITIVES, Kind, true_parts, wholes
+from ..texts.variants import negatives as false_texts
 from .captioned import (
     EVENT,
     EVENTS_MEANING,
@@ -109,7 +110,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         return _COLUMNS
 
     def scenes(self, spec: TrainingSpec, palette: Palette, split: str) -> Iterator[CaptionedScene]:
-        """See `CaptionedRecipe.scenes`: no two have the same sounds in the same tree, and none labels of a novel pair.
+        """See `CaptionedRecipe.scenes`: no two say the same of the same sounds, and none has labels of a novel pair.
 
         Raises:
             InputError: there are not as many different scenes.
@@ -133,7 +134,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
             latest = LATEST_START if is_overlay(tree) else 0.0
             seconds = [(stop - start) / spec.sample_rate - latest for start, stop in spans]
             draw = partial(_draw_named, palette, split, labels, seconds, rng)
-            chosen = draw_until(draw, drawn, lambda one, tree=tree: [(tree, one[0])], spec.repeats)
+            chosen = draw_until(draw, drawn, lambda one, tree=tree: [(tree, *one)], spec.repeats)
             if chosen is None:
                 raise none_left(setting, count, number, spec.num_classes)
             sounds, mentioned = chosen
@@ -152,7 +153,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         unheard = [name for name in palette.by_split[scene.split] if palette.can_meet((*heard, name))]
         absent = rng.permutation(unheard)[:_ABSENT].tolist() if unheard else []
         said, wording, _ = captions[0]
-        false = negatives(said, wording, of_clip, rng, most=_NEGATIVES, absent=absent, held_out=False)
+        false = false_texts(said, wording, of_clip, rng, most=_NEGATIVES, absent=absent, held_out=False)
         true = true_parts(expression, of_clip, rng, most=MOST_POSITIVES, held_out=False)
         return {
             "captions": [text for *_, text in captions],
@@ -168,14 +169,15 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         Raises:
             DatasetError: names the row and what is wrong.
         """
-        super().check_row(row)
-        if not row["captions"]:
+        if row.get("captions") == []:
             raise DatasetError(f"row {row['id']}: there is no caption")
-        for negative in row["negatives"]:
-            if negative["kind"] not in get_args(Kind):
+        negatives = row.get("negatives")
+        for negative in negatives if isinstance(negatives, list) else [negatives]:
+            if not isinstance(negative, dict) or negative.get("kind") not in get_args(Kind):
                 kinds = ", ".join(map(repr, get_args(Kind)))
                 raise DatasetError(f"row {row['id']}: a negative is {negative!r}; it has a text and a kind: {kinds}")
-        check_events(row["id"], row["events"])
+        check_events(row["id"], row.get("events"))
+        super().check_row(row)
 
 
 def _possible_size(size: int, labels: Sequence[str], palette: Palette, rng: np.random.Generator) -> int:

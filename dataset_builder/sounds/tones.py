@@ -241,10 +241,12 @@ class ToneSounds:
         of_entry = dict(zip(ATTRIBUTES, classes, strict=True))
         spoken = {one: words[one].get(of_entry[one]) for one in READING_ORDER}
         labels = [spec.labels[attribute][number] for attribute, number in of_entry.items()]
+        name = "/".join((spec.nouns[timbre], *labels[1:]))
         return Sound(
-            id="/".join((spec.nouns[timbre], *labels[1:])),
+            id=name,
             label=spec.nouns[timbre],
-            group="",
+            # Of its own, whatever its voice: so other voices of these names make the same splits.
+            group=name,
             sha256=sha256_of(json.dumps(decided).encode()),
             condition=f"{labels[1]}, {labels[2]}",
             words={attribute: word for attribute, word in spoken.items() if word is not None},

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from audio_compositionality.dataset_builder.scenes.expressions import Leaf
 from audio_compositionality.dataset_builder.scenes.natural import (
     concatenated,
     fades_of,
@@ -13,7 +14,6 @@ from audio_compositionality.dataset_builder.scenes.natural import (
     place,
     trimmed,
 )
-from audio_compositionality.dataset_builder.scenes.expressions import Leaf
 
 RATE = 16_000
 
