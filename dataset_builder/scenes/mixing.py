@@ -155,7 +155,7 @@ class EventSounds:
         Raises:
             DatasetError: it is silent; as of all that follow.
         """
-        return self._measured(entry).length
+        return None if self.sounds.entries[entry].loop else self._measured(entry).length
 
     def period(self, entry: int) -> int:
         """Samples after which a sound is repeated."""
@@ -304,6 +304,7 @@ def mix(
     length: int,
     *,
     level: float | None = None,
+    most: float | None = None,
     peak: float = PEAK,
 ) -> list[Pcm16]:
     """The clips of a row under one gain, which brings the largest of all their samples to a peak.
@@ -316,6 +317,7 @@ def mix(
         length: samples of each clip.
         level: root mean square to which the loudest clip is brought in place of that, as far as its peak allows; the
             gain is then one of whole thousandths of a decibel.
+        most: what the gain is at most, so that it lowers clips that would pass the peak, and leaves others as they are.
         peak: of full scale.
 
     Returns:
@@ -342,6 +344,8 @@ def mix(
     if level is not None:
         # So the last bits of a processor's sums are in no sample.
         gain = 10 ** (math.floor(20_000 * math.log10(min(gain, level * 2**15 / loudest))) / 20_000)
+    if most is not None:
+        gain = min(gain, most * 2**15)
     for samples in sounds.values():
         samples *= samples.dtype.type(gain)
         np.rint(samples, out=samples)
