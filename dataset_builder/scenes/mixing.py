@@ -317,7 +317,7 @@ def mix(
         length: samples of each clip.
         level: root mean square to which the loudest clip is brought in place of that, as far as its peak allows; the
             gain is then one of whole thousandths of a decibel.
-        most: what the gain is at most, and is wherever no clip would pass the peak.
+        most: what the gain is at most, so that it lowers clips that would pass the peak, and leaves others as they are.
         peak: of full scale.
 
     Returns:

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import count, islice
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from audio_compositionality.support.text import listed, nearest, shown
 from ..data import DatasetError, Pcm16
 from ..sounds.entries import Sounds, SoundsField, label_text
 from ..sounds.formats.base import Annotation, LabelledEvent
-from ..sounds.intervals import STEPS
+from ..sounds.intervals import STEPS, Activity, intersection
 from ..sounds.splits import split_of_sounds
 from ..sounds.tones import ToneSounds, ToneSpec
 from ..texts.questions.base import Question, QuestionError
@@ -78,7 +78,8 @@ class PolyphonySpec(ToneSpec):
     """Everything that decides twins and their samples: of tones, or of a user's sounds in their place.
 
     Raises:
-        InputError: see `ToneSpec`; or a fastest rate that leaves silences, or a setting of tones beside other sounds.
+        InputError: see `ToneSpec`; or a fastest rate that leaves silences, two timbres that are called alike, or a
+            setting of tones beside other sounds.
     """
 
     sounds: SoundsField = Field(None, repr=False, description="With labels, in place of the tones.")
@@ -116,6 +117,9 @@ class PolyphonySpec(ToneSpec):
                 f"rate_range is {self.rate_range}, and its fastest class repeats every "
                 f"{1 / self.rates[-1]:.3f} s; questions need one of {longest:g} s or less, so that no event falls apart"
             )
+        names = [spoken(noun) for noun in self.nouns]
+        if len(set(names)) < len(names):
+            raise InputError(f"two timbres are called alike: {listed(names)}; questions need a name for each")
         if self.sounds is not None:
             for name in _OF_TONES:
                 if getattr(self, name) != type(self).model_fields[name].get_default(call_default_factory=True):
@@ -388,31 +392,33 @@ class _Casting:
     def events(self, clip: TwinClip) -> dict[str, list[Event]]:
         """The events of a clip, by label."""
         by_label: dict[str, list[Event]] = defaultdict(list)
-        heard_before: Counter[tuple[str, int]] = Counter()
+        heard: dict[int, list[tuple[Activity, int]]] = defaultdict(list)
         for track in clip.tracks:
             numbers = self._numbers[track.label]
-            sound = track.label, numbers[track.variant % len(numbers)]
-            offset = self._offset(*sound, heard_before[sound])
-            heard_before[sound] += 1
+            number = numbers[track.variant % len(numbers)]
+            taken = {part for spans, part in heard[number] if intersection(spans, track.spans)}
+            part = next(part for part in count() if part not in taken)
+            heard[number].append((track.spans, part))
+            offset = self._offset(track.label, number, part)
             gain = 10 ** (track.level / 20)
             by_label[track.label] += [
-                Event(sound[1], start * self._hop, stop * self._hop, gain, offset) for start, stop in track.spans
+                Event(number, start * self._hop, stop * self._hop, gain, offset) for start, stop in track.spans
             ]
         return dict(by_label)
 
-    def _offset(self, label: str, number: int, before: int) -> int:
+    def _offset(self, label: str, number: int, part: int) -> int:
         """The sample at which a sound begins in a track: one at which it is heard.
 
-        Of a sound that is longer than all that is heard of it, any part; and another one, of the sound as it is
-        repeated, where a label has no further sound for a further track.
+        Of a sound that is longer than all that is heard of it, any part. Where a label has no further sound for a track
+        at the same time, another part of it, as it is repeated.
         """
         events, needed = self._pool.events, self._spans[label] * self._hop
         length = events.length(number)
-        if not before and (length is None or length <= needed):
+        if not part and (length is None or length <= needed):
             return 0
-        part = (length or 0) - needed if not before else events.period(number)
-        places = np.flatnonzero(events.heard(Event(number, 0, part)))
-        return int(places[int(self._shares[number][before] * len(places))]) * self._hop
+        heard = events.heard(Event(number, 0, events.period(number) if part else (length or 0) - needed))
+        places = np.flatnonzero(heard)
+        return int(places[int(self._shares[number][part] * len(places))]) * self._hop
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ def question_columns(
         polarities: that there are; empty ones of questions that are not answered by Yes or No.
         further: columns behind these.
     """
-    said = " or ".join(f"`{polarity}`" for polarity in polarities if polarity)
+    said = ", ".join(f"`{polarity}`" for polarity in polarities if polarity)
+    polarity = f"of Yes and No, what Yes says: {said}" if said else "empty, since nothing is answered by Yes or No"
     about = ": " + ", ".join(f"`{task}`" for task in tasks) if tasks else ""
     return (
         Column("id", TEXT, "name of the row"),
@@ -42,7 +43,12 @@ def question_columns(
         Column("task", TEXT, f"what it is about{about}", choices=tuple(tasks)),
         Column("variant", TEXT, "of the task"),
         Column("anchor", TEXT, "the label that is asked about; empty where the whole clip is"),
-        Column("polarity", TEXT, f"of Yes and No, what Yes says: {said}; else empty", choices=tuple(polarities)),
+        Column(
+            "polarity",
+            TEXT,
+            f"{polarity}; else empty" if said and "" in polarities else polarity,
+            choices=tuple(polarities),
+        ),
         Column("template", TEXT, "name of the wording"),
         Column("group", TEXT, "what clips of one origin have in common: samples of a group are not independent"),
         Column("unit", TEXT, "questions with the same words and options that are balanced with each other"),
