@@ -134,10 +134,10 @@ class _Training(CaptionedRecipe[TrainingSpec]):
             latest = LATEST_START if is_overlay(tree) else 0.0
             seconds = [(stop - start) / spec.sample_rate - latest for start, stop in spans]
             draw = partial(_draw_named, palette, split, labels, seconds, rng)
-            chosen = draw_until(draw, drawn, lambda one, tree=tree: [(tree, *one)], spec.repeats)
-            if chosen is None:
+            picked = draw_until(draw, drawn, lambda one, tree=tree: [(tree, *one)], spec.repeats)
+            if picked is None:
                 raise none_left(setting, count, number, spec.num_classes)
-            sounds, mentioned = chosen
+            sounds, mentioned = picked
             said = replaced(tree, [palette.leaf(sound, mentioned) for sound in sounds])
             clip = TimedClip(tree, sounds, spans)
             yield CaptionedScene(split, number, (clip,), (said,), gap=gap, late=late)

@@ -1,7 +1,5 @@
 """Data whose texts a model writes: once, before they are built, named by the fingerprint; the sound is the same."""
 
-import dataclasses
-
 import datasets
 import pytest
 
@@ -30,7 +28,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def small(*recipes):
-    settings = {name: dataclasses.replace(load_recipe(name).presets["mini"], **SMALL[name]) for name in recipes}
+    settings = {name: load_recipe(name).presets["mini"].changed(**SMALL[name]) for name in recipes}
     return RenderedData("small", settings)
 
 
