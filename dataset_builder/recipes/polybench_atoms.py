@@ -24,7 +24,7 @@ class _AtomicQuestions(TwinRecipe):
     def columns(self, spec: Any) -> Sequence[Column]:
         """Of a question, whose polarity is a state of its atom."""
         polarities = [state for states in STATES.values() for state in states]
-        return question_columns(tasks=tuple(ATOMS), polarities=polarities)
+        return question_columns(tasks=ATOMS, polarities=polarities)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that is no atomic question."""

@@ -25,7 +25,7 @@ from ..texts.questions.base import (
     QuestionTask,
     kind_of,
 )
-from ..texts.questions.kinds import ATOMS, question_tasks, window_text
+from ..texts.questions.kinds import ATOM_TASKS, question_tasks, window_text
 from ..texts.questions.wordings import spoken, template_of, templates
 from .sources import random_generator
 
@@ -327,7 +327,7 @@ _SETTINGS = QuestionSettings(counts=(1, 2, 3, 4), duration_options=3)
 
 def twin_tasks() -> Mapping[str, QuestionTask]:
     """All tasks that twins can be about: those of questions, and the atoms that they are made of."""
-    return {**question_tasks(), **ATOMS}
+    return {**question_tasks(), **ATOM_TASKS}
 
 
 def questions_of(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Question, ...]:

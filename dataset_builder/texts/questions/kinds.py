@@ -435,6 +435,7 @@ def _follows(fact: Fact, chain: Sequence[Fact], width: int) -> bool:
 
 
 PRESENCE, SEQUENCE = "presence", "sequence"
+ATOMS = (PRESENCE, SEQUENCE)
 
 PRESENT, ABSENT, BEFORE, AFTER = "present", "absent", "before", "after"
 
@@ -501,7 +502,7 @@ class _Sequence(_Atom):
         ]
 
 
-ATOMS: Mapping[str, QuestionTask] = MappingProxyType({PRESENCE: _Presence(), SEQUENCE: _Sequence()})
+ATOM_TASKS: Mapping[str, QuestionTask] = MappingProxyType({PRESENCE: _Presence(), SEQUENCE: _Sequence()})
 """They stand beside the tasks and not among them: nobody asks them of recordings as they are."""
 
 _registry: Registry[QuestionTask] = Registry(

@@ -17,6 +17,7 @@ from audio_compositionality.dataset_builder.sounds.formats.base import Annotatio
 from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, QuestionSettings
 from audio_compositionality.dataset_builder.texts.questions.controls import blind_accuracy
 from audio_compositionality.dataset_builder.texts.questions.kinds import (
+    ATOM_TASKS,
     ATOMS,
     STATES,
     question_tasks,
@@ -95,7 +96,7 @@ def test_the_second_algorithm_reads_every_wording():
         "presence": [("bell", ""), ("pad", "")],
         "sequence": [("bell", "reed"), ("reed", "bell")],
     }.items():
-        for template in templates(task, ATOMS[task].variants[0]):
+        for template in templates(task, ATOM_TASKS[task].variants[0]):
             for (anchor, other), state in zip(pairs, STATES[task], strict=True):
                 answer = "Yes" if state == template.polarity else "No"
                 asked = {"task": task, "anchor": anchor, "question": template.question(anchor, other)}
@@ -113,7 +114,9 @@ def test_the_second_algorithm_reads_every_wording():
     ],
 )
 def test_what_is_said_is_certain(task, events, said):
-    facts = ATOMS[task].facts(heard(*events), ATOMS[task].variants[0], frozenset(("bell", "reed")), QuestionSettings())
+    facts = ATOM_TASKS[task].facts(
+        heard(*events), ATOM_TASKS[task].variants[0], frozenset(("bell", "reed")), QuestionSettings()
+    )
     assert {(fact.anchor, fact.answer) for fact in facts} == said
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from audio_compositionality.dataset_builder.texts.questions.kinds import ATOMS
+from audio_compositionality.dataset_builder.texts.questions.kinds import ATOM_TASKS, ATOMS
 from audio_compositionality.dataset_builder.texts.questions.wordings import (
     all_templates,
     read_question,
@@ -49,7 +49,7 @@ def test_each_wording_is_read_back_with_each_label(label):
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("task", ATOMS)
 def test_each_atomic_wording_is_read_back_with_each_label(task, label):
-    (variant,) = ATOMS[task].variants
+    (variant,) = ATOM_TASKS[task].variants
     for template in templates(task, variant):
         compared = "gong" if task == "sequence" else ""
         asked = read_question(template.question(label, compared), ["Yes", "No"])
