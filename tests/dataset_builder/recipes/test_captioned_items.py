@@ -258,11 +258,25 @@ class TestSettings:
         [
             (OrderSpec, {"items": 0}, "items is 0"),
             (OrderSpec, {"triplets": 1.5}, "triplets is 1.5"),
+            (OrderSpec, {"gaps": ()}, "gaps are"),
+            (OrderSpec, {"gaps": (-1,)}, "gaps are"),
+            (OrderSpec, {"gaps": (10,)}, "not negative and within the clip"),
+            (OrderSpec, {"gaps": (5,)}, "two tones of a 'slow' source"),
+            (OrderSpec, {"rate_range": (3, 20), "duration": 2, "gaps": (0,)}, "events last 1.2 s or more"),
+            (AttributeSpec, {"pitch_range": (60, 84)}, "captions need 36 or more"),
+            (AttributeSpec, {"sample_rate": 22_051}, "a multiple of 100"),
         ],
     )
     def test_values_out_of_range_are_refused(self, settings, changes, message):
         with pytest.raises(InputError, match=message):
             settings(**changes)
+
+    def test_the_language_is_part_of_them(self):
+        values = OrderSpec().values()
+        assert len(values["language"]) == len(values["tables"]) == 64
+        assert values["nouns"][2] == "bell"
+        assert values["gaps"] == [0.0, 0.5, 1.0]
+        assert values["sounds"] is None
 
     def test_another_seed_draws_other_items(self):
         one, other = (ORDER.render(OrderSpec(items=20, seed=seed)).rows for seed in (0, 1))

@@ -18,7 +18,7 @@ from .test_rewriting import caption_in
 
 SMALL = {
     "comp_a_train": {"sample_rate": 8_000, "train_rows": 6, "validation_rows": 2},
-    "comp_a_order": {"sample_rate": 8_000, "items": 2},
+    "comp_a_order": {"sample_rate": 8_000, "items": 8},
 }
 
 
