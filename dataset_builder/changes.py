@@ -38,9 +38,10 @@ def kinds_of(settings: Any) -> dict[str, Kind]:
     Args:
         settings: a dataclass, or a `Spec`.
     """
-    if isinstance(settings, Spec):
-        return {name: _kind_of_field(name, type(settings).model_fields[name]) for name in type(settings).settable()}
     deciding = settings.values()
+    if isinstance(settings, Spec):
+        of_spec = (name for name in type(settings).settable() if name in deciding)
+        return {name: _kind_of_field(name, type(settings).model_fields[name]) for name in of_spec}
     types = {field.name: str(getattr(field.type, "__name__", field.type)) for field in fields(settings)}
     # One that is chosen by name has an annotation of its own, and refuses a wrong name itself.
     types |= {name: "str" for name in types if isinstance(getattr(settings, name), str)}
@@ -51,10 +52,11 @@ def _kind_of_field(name: str, field: FieldInfo) -> Kind:
     def holds(value: Any) -> bool:
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(cast(Any, field.annotation))
-            adapter.validate_python(value)
+            read = adapter.validate_python(value)
         except ValidationError:
             return False
-        return not isinstance(value, bool) or field.annotation is bool
+        # A text stands for nothing but itself, and a truth value for no number.
+        return not isinstance(value, str | bool) or isinstance(read, type(value))
 
     return Kind(rule_of(field), lambda text: read_values([f"{name}={text}"], {name: field}, name)[name], holds)
 

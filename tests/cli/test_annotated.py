@@ -267,7 +267,7 @@ def test_a_format_that_cannot_be_told(run, tmp_path, domestic, capsys):
         (("--ask", "detection/last"), "the task 'detection' has no variant 'last'"),
         (("--ask", "counting", "--set", "ask=duration"), "--ask and --set ask=... are both given"),
         (("--set", "classes=6"), "no setting 'classes'"),
-        (("--set", "train=2"), "train is 2, a share of the recordings"),
+        (("--set", "train=2"), "train is 2.0; it must be a number from 0 to 0.9"),
         (("--columns", "onset"), "--columns has 'onset'; it takes FIELD=HEADING"),
         (("--columns", "onset=a,onset=b"), "--columns has 'onset' twice"),
         (("--columns", "onset=a", "--format", "desed"), "the columns of desed are known"),
