@@ -218,9 +218,9 @@ def _columns(options: argparse.Namespace) -> dict[str, str]:
 def _changes(options: argparse.Namespace) -> dict[str, Any]:
     """What is asked for of settings of recipes."""
     from audio_compositionality.dataset_builder.changes import kinds_of, read_changes
-    from audio_compositionality.dataset_builder.texts.questions.annotated import AskedSettings
+    from audio_compositionality.dataset_builder.texts.questions.annotated import AskedSpec
 
-    changes = read_changes(options.set or (), kinds_of(AskedSettings()))
+    changes = read_changes(options.set or (), kinds_of(AskedSpec()))
     # Only `build` has another seed.
     of_options: Mapping[str, Any] = {
         "ask": tuple(arguments.names_of(options, "ask") or ()) or None,
@@ -232,7 +232,7 @@ def _changes(options: argparse.Namespace) -> dict[str, Any]:
         if value is not None:
             changes[name] = value
     # Refused before any sound is read.
-    AskedSettings(**changes)
+    AskedSpec(**changes)
     for name in ("durations", "names"):
         path = getattr(options, name)
         if path is not None and not Path(path).is_file():

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.scenes.arrangements import APART_TASKS, ARRANGEMENTS
+from audio_compositionality.dataset_builder.scenes.arrangements import PAIRED
+from audio_compositionality.dataset_builder.scenes.twins import ARRANGEMENTS
 from audio_compositionality.dataset_builder.texts.questions.rows import CLIP
 
 from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError
@@ -21,6 +22,9 @@ from .question_scores import constant_answers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+APART_TASKS = tuple(kind.task for kind in PAIRED)
+"""Tasks whose questions have one answer in both arrangements."""
 
 _COLUMNS = {"together": "score", "apart": "score_apart", "change": "score_change"}
 """Columns of the samples by the measure that is their mean."""

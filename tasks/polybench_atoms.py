@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
-from audio_compositionality.dataset_builder.texts.questions.atoms import ATOMS
 from audio_compositionality.dataset_builder.texts.questions.base import NO, YES
+from audio_compositionality.dataset_builder.texts.questions.kinds import ATOMS
 from audio_compositionality.dataset_builder.texts.questions.rows import check_question_row
 from audio_compositionality.support.errors import InputError
 

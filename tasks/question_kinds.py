@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.texts.questions.base import (
-    NO_TIME,
-    ORDER,
-    SIMULTANEITY,
-    question_tasks,
-    time_of,
-)
+from audio_compositionality.dataset_builder.texts.questions.base import NO_TIME, ORDER, SIMULTANEITY, time_of
+from audio_compositionality.dataset_builder.texts.questions.kinds import question_tasks
 
 from .metric_files import describe_metric
 

@@ -2,79 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
+from ..columns import Column
 from ..data import Row
-from ..scenes.soundscape_twins import RenderedSoundscapes, SoundscapeSettings, describe_soundscapes
-from ..scenes.twin_scenes import CITATION, COLUMNS, TwinScenes, TwinSettings, describe_scenes, describe_twins
-from ..scenes.twins import SPLITS
-from ..texts.questions.annotated import AnnotatedQuestions, AnnotatedSettings, describe_annotated, settings_of_annotated
-from ..texts.questions.rows import CLIP, check_question_row, question_features
+from ..scenes.arrangements import OVERLAPPING
+from ..scenes.polyphony import AskedClip, Cast, PolyphonySpec, SoundPool
+from ..scenes.twins import FEWEST_LABELS, SPLITS, Kind, gap_of
+from ..sounds.annotated import AnnotatedRecordings
+from ..sounds.entries import Sounds
+from ..texts.questions.annotated import AnnotatedSpec
+from ..texts.questions.base import NO_TIME, ORDER, SIMULTANEITY, time_of
+from ..texts.questions.kinds import question_tasks
+from ..texts.questions.rows import check_question_row, question_columns, row_of
+from .base import Drawn, Recipe, Rendering
 
-if TYPE_CHECKING:
-    from datasets import Features
+AnySpec = PolyphonySpec | AnnotatedSpec
 
-    from ..sounds.annotated import AnnotatedRecordings
-    from ..sounds.entries import Sounds
-
-Settings = TwinSettings | SoundscapeSettings | AnnotatedSettings
+_NEEDS = {NO_TIME: "neither", SIMULTANEITY: "what sounds at one moment", ORDER: "the order in time"}
+"""What a kind of question needs, in words; see `questions.base.NO_TIME`."""
 
 
-class _Questions:
-    """The recipe; see `Recipe`."""
+class TwinRecipe(Recipe[Any]):
+    """A recipe of twins, of tones or of a user's sounds.
 
-    name = "polybench"
-    version = 2
+    Attributes:
+        kinds: of its groups, one of each in a set.
+        clips_of_set, questions_of_set: of the groups of a set.
+        test_sets: of the preset mini.
+    """
+
     splits = SPLITS
-    # What is asked of recordings is asked of them as they are.
-    one_length = False
+    kinds: ClassVar[tuple[Kind, ...]]
+    clips_of_set: ClassVar[int]
+    questions_of_set: ClassVar[int]
+    test_sets: ClassVar[int] = 24
 
     @cached_property
-    def presets(self) -> Mapping[str, TwinSettings]:
-        """Settings by the name of a preset."""
-        return {"mini": TwinSettings(test_sets=12), "full": TwinSettings()}
+    def presets(self) -> Mapping[str, PolyphonySpec]:
+        """Specs by the name of a preset."""
+        return {"mini": PolyphonySpec(test_sets=self.test_sets), "full": PolyphonySpec()}
 
-    def of_recordings(self, settings: Settings, recordings: Sounds, requested: Mapping[str, Any]) -> SoundscapeSettings:
-        """Twins of isolated sounds; see `RecordedRecipe`."""
-        return SoundscapeSettings.of_recordings(settings, recordings, requested)
+    def columns(self, spec: Any) -> Sequence[Column]:
+        """See `question_columns`."""
+        return question_columns(tasks=tuple(dict.fromkeys(kind.task.partition("/")[0] for kind in self.kinds)))
 
-    def of_annotated(self, recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> AnnotatedSettings:
-        """Questions about recordings with strong labels; see `AnnotatedRecipe`."""
-        return settings_of_annotated(recordings, requested)
+    def tones(self, spec: Any) -> Sounds:
+        """Every timbre at every pitch, at the fastest rate."""
+        return spec.tones()
 
-    def features(self, settings: Settings) -> Features:
-        """See `rows.question_features`."""
-        if isinstance(settings, AnnotatedSettings):
-            return question_features(settings.recordings.sample_rate)
-        return question_features(settings.sample_rate)
+    def draw(self, spec: Any, sounds: Sounds) -> Iterator[Drawn]:
+        """The questions of train, then those of test; see `Cast.asked`."""
+        pool = SoundPool(sounds, spec)
+        pool.check_enough(FEWEST_LABELS)
+        sets = {"train": spec.train_sets, "test": spec.test_sets}
+        cast = Cast(pool, spec, self.kinds)
+        for split in pool.splits:
+            for asked in cast.asked(split, sets[split]):
+                yield Drawn(self.row(asked), [asked.clip])
 
-    def clip_names(self, row: Row) -> Sequence[str]:
-        """The one clip, ``audio``."""
-        return (CLIP,)
+    def row(self, asked: AskedClip) -> Row:
+        """The row of a question."""
+        question, annotation, group = asked.question, asked.annotation, asked.group
+        gap = gap_of(question, annotation)
+        return row_of(question, annotation, group.split, gap=gap, level_difference=group.level_difference)
 
-    def render(self, settings: Settings) -> TwinScenes | RenderedSoundscapes | AnnotatedQuestions:
+    def render(self, spec: Any) -> Rendering:
         """Draw the rows; nothing is written."""
-        if isinstance(settings, AnnotatedSettings):
-            return AnnotatedQuestions.of(settings)
-        if isinstance(settings, SoundscapeSettings):
-            return RenderedSoundscapes.of(settings)
-        return TwinScenes.of(settings)
+        return spec.rendering(self)
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that is no question."""
-        check_question_row(row)
+        """Refuse a row that is no question of these."""
+        check_question_row(row, self.columns(None))
 
-    def describe(self, settings: Settings) -> str:
-        """Markdown of the card."""
-        if isinstance(settings, AnnotatedSettings):
-            return "\n\n".join((describe_annotated(settings), COLUMNS, CITATION))
-        sizes = (settings.train_sets, settings.test_sets)
-        sound = (
-            describe_soundscapes(settings) if isinstance(settings, SoundscapeSettings) else describe_scenes(settings)
-        )
-        return "\n\n".join((describe_twins(*sizes), sound, COLUMNS, CITATION))
+    def card(self, spec: Any) -> Mapping[str, Any]:
+        """What the spec has, and what of a set there is."""
+        return {"clips_of_set": self.clips_of_set, "questions_of_set": self.questions_of_set, **spec.card()}
+
+
+class _Questions(TwinRecipe):
+    """Multiple-choice questions about sounds that overlap."""
+
+    name = "polybench"
+    version = 3
+    # Of annotated recordings, what is asked is asked of them as they are.
+    one_length = False
+    kinds = OVERLAPPING
+    clips_of_set, questions_of_set = 23, 25
+    test_sets = 12
+
+    def of_annotated(self, recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> AnnotatedSpec:
+        """Questions about recordings with strong labels; see `AnnotatedRecipe`."""
+        return AnnotatedSpec(recordings=recordings, **requested)
+
+    def columns(self, spec: AnySpec | None) -> Sequence[Column]:
+        """Those of any questions: kinds of installed packages can be asked of annotated recordings."""
+        return question_columns()
+
+    def card(self, spec: AnySpec) -> Mapping[str, Any]:
+        """The kinds with what of time each needs, besides."""
+        tasks = question_tasks()
+        needs = {f"{kind.task}": _NEEDS[time_of(kind.task, tasks)] for kind in self.kinds}
+        return {**super().card(spec), "needs": needs}
 
 
 RECIPE = _Questions()

@@ -9,17 +9,16 @@ so that what is heard in a clip is known before it is mixed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.support.errors import InputError
 
-from ..data import DatasetError, Pcm16
+from ..data import DatasetError, Pcm16, Waveform
 from ..sounds.entries import Sounds
 from ..sounds.intervals import STEPS, Activity, union
 from .transforms import Samples, level
@@ -77,6 +76,8 @@ class Event:
         return replace(self, start=start, stop=start + self.length)
 
 
+Floats = NDArray[np.float32] | NDArray[np.float64]
+
 Clip = Sequence[Event]
 """What is heard in a clip; of no event, nothing."""
 
@@ -86,14 +87,14 @@ class _Cycle:
     """A sound as it is repeated.
 
     Attributes:
-        samples: one period, float64; where a sound is no loop, its end is faded into its beginning.
+        samples: one period, float32; where a sound is no loop, its end is faded into its beginning.
         head: its first frame where nothing is faded into it.
         length: samples between the silences at both ends; None of a loop.
         level: root mean square of the period.
     """
 
-    samples: Samples
-    head: Samples
+    samples: Waveform
+    head: Waveform
     length: int | None
     level: float
 
@@ -154,17 +155,17 @@ class EventSounds:
         Raises:
             DatasetError: it is silent; as of all that follow.
         """
-        return self._measured(entry).length
+        return None if self.sounds.entries[entry].loop else self._measured(entry).length
 
     def period(self, entry: int) -> int:
         """Samples after which a sound is repeated."""
         return self._measured(entry).period
 
-    def samples(self, event: Event) -> Samples:
-        """An event by itself, float64 [length].
+    def samples(self, event: Event) -> Waveform:
+        """An event by itself, float32 [length].
 
-        Its root mean square is its gain, times the level of its entry; of a loop, that of each whole period. A sound
-        rises and falls over 10 ms, by half a cosine; a loop only where it is cut.
+        Its root mean square is its `loudness`; of a loop, that of each whole period. A sound rises and falls over
+        10 ms, by half a cosine; a loop only where it is cut.
 
         Raises:
             DatasetError: the sound is silent there.
@@ -175,7 +176,7 @@ class EventSounds:
         if not event.offset:
             samples[:hop] = cycle.head[: event.length]
         is_loop = cycle.length is None
-        rise = np.sin(np.pi / 2 * (np.arange(min(hop, event.length)) + 0.5) / hop) ** 2
+        rise = (np.sin(np.pi / 2 * (np.arange(min(hop, event.length)) + 0.5) / hop) ** 2).astype(np.float32)
         if not is_loop or event.offset:
             samples[: len(rise)] *= rise
         if not is_loop or (event.offset + event.length) % len(cycle.samples):
@@ -183,8 +184,12 @@ class EventSounds:
         loud = cycle.level if is_loop else level(samples)
         if not loud > 0:
             raise DatasetError(f"{self._name(event.entry)} is silent where it is heard; leave it out")
-        gain = event.gain * 10 ** (self.sounds.entries[event.entry].level / 20)
-        return np.asarray(samples * (gain / loud), np.float64)
+        samples *= np.float32(self.loudness(event) / loud)
+        return np.asarray(samples)
+
+    def loudness(self, event: Event) -> float:
+        """The root mean square of an event: its gain times the level of its entry."""
+        return event.gain * 10 ** (self.sounds.entries[event.entry].level / 20)
 
     def powers(self, event: Event) -> NDArray[np.float64]:
         """The mean power of each frame of an event, float64 [frames], of the sound as it is, without fades.
@@ -211,7 +216,7 @@ class EventSounds:
         powers = self.powers(event)
         least = powers.max() * 10 ** (self.silence / 10)
         if behind:
-            least = max(least, powers.mean() * (behind / event.gain) ** 2)
+            least = max(least, powers.mean() * (behind / self.loudness(event)) ** 2)
         return np.asarray(powers >= least, np.bool_)
 
     def activity(self, events: Iterable[Event], behind: float = 0.0) -> Activity:
@@ -230,12 +235,11 @@ class EventSounds:
 
     def peak(self, event: Event) -> float:
         """What no sample of an event is larger than, but for fades."""
-        measured = self._measured(event.entry)
-        gain = event.gain * 10 ** (self.sounds.entries[event.entry].level / 20)
+        measured, loudness = self._measured(event.entry), self.loudness(event)
         if measured.length is None:
-            return measured.peak * gain
+            return measured.peak * loudness
         mean = measured.energy[-1] / measured.period
-        return float(measured.peak * gain * math.sqrt(mean / max(float(self.powers(event).mean()), 1e-30)))
+        return float(measured.peak * loudness * math.sqrt(mean / max(float(self.powers(event).mean()), 1e-30)))
 
     def _name(self, entry: int) -> str:
         return f"{self.sounds.source}: recording {self.sounds.entries[entry].id!r}"
@@ -244,8 +248,8 @@ class EventSounds:
         if entry not in self._by_entry:
             cycle = self._cycle(entry)
             step = math.gcd(len(cycle.samples), self._hop)
-            steps = np.square(cycle.samples).reshape(-1, step).sum(axis=1)
-            head = float(np.square(cycle.head).sum())
+            steps = np.square(cycle.samples, dtype=np.float64).reshape(-1, step).sum(axis=1)
+            head = float(np.square(cycle.head, dtype=np.float64).sum())
             peak = float(max(np.abs(cycle.samples).max(), np.abs(cycle.head).max())) / cycle.level
             self._by_entry[entry] = _Measured(np.concatenate(([0.0], np.cumsum(steps))), step, head, peak, cycle.length)
         return self._by_entry[entry]
@@ -265,7 +269,7 @@ class EventSounds:
             cycle, head, length = self._repeatable(samples - samples.mean())
         if not np.abs(cycle).max(initial=0.0) > _SILENT:
             raise DatasetError(f"{self._name(entry)} is silent; leave it out")
-        return _Cycle(cycle, head, length, level(cycle))
+        return _Cycle(cycle.astype(np.float32), head.astype(np.float32), length, level(cycle))
 
     def _repeatable(self, samples: Samples) -> tuple[Samples, Samples, int]:
         """A period of a trimmed sound, its first frame, and how long it is; in whole frames."""
@@ -296,10 +300,11 @@ def resampled(waveform: Samples, rate: int, sample_rate: int) -> Samples:
 
 def mix(
     clips: Sequence[Clip],
-    samples_of: Callable[[Event], Samples],
+    samples_of: Callable[[Event], Floats],
     length: int,
     *,
     level: float | None = None,
+    most: float | None = None,
     peak: float = PEAK,
 ) -> list[Pcm16]:
     """The clips of a row under one gain, which brings the largest of all their samples to a peak.
@@ -308,9 +313,11 @@ def mix(
 
     Args:
         clips: the events of each.
-        samples_of: an event by itself, float64 [its length], wherever it stands.
+        samples_of: an event by itself, [its length], wherever it stands; it is scaled in place.
         length: samples of each clip.
-        level: root mean square to which the loudest clip is brought in place of that, as far as its peak allows.
+        level: root mean square to which the loudest clip is brought in place of that, as far as its peak allows; the
+            gain is then one of whole thousandths of a decibel.
+        most: what the gain is at most, so that it lowers clips that would pass the peak, and leaves others as they are.
         peak: of full scale.
 
     Returns:
@@ -322,29 +329,39 @@ def mix(
     for event in (event for events in clips for event in events):
         if event.stop > length:
             raise InputError(f"an event ends at sample {event.stop:,} of a clip that has {length:,}")
-    sounds = {key: samples_of(event) for key, event in {_sound(e): e for events in clips for e in events}.items()}
-    sums = [_added(events, sounds, length, np.float64) for events in clips]
-    largest = max((float(np.abs(total).max()) for total in sums), default=0.0)
+    placed = [[(event.start, _sound(event)) for event in events] for events in clips]
+    sounds = {key: samples_of(key) for key in dict.fromkeys(key for events in placed for _, key in events)}
+    clip: Floats = np.empty(length, np.result_type(np.float32, *sounds.values()))
+    largest = loudest = 0.0
+    for events in placed:
+        _add(clip, events, sounds)
+        largest = max(largest, float(clip.max()), -float(clip.min()))
+        if level is not None:
+            loudest = max(loudest, float(np.sqrt(np.mean(np.square(clip, out=clip), dtype=np.float64))))
     if not largest:
         return [np.zeros(length, np.int16) for _ in clips]
     gain = peak * 2**15 / largest
     if level is not None:
-        gain = min(gain, level * 2**15 / max(float(np.sqrt(np.mean(np.square(total)))) for total in sums))
-    rounded = {key: np.rint(samples * gain).astype(np.int32) for key, samples in sounds.items()}
-    return [_added(events, rounded, length, np.int32).astype(np.int16) for events in clips]
+        # So the last bits of a processor's sums are in no sample.
+        gain = 10 ** (math.floor(20_000 * math.log10(min(gain, level * 2**15 / loudest))) / 20_000)
+    if most is not None:
+        gain = min(gain, most * 2**15)
+    for samples in sounds.values():
+        samples *= samples.dtype.type(gain)
+        np.rint(samples, out=samples)
+    return [_add(clip, events, sounds).astype(np.int16) for events in placed]
 
 
 def _sound(event: Event) -> Event:
     """An event wherever it stands: those that are equal have the same samples."""
-    return event if not event.start else event.moved(0)
+    return event.moved(0) if event.start else event
 
 
-def _added(
-    events: Clip, sounds: dict[Event, NDArray[np.float64]] | dict[Event, NDArray[np.int32]], length: int, dtype: type
-) -> NDArray[np.float64] | NDArray[np.int32]:
-    clip: NDArray[Any] = np.zeros(length, dtype)
-    for event in events:
-        clip[event.start : event.stop] += sounds[_sound(event)]
+def _add(clip: Floats, events: Sequence[tuple[int, Event]], sounds: Mapping[Event, Floats]) -> Floats:
+    """Make a clip the sum of events from their first samples on; of rounded ones, exact."""
+    clip[:] = 0
+    for start, key in events:
+        clip[start : start + key.length] += sounds[key]
     return clip
 
 
@@ -360,4 +377,4 @@ def exact_clips(layers: Sequence[Samples], clips: Sequence[Sequence[int]]) -> li
     """
     length = len(layers[0])
     events = [[Event(place, 0, length) for place in clip] for clip in clips]
-    return mix(events, lambda event: layers[event.entry], length)
+    return mix(events, lambda event: layers[event.entry].copy(), length)

@@ -45,11 +45,9 @@ class ToneBank:
 
     Attributes:
         spec: of the scenes.
-        given: tones, where not all of the spec are wanted.
     """
 
     spec: SceneSpec
-    given: Tones | None = None
 
     @cached_property
     def tones(self) -> Tones:
@@ -58,8 +56,6 @@ class ToneBank:
         Raises:
             DatasetError: a voice makes no sound at one of the notes.
         """
-        if self.given is not None:
-            return self.given
         spec = self.spec
         sound = (spec.voices, spec.pitches, spec.periods, spec.velocity, spec.sample_rate)
         with _rendering:

@@ -20,7 +20,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import shown
 
-from ..texts.questions.templates import spoken
+from ..texts.questions.wordings import spoken
 from .formats import read_annotations
 from .formats.audioset_strong import ONTOLOGY, related_labels
 from .formats.base import ROUNDING, Annotation, AnnotationError, Problems, ReadOptions, told

@@ -10,7 +10,7 @@ from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.sounds.annotated import open_annotated
 from audio_compositionality.dataset_builder.sounds.formats import list_formats
 from audio_compositionality.dataset_builder.sounds.opening import annotated_data
-from audio_compositionality.dataset_builder.texts.questions.base import question_tasks
+from audio_compositionality.dataset_builder.texts.questions.kinds import question_tasks
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.text import listed
 from audio_compositionality.tasks.registry import load_task
@@ -267,7 +267,7 @@ def test_a_format_that_cannot_be_told(run, tmp_path, domestic, capsys):
         (("--ask", "detection/last"), "the task 'detection' has no variant 'last'"),
         (("--ask", "counting", "--set", "ask=duration"), "--ask and --set ask=... are both given"),
         (("--set", "classes=6"), "no setting 'classes'"),
-        (("--set", "train=2"), "train is 2, a share of the recordings"),
+        (("--set", "train=2"), "train is 2.0; it must be a number from 0 to 0.9"),
         (("--columns", "onset"), "--columns has 'onset'; it takes FIELD=HEADING"),
         (("--columns", "onset=a,onset=b"), "--columns has 'onset' twice"),
         (("--columns", "onset=a", "--format", "desed"), "the columns of desed are known"),

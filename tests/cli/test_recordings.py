@@ -294,7 +294,9 @@ def test_what_has_no_labels_says_where_they_come_from(sounds, run, tmp_path, cap
         "metadata.csv, which has animal"
     )
     assert without_captions.startswith("note: audio_text_retrieval is left out: ")
-    assert without_questions.startswith(f"note: polybench is left out: {sounds} has no labels; questions are asked of ")
+    assert without_questions.startswith(
+        f"note: polybench, polybench_apart and polybench_atoms are left out: {sounds} has no labels; questions are"
+    )
     assert "has no labels; prompts are made of classes: " in without_prompts
     assert without_prompts.endswith("; --label names a column of metadata.csv, which has animal")
 

@@ -377,7 +377,7 @@ def test_the_usual_choice_is_the_most_frequent_and_of_equals_the_first():
     ("changes", "message"),
     [
         ({"answer": "five"}, "test-0-n-0 .*none of the options"),
-        ({"options": ["1"]}, "two or more"),
+        ({"options": ["1"]}, "2 or more"),
         ({"options": ["1", "1"]}, "all different"),
         ({"options": ["1", "B. 2"]}, "lettered"),
         ({"question": "What?\nThis?"}, "one line"),

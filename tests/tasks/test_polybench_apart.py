@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.scenes.twin_scenes import ApartSettings
+from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.answers import _other_clips
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
@@ -21,7 +21,7 @@ from audio_compositionality.tasks.registry import load_benchmark, load_task
 from .questions import always_yes, first, knowing, refusing
 
 RECIPE = load_recipe("polybench_apart")
-SETTINGS = ApartSettings(train_sets=1, test_sets=6, sample_rate=8_000)
+SETTINGS = PolyphonySpec(train_sets=1, test_sets=6, sample_rate=8_000)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_both_arrangements_are_asked_alike(rows):
 
 
 def test_another_clip_is_of_other_sounds_in_either_arrangement():
-    data = RenderedData("few", {"polybench_apart": ApartSettings(train_sets=0, test_sets=3, sample_rate=8_000)})
+    data = RenderedData("few", {"polybench_apart": PolyphonySpec(train_sets=0, test_sets=3, sample_rate=8_000)})
     opened = open_task(TASK, data)
     scene = {f"{row['id']}/audio": row["pair"].rpartition("-")[0] for row in opened.rows}
     assert len(set(scene.values())) == 6

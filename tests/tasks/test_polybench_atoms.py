@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.scenes.twin_scenes import AtomSettings
+from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -20,7 +20,7 @@ from audio_compositionality.tasks.registry import load_benchmark, load_task
 from .questions import always_yes, first, knowing, refusing
 
 RECIPE = load_recipe("polybench_atoms")
-SETTINGS = AtomSettings(train_sets=6, test_sets=6, sample_rate=8_000)
+SETTINGS = PolyphonySpec(train_sets=6, test_sets=6, sample_rate=8_000)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_who_does_not_listen(rows, who, right, yes):
 def test_a_cascade_that_learns_from_atoms_hears_them(monkeypatch):
     """Chance and three standard errors are .72."""
     monkeypatch.setattr(cascade, "STEPS", 600)
-    data = RenderedData("few", {"polybench_atoms": AtomSettings(train_sets=8, test_sets=6, sample_rate=8_000)})
+    data = RenderedData("few", {"polybench_atoms": PolyphonySpec(train_sets=8, test_sets=6, sample_rate=8_000)})
     (result,) = evaluate_models([load_model("cascade")], data, [TASK], RunOptions(progress=False))
     assert (result.measures["unparsed"], result.measures["answers"]) == (0, 48)
     assert result.measures["accuracy"] >= 0.72

@@ -1,29 +1,49 @@
-"""Questions about recordings of a user's own with strong labels, as rows with their sound."""
+"""Questions about recordings of a user's own with strong labels: chosen, worded, balanced, and their rows and sound."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import Field, PlainSerializer, SkipValidation, field_validator
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.table import Table, to_markdown
-from audio_compositionality.support.text import listed, nearest, number_text
+from audio_compositionality.support.text import listed, number_text, shown
 
 from ...data import Pcm16, Row
 from ...scenes.rendering import SharedRendering
 from ...scenes.whole_clips import whole_clip
 from ...sounds.annotated import AUDIOTIME, WARNING, AnnotatedRecordings, has_negatives
 from ...sounds.formats.base import Annotation
-from ...sounds.intervals import Rules
-from .base import Question, QuestionError, QuestionSettings, kind_of, question_tasks
+from ...sounds.intervals import Rules, readings
+from ...sounds.splits import check_shares, split_of_groups
+from .base import (
+    Draft,
+    Fact,
+    Question,
+    QuestionError,
+    QuestionSettings,
+    QuestionTask,
+    agreed,
+    dealt,
+    kind_of,
+    ordered_options,
+)
 from .check import check_questions
 from .controls import Balance, balance_of, balance_table, require_balance
-from .generation import ask, facts_of, split_by_recording
+from .kinds import question_tasks
 from .rows import row_of
-from .templates import templates_digest
+from .wordings import is_lettered, spoken, templates, templates_digest
+
+if TYPE_CHECKING:
+    from ...recipes.base import Recipe
 
 TRAIN, TEST = "train", "test"
 
@@ -31,36 +51,37 @@ MOST_TRAIN = 0.9
 """Of the recordings, for training."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AskedSettings:
+class AskedSpec(Spec):
     """What is asked of annotated recordings, whatever they are.
-
-    Attributes:
-        seed: of all choices, from 0 to 2^63 - 1.
-        train: share of the recordings whose questions are for training; 0 for none.
-        ask, counts, least_clips, duration_options: as of `QuestionSettings`.
 
     Raises:
         InputError: a value out of its range, or there are no such questions.
     """
 
-    seed: int = 0
-    train: float = 0.3
-    ask: tuple[str, ...] = QuestionSettings.ask
-    counts: tuple[int, ...] | None = None
-    least_clips: int = QuestionSettings.least_clips
-    duration_options: int = QuestionSettings.duration_options
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Of all choices.")
+    train: float = Field(
+        0.3, ge=0, le=MOST_TRAIN, description="Share of the recordings whose questions are for training; 0 for none."
+    )
+    ask: tuple[str, ...] = Field(QuestionSettings.ask, description="Kinds of questions, each a task or `task/variant`.")
+    counts: tuple[int, ...] | None = Field(
+        None, description="Options where something is counted; by default those that `least_clips` clips have."
+    )
+    least_clips: int = Field(QuestionSettings.least_clips, description="See `counts`.")
+    duration_options: int = Field(
+        QuestionSettings.duration_options, description="Options where durations are compared."
+    )
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.seed < 2**63:
-            raise InputError(f"seed is {self.seed}; it must be from 0 to 2^63 - 1")
-        if not 0 <= self.train <= MOST_TRAIN:
-            raise InputError(f"train is {self.train:g}, a share of the recordings; it must be from 0 to {MOST_TRAIN:g}")
-        kinds = [(task.name, variant) for task, variant in (kind_of(name, question_tasks()) for name in self.ask)]
+    @field_validator("ask")
+    @classmethod
+    def _named(cls, ask: tuple[str, ...]) -> tuple[str, ...]:
+        kinds = [(task.name, variant) for task, variant in (kind_of(name, question_tasks()) for name in ask)]
         names = tuple(f"{task}/{variant}" for task, variant in kinds)
         if not names or len(set(names)) < len(names):
-            raise InputError(f"ask is {', '.join(self.ask)!r}; it takes one kind of questions or several, each once")
-        object.__setattr__(self, "ask", names)
+            raise InputError(f"ask is {', '.join(ask)!r}; it takes one kind of questions or several, each once")
+        return names
+
+    def model_post_init(self, context: Any) -> None:
+        """Refuse what cannot be asked."""
         _ = self.questions
 
     @property
@@ -68,21 +89,13 @@ class AskedSettings:
         """What is asked."""
         return QuestionSettings(self.ask, self.counts, self.least_clips, self.duration_options)
 
-    def values(self) -> dict[str, Any]:
-        """The settings as JSON values."""
-        values = {field.name: getattr(self, field.name) for field in fields(AskedSettings)}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
+class AnnotatedSpec(AskedSpec):
+    """Everything that decides questions about annotated recordings, and their clips."""
 
-@dataclass(frozen=True, kw_only=True)
-class AnnotatedSettings(AskedSettings):
-    """Everything that decides questions about annotated recordings, and their clips.
-
-    Attributes:
-        recordings: what is asked about.
-    """
-
-    recordings: AnnotatedRecordings
+    recordings: Annotated[
+        AnnotatedRecordings, SkipValidation(), PlainSerializer(lambda recordings: recordings.fingerprint)
+    ] = Field(repr=False, description="What is asked about.")
 
     @property
     def questions(self) -> QuestionSettings:
@@ -95,20 +108,188 @@ class AnnotatedSettings(AskedSettings):
         return has_negatives(self.recordings.annotations)
 
     @property
-    def sample_rate(self) -> int:
-        """Hz, the highest of all clips."""
-        return max(sound.rate for sound in self.recordings.sounds)
+    def sample_rate(self) -> int | None:
+        """Hz of all clips; None where they differ."""
+        return self.recordings.sample_rate
 
     def values(self) -> dict[str, Any]:
         """The settings as JSON values: of recordings the fingerprint, beside what counts as what, and all wordings."""
         resolutions = {annotation.resolution: annotation for annotation in self.recordings.annotations}
         return {
             **super().values(),
-            "recordings": self.recordings.fingerprint,
             "rules": {f"{r:g}": asdict(Rules.of(annotation)) for r, annotation in sorted(resolutions.items())},
             "templates": templates_digest(),
             **({"negatives": AUDIOTIME} if self.has_negatives else {}),
         }
+
+    def rendering(self, recipe: Recipe[Any]) -> AnnotatedQuestions:
+        """The questions and their sound."""
+        return AnnotatedQuestions.of(self)
+
+    def card(self) -> dict[str, Any]:
+        """What its card is filled with."""
+        rendering = AnnotatedQuestions.of(self)
+        clips = self.recordings.annotations
+        lengths = [annotation.duration for annotation in clips]
+        return {
+            "about": "questions_of_labels.md",
+            "clips": clips,
+            "recordings": len({annotation.recording for annotation in clips}),
+            "labels": sorted({label for annotation in clips for label in annotation.labels}),
+            "seconds": list(dict.fromkeys(number_text(length, 1) for length in (min(lengths), max(lengths)))),
+            "counts": listed([f"{len(part.questions):,} for {part.split}" for part in rendering.asked]),
+            "asked": listed(list(self.ask), 10),
+            "balance": to_markdown(*rendering.reports()),
+            "notes": rendering.notes(),
+            "warning": WARNING if self.has_negatives else "",
+        }
+
+
+def split_by_recording(
+    annotations: Iterable[Annotation], shares: Mapping[str, float], *, seed: int = 0
+) -> dict[str, tuple[Annotation, ...]]:
+    """Recordings in parts of given shares; what is of one recording or group stays together.
+
+    A recording is drawn by its name: another one that comes or goes moves no more than the borders between the parts.
+
+    Args:
+        annotations: of recordings.
+        shares: of the groups, by name of the part; together 1.
+        seed: another one draws otherwise.
+
+    Raises:
+        InputError: a share is not more than 0, or they are not 1 together.
+    """
+    check_shares(shares)
+    ordered = sorted(annotations, key=lambda annotation: (annotation.source_name, *annotation.key))
+    parts: dict[str, list[Annotation]] = {name: [] for name in shares}
+    for source in sorted({annotation.source_name for annotation in ordered}):
+        of_source = [annotation for annotation in ordered if annotation.source_name == source]
+        part_of = split_of_groups([annotation.split_group for annotation in of_source], shares, seed=seed)
+        for annotation in of_source:
+            parts[part_of[annotation.split_group]].append(annotation)
+    return {name: tuple(members) for name, members in parts.items()}
+
+
+def ask(
+    annotations: Iterable[Annotation], settings: QuestionSettings | None = None, *, seed: int = 0
+) -> tuple[Question, ...]:
+    """The questions about some recordings, those of each data set balanced by themselves.
+
+    A split is made before: the balance of a part of the questions is not that of all.
+
+    Args:
+        annotations: of recordings; their order does not matter.
+        settings: what is asked; the five tasks by default.
+        seed: of all choices.
+
+    Raises:
+        InputError: there are no such questions.
+        QuestionError: two annotations are of the same part of a recording, or two labels sound alike.
+    """
+    settings = settings or QuestionSettings()
+    ordered = sorted(annotations, key=lambda annotation: (annotation.source_name, *annotation.key))
+    _check(ordered)
+    by_source: dict[str, list[Annotation]] = defaultdict(list)
+    for annotation in ordered:
+        by_source[annotation.source_name].append(annotation)
+    questions: list[Question] = []
+    for source, of_source in by_source.items():
+        for name in settings.ask:
+            task, variant = kind_of(name, question_tasks())
+            rng = _generator(seed, source, task.name, variant)
+            drafts = task.drafts(facts_of(of_source, task, variant, settings), variant, rng, settings)
+            questions += _worded(drafts, task, variant, source, rng)
+    return tuple(questions)
+
+
+def _generator(seed: int, *names: str) -> np.random.Generator:
+    """Random choices of one kind of questions: they do not depend on what else is asked."""
+    if seed < 0:
+        raise InputError(f"seed is {seed}; it must be 0 or more")
+    digest = hashlib.sha256("\n".join(names).encode()).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest[:8], "little")])
+
+
+def _check(annotations: Sequence[Annotation]) -> None:
+    counts = Counter((annotation.source_name, annotation.key) for annotation in annotations)
+    twice = [f"{key[0]} at {key[1]:g} s" for (_, key), count in counts.items() if count > 1]
+    if twice:
+        raise QuestionError(f"labels of {shown(twice)} are there more than once")
+    spellings: dict[tuple[str, str], str] = {}
+    for annotation in annotations:
+        for label in annotation.labels:
+            first = spellings.setdefault((annotation.source_name, spoken(label)), label)
+            if is_lettered(spoken(label)):
+                raise QuestionError(f"the label {label!r} starts as if it were a lettered option; write it in words")
+            if first != label:
+                raise QuestionError(f"the labels {first!r} and {label!r} read alike in a question; write one way")
+
+
+def facts_of(
+    annotations: Sequence[Annotation], task: QuestionTask, variant: str, settings: QuestionSettings
+) -> list[Fact]:
+    """All that can be asked of recordings of one data set, however what is heard perhaps is taken.
+
+    Recordings with two labels that are related are left out: one says more or less of the other's sound.
+
+    Args:
+        annotations: of one data set.
+        task: that asks.
+        variant: of the task.
+        settings: of the user.
+    """
+    positive = [annotation for annotation in annotations if not annotation.negative]
+    vocabulary = frozenset(label for annotation in positive for label in annotation.labels)
+    facts: list[Fact] = []
+    # Negative clips stand for what does not overlap, and for nothing else.
+    for annotation in annotations if task.name == "concurrency" else positive:
+        if not _has_related(annotation, settings.related):
+            ways = readings(annotation)
+            facts += agreed([task.facts(way, variant, vocabulary, settings) for way in ways])
+    return facts
+
+
+def _has_related(annotation: Annotation, related: Mapping[str, frozenset[str]]) -> bool:
+    return any(related.get(label, frozenset()) & set(annotation.labels) for label in annotation.labels)
+
+
+def _worded(
+    drafts: Sequence[Draft], task: QuestionTask, variant: str, source: str, rng: np.random.Generator
+) -> list[Question]:
+    """Questions from drafts: wordings are dealt to units, answers to places."""
+    wordings = templates(task.name, variant)
+    orders = ordered_options(drafts, rng)
+    questions: list[Question] = []
+    taken: Counter[str] = Counter()
+    for polarity in sorted({wording.polarity for wording in wordings}):
+        numbers = [number for number, draft in enumerate(drafts) if draft.polarity == polarity]
+        units = [drafts[number].unit for number in numbers]
+        hand = dealt([wording for wording in wordings if wording.polarity == polarity], units, rng)
+        for number, wording in zip(numbers, hand, strict=True):
+            draft = drafts[number]
+            recording, start = draft.fact.key
+            id = ":".join(filter(None, (f"{recording}@{start:g}", task.name, variant, draft.fact.anchor)))
+            taken[id] += 1
+            questions.append(
+                Question(
+                    id if taken[id] == 1 else f"{id}:{taken[id]}",
+                    task.name,
+                    variant,
+                    wording.question(draft.fact.anchor),
+                    orders[number],
+                    draft.answer,
+                    draft.fact.anchor,
+                    wording.name,
+                    draft.fact.group,
+                    recording,
+                    polarity,
+                    start,
+                    source,
+                    draft.unit,
+                )
+            )
+    return sorted(questions, key=lambda question: question.id)
 
 
 @dataclass(frozen=True)
@@ -126,8 +307,13 @@ class _Asked:
     questions: tuple[Question, ...]
 
 
-class AnnotatedQuestions(SharedRendering[AnnotatedSettings]):
+class AnnotatedQuestions(SharedRendering[AnnotatedSpec]):
     """Questions about annotated recordings and their sound; see `RatedRendering` and `ReportedRendering`."""
+
+    def __init__(self, settings: AnnotatedSpec) -> None:
+        """Nothing is asked before it is wanted; the rate is the highest of all clips."""
+        self.settings = settings
+        self.sample_rate = max(sound.rate for sound in settings.recordings.sounds)
 
     @cached_property
     def asked(self) -> tuple[_Asked, ...]:
@@ -226,47 +412,3 @@ class AnnotatedQuestions(SharedRendering[AnnotatedSettings]):
 def _most_common(answers: Counter[str]) -> list[tuple[str, int]]:
     """The four answers that are right in most clips."""
     return sorted(answers.items(), key=lambda item: (-item[1], item[0]))[:4]
-
-
-def settings_of_annotated(recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> AnnotatedSettings:
-    """Settings of questions about annotated recordings.
-
-    Args:
-        recordings: with labels.
-        requested: as `AnnotatedRecipe.of_annotated` has it.
-
-    Raises:
-        InputError: there is no such setting, or a value out of its range.
-    """
-    names = [field.name for field in fields(AskedSettings)]
-    for name in requested:
-        if name not in names:
-            raise InputError(f"questions about annotated recordings have no setting {name!r}; {nearest(name, names)}")
-    return AnnotatedSettings(recordings=recordings, **requested)
-
-
-def describe_annotated(settings: AnnotatedSettings) -> str:
-    """Markdown of the card: what is asked of which recordings, and the balance report; without the columns."""
-    rendering = AnnotatedQuestions.of(settings)
-    clips = settings.recordings.annotations
-    labels = sorted({label for annotation in clips for label in annotation.labels})
-    lengths = [annotation.duration for annotation in clips]
-    seconds = dict.fromkeys(number_text(length, 1) for length in (min(lengths), max(lengths)))
-    counts = listed([f"{len(part.questions):,} for {part.split}" for part in rendering.asked])
-    recordings = len({annotation.recording for annotation in clips})
-    notes = "".join(f"\n\nThere are {note}." for note in rendering.notes())
-    warning = f"\n\n**Mixed concurrency**: {WARNING}." if settings.has_negatives else ""
-    return f"""\
-Multiple-choice questions about {len(clips):,} clips of {recordings:,} recordings with strong labels
-({settings.recordings.format}), after *PolyBench* ([arXiv 2603.05128](https://arxiv.org/abs/2603.05128)): {counts}, of
-the kinds {listed(list(settings.ask), 10)}. A clip is what the file has, mono, 16-bit, as long
-({" to ".join(seconds)} s) and at the rate that it has. No recording is in two splits.
-
-Labels: {", ".join(labels)}.
-
-What is neither plainly overlapping nor plainly apart is not asked about; where labels are soft, an answer is the same
-however what is heard perhaps is taken. Two algorithms that have nothing in common agree on every answer. No text gives
-answers away, which a classifier of the text alone (`blind`) is at chance for; `present` knows what is heard, and not
-when:
-
-{to_markdown(*rendering.reports())}{notes}{warning}"""

@@ -22,7 +22,7 @@ from audio_compositionality.support.text import shown
 
 from ...sounds.formats.base import Annotation
 from .base import Question, QuestionError
-from .templates import spoken, template_of
+from .wordings import spoken, template_of
 
 _SECOND = 1_000_000
 _FRAME = 10_000

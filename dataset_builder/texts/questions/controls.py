@@ -19,7 +19,7 @@ from audio_compositionality.support.table import Cell, Column, Row, Table
 from ...sounds.formats.base import Annotation
 from ...sounds.intervals import readings
 from .base import Question, QuestionError
-from .templates import spoken
+from .wordings import spoken
 
 FOLDS = 5
 

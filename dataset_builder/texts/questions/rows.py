@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
+from ...columns import AUDIO, NUMBER, TEXT, WHOLE, Column, check_columns
 from ...data import DatasetError, Row
 from ...sounds.formats.base import Annotation, AnnotationError, LabelledEvent
 from ...sounds.intervals import overlap_seconds, polyphony, readings
 from .base import MOST_OPTIONS, Question
-
-if TYPE_CHECKING:
-    from datasets import Features
-
+from .kinds import ALONE, OVERLAP
 
 QUESTION_TEXTS = (
     *("id", "question", "answer", "task", "variant", "anchor", "polarity", "template"),
@@ -21,36 +17,70 @@ QUESTION_TEXTS = (
 )
 """Columns of text that are named as the field of `Question` that they have, beside ``options``."""
 
-POLARITIES = ("overlap", "alone", "")
-
 CLIP = "audio"
 """Name of the one clip of a row."""
 
 
-def question_features(sample_rate: int | None, extra: Mapping[str, Any] | None = None) -> Features:
+def question_columns(
+    *, tasks: Sequence[str] = (), polarities: Sequence[str] = (OVERLAP, ALONE, ""), further: Sequence[Column] = ()
+) -> tuple[Column, ...]:
     """The columns of a question.
 
     Args:
-        sample_rate: Hz of the clips; None where each has its own.
-        extra: further columns.
+        tasks: that there are; none where there can be any.
+        polarities: that there are; empty ones of questions that are not answered by Yes or No.
+        further: columns behind these.
     """
-    from datasets import Audio, Features, List, Value
-
-    text, number = Value("string"), Value("float64")
-    return Features(
-        {
-            "id": text,
-            CLIP: Audio(sampling_rate=sample_rate),
-            "question": text,
-            "options": List(text),
-            **dict.fromkeys(QUESTION_TEXTS[2:], text),
-            **dict.fromkeys(("start", "duration", "resolution"), number),
-            "polyphony": Value("int32"),
-            **dict.fromkeys(("overlap", "gap", "level_difference"), number),
-            "events": List({"onset": number, "offset": number, "label": text}),
-            **(extra or {}),
-        }
+    said = ", ".join(f"`{polarity}`" for polarity in polarities if polarity)
+    polarity = f"of Yes and No, what Yes says: {said}" if said else "empty, since nothing is answered by Yes or No"
+    about = ": " + ", ".join(f"`{task}`" for task in tasks) if tasks else ""
+    return (
+        Column("id", TEXT, "name of the row"),
+        Column(CLIP, AUDIO, "the clip"),
+        Column("question", TEXT, "what is asked"),
+        Column("options", [TEXT], "what is chosen from, in this order", least=2),
+        Column("answer", TEXT, "the option that is right"),
+        Column("task", TEXT, f"what it is about{about}", choices=tuple(tasks)),
+        Column("variant", TEXT, "of the task"),
+        Column("anchor", TEXT, "the label that is asked about; empty where the whole clip is"),
+        Column(
+            "polarity",
+            TEXT,
+            f"{polarity}; else empty" if said and "" in polarities else polarity,
+            choices=tuple(polarities),
+        ),
+        Column("template", TEXT, "name of the wording"),
+        Column("group", TEXT, "what clips of one origin have in common: samples of a group are not independent"),
+        Column("unit", TEXT, "questions with the same words and options that are balanced with each other"),
+        Column("recording", TEXT, "name of the clip, or of what it is a part of"),
+        Column("source", TEXT, "the data set that it is of"),
+        Column("start", NUMBER, "seconds of the recording at which the clip begins"),
+        Column("duration", NUMBER, "seconds of the clip"),
+        Column("resolution", NUMBER, "seconds: how exact its labels are"),
+        Column("polyphony", WHOLE, "most labels that are heard at the same time"),
+        Column("overlap", NUMBER, "seconds in which two labels or more are heard"),
+        Column(
+            "gap",
+            NUMBER,
+            "seconds of silence between what is asked about and what is apart from it, where that is dealt",
+            optional=True,
+        ),
+        Column(
+            "level_difference",
+            NUMBER,
+            "dB between the loudest and the softest track, where that is exact",
+            optional=True,
+        ),
+        Column(
+            "events",
+            [{"onset": NUMBER, "offset": NUMBER, "label": TEXT}],
+            "when which label is heard: `onset`, `offset` (seconds), `label`",
+        ),
+        *further,
     )
+
+
+QUESTION_COLUMNS = question_columns()
 
 
 def row_of(
@@ -105,54 +135,36 @@ def annotation_of(row: Row) -> Annotation:
     )
 
 
-def check_question_row(row: Row) -> None:
+def check_question_row(row: Row, columns: Sequence[Column] = QUESTION_COLUMNS) -> None:
     """Refuse a row that is no question with options, one of which is the answer, about a clip with events.
 
     Whether the answer is right is not asked; see `check.fault_of`.
 
+    Args:
+        row: to check.
+        columns: that it has.
+
     Raises:
         DatasetError: names the row and what is wrong.
     """
-    for column in QUESTION_TEXTS:
-        if not isinstance(row.get(column), str):
-            raise DatasetError(f"row {row['id']}: {column} is {row.get(column)!r}; it is a text")
+    check_columns(row, columns)
     for column in ("question", "task", "group"):
         if not row[column]:
             raise DatasetError(f"row {row['id']}: {column} is empty")
-    options = row.get("options")
-    if (
-        not isinstance(options, list)
-        or not all(isinstance(option, str) and option for option in options)
-        or not 2 <= len(options) <= MOST_OPTIONS
-        or len(set(options)) < len(options)
-    ):
+    options = row["options"]
+    if not all(options) or len(options) > MOST_OPTIONS or len(set(options)) < len(options):
         raise DatasetError(
             f"row {row['id']}: options are {options!r}; they are two or more texts, {MOST_OPTIONS} at most, "
             "all different"
         )
     if row["answer"] not in options:
         raise DatasetError(f"row {row['id']}: answer is {row['answer']!r}, which is none of the options {options!r}")
-    if row["polarity"] not in POLARITIES:
-        raise DatasetError(
-            f"row {row['id']}: polarity is {row['polarity']!r}; it is one of {', '.join(map(repr, POLARITIES))}"
-        )
-    _check_numbers(row)
-    if not isinstance(row.get("events"), list):
-        raise DatasetError(f"row {row['id']}: events are {row.get('events')!r}; they are a list")
+    for column in ("start", "duration", "resolution", "polyphony", "overlap"):
+        if row[column] < 0:
+            raise DatasetError(f"row {row['id']}: {column} is {row[column]!r}; it is a number, 0 or more")
     try:
         annotation_of(row)
-    except (AnnotationError, KeyError, TypeError) as error:
+    except AnnotationError as error:
         raise DatasetError(
             f"row {row['id']}: what is heard is not 0 ≤ onset < offset ≤ duration in seconds, with a label: {error}"
         ) from error
-
-
-def _check_numbers(row: Row) -> None:
-    for column in ("start", "duration", "resolution", "polyphony", "overlap"):
-        value = row.get(column)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-            raise DatasetError(f"row {row['id']}: {column} is {value!r}; it is a number, 0 or more")
-    for column in ("gap", "level_difference"):
-        value = row.get(column)
-        if value is not None and (not isinstance(value, float) or not math.isfinite(value)):
-            raise DatasetError(f"row {row['id']}: {column} is {value!r}; it is a number or missing")

@@ -1,7 +1,5 @@
 """The recipe polybench of our own scenes: sizes, what is built, what is refused, its card."""
 
-import dataclasses
-
 import datasets
 import pytest
 
@@ -11,10 +9,10 @@ from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.base import fingerprint_of
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.scenes.twin_scenes import TwinSettings
+from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 
 RECIPE = load_recipe("polybench")
-SMALL = TwinSettings(train_sets=1, test_sets=1, sample_rate=8_000)
+SMALL = PolyphonySpec(train_sets=1, test_sets=1, sample_rate=8_000)
 
 
 def test_presets():
@@ -46,10 +44,8 @@ def test_built_and_rendered_are_the_same_rows_and_samples_by_one_worker_and_by_t
 
 def test_the_fingerprint_names_all_that_decides_the_samples(monkeypatch):
     changes = ({}, {"seed": 1}, {"train_sets": 2}, {"test_sets": 2}, {"sample_rate": 16_000}, {"velocity": 90})
-    prints = [
-        fingerprint_of(RECIPE.name, RECIPE.version, dataclasses.replace(SMALL, **change).values()) for change in changes
-    ]
-    module = "audio_compositionality.dataset_builder.scenes.twin_scenes.templates_digest"
+    prints = [fingerprint_of(RECIPE.name, RECIPE.version, SMALL.changed(**change).values()) for change in changes]
+    module = "audio_compositionality.dataset_builder.scenes.polyphony.templates_digest"
     monkeypatch.setattr(module, lambda: "other wordings")
     prints.append(fingerprint_of(RECIPE.name, RECIPE.version, SMALL.values()))
     assert len(set(prints)) == len(changes) + 1

@@ -9,9 +9,9 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.scenes.arrangements import ARRANGEMENTS, arrangement_of, draw_pairs
-from audio_compositionality.dataset_builder.scenes.twin_scenes import ApartScenes, ApartSettings
-from audio_compositionality.dataset_builder.scenes.twins import FIRST, LAST
+from audio_compositionality.dataset_builder.scenes.arrangements import BLOCK, FIRST, LAST, PAIRED
+from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
+from audio_compositionality.dataset_builder.scenes.twins import ARRANGEMENTS, draw_groups
 from audio_compositionality.dataset_builder.texts.questions.check import check_questions
 from audio_compositionality.dataset_builder.texts.questions.controls import balance_of, require_balance
 from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, question_of
@@ -20,13 +20,17 @@ from audio_compositionality.support.errors import InputError
 LABELS = ("bell", "reed", "organ", "brass", "pad", "bass")
 SETS = 60
 RECIPE = load_recipe("polybench_apart")
-SMALL = ApartSettings(train_sets=1, test_sets=2, sample_rate=8_000)
+SMALL = PolyphonySpec(train_sets=1, test_sets=2, sample_rate=8_000)
 
 
 @pytest.fixture(scope="module")
 def pairs():
-    groups = list(draw_pairs(LABELS, "test", SETS, 0))
-    return list(zip(groups[::2], groups[1::2], strict=True))
+    return drawn(LABELS, "test", SETS, 0)
+
+
+def drawn(labels, split, sets, seed):
+    """All pairs of groups of a split."""
+    return list(draw_groups(PAIRED, labels, split, sets, seed, block=BLOCK))
 
 
 def spans_of(group, place=0):
@@ -36,8 +40,8 @@ def spans_of(group, place=0):
 def test_a_pair_differs_in_when_sounds_begin_and_in_nothing_else(pairs):
     assert len(pairs) == 2 * SETS
     for together, apart in pairs:
-        assert [arrangement_of(group)[0] for group in (together, apart)] == list(ARRANGEMENTS)
-        assert arrangement_of(together)[1] == arrangement_of(apart)[1]
+        assert [group.arrangement for group in (together, apart)] == list(ARRANGEMENTS)
+        assert together.pair == apart.pair
         assert together.questions == apart.questions
         assert (together.task, together.number, together.split) == (apart.task, apart.number, apart.split)
         for one, other in zip(together.clips, apart.clips, strict=True):
@@ -72,11 +76,12 @@ def test_sounds_come_in_any_order(pairs):
 
 
 def test_further_sets_change_none_before_and_seeds_do():
-    first = list(draw_pairs(LABELS, "test", 3, 0))
-    assert list(draw_pairs(LABELS, "test", 2, 0)) == first[:8]
-    assert not {group.clips for group in draw_pairs(LABELS, "test", 3, 1)} & {group.clips for group in first}
+    first = drawn(LABELS, "test", 3, 0)
+    assert drawn(LABELS, "test", 2, 0) == first[:4]
+    other = drawn(LABELS, "test", 3, 1)
+    assert not {group.clips for pair in other for group in pair} & {group.clips for pair in first for group in pair}
     with pytest.raises(InputError, match="questions need 5 or more"):
-        list(draw_pairs(LABELS[:4], "test", 1, 0))
+        drawn(LABELS[:4], "test", 1, 0)
 
 
 @pytest.mark.slow
@@ -104,14 +109,13 @@ def test_two_algorithms_agree_and_text_alone_is_at_chance():
 
 
 def test_a_pair_has_the_same_samples_at_other_times():
-    scenes = ApartScenes.of(SMALL)
-    together, apart = scenes.groups[:2]
-    for place in range(len(together.clips)):
-        sounds = [
-            [(event.source, event.length, level) for event, level in scenes.events(group, group.clips[place])]
-            for group in (together, apart)
-        ]
-        assert sounds[0] == sounds[1]
+    scenes = RECIPE.render(SMALL)
+    pairs = {}
+    for one in scenes.drawn:
+        sounds = [(event.entry, event.length, event.gain, event.offset) for event in one.clips[0]]
+        pairs.setdefault(one.row["pair"], []).append(sounds)
+    assert len(pairs) == len(scenes.rows) / 2 == 21
+    assert all(together == apart for together, apart in pairs.values())
     clips = [scenes.clips(index)[0] for index in range(len(scenes.rows))]
     assert {clip.shape for clip in clips} == {(80_000,)}
     levels = [np.sqrt(np.mean(np.square(clip / 32_767))) for clip in clips]
@@ -121,9 +125,9 @@ def test_a_pair_has_the_same_samples_at_other_times():
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("arrangement", "mixed", "arrangement is 'mixed'; it is together or apart"),
-        ("pair", "", "pair is ''; it is a text"),
-        ("task", "detection", "task is 'detection'; it is counting or duration"),
+        ("arrangement", "mixed", "arrangement is 'mixed'; it is one of 'together', 'apart'"),
+        ("pair", "", "pair is ''; it names what is asked"),
+        ("task", "detection", "task is 'detection'; it is one of 'counting', 'duration'"),
     ],
 )
 def test_rows_that_are_no_pair_are_refused(column, value, words):

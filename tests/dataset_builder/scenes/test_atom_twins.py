@@ -10,30 +10,37 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.scenes.arrangements import atom_questions, draw_atoms
-from audio_compositionality.dataset_builder.scenes.twin_scenes import AtomScenes, AtomSettings
+from audio_compositionality.dataset_builder.scenes.arrangements import ATOMIC, BLOCK
+from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
+from audio_compositionality.dataset_builder.scenes.twins import draw_groups, questions_of
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.questions.atoms import (
+from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, QuestionSettings
+from audio_compositionality.dataset_builder.texts.questions.controls import blind_accuracy
+from audio_compositionality.dataset_builder.texts.questions.kinds import (
+    ATOM_TASKS,
     ATOMS,
     STATES,
-    atom_templates,
-    atom_text,
-    state_of,
+    question_tasks,
 )
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, question_tasks
-from audio_compositionality.dataset_builder.texts.questions.check_atoms import check_atoms, fault_of_atom
-from audio_compositionality.dataset_builder.texts.questions.controls import blind_accuracy
-from audio_compositionality.dataset_builder.texts.questions.rows import question_of
+from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, question_of
+from audio_compositionality.dataset_builder.texts.questions.wordings import templates
 from audio_compositionality.support.errors import InputError
+
+from .atom_checks import check_atoms, fault_of_atom
 
 LABELS = ("bell", "reed", "organ", "brass", "pad", "bass")
 RECIPE = load_recipe("polybench_atoms")
-SMALL = AtomSettings(train_sets=1, test_sets=2, sample_rate=8_000)
+SMALL = PolyphonySpec(train_sets=1, test_sets=2, sample_rate=8_000)
 
 
 @pytest.fixture(scope="module")
 def rows():
     return RECIPE.render(RECIPE.presets["mini"]).rows
+
+
+def drawn(labels, split, sets, seed):
+    """All groups of a split."""
+    return [group for groups in draw_groups(ATOMIC, labels, split, sets, seed, block=BLOCK) for group in groups]
 
 
 def heard(*events):
@@ -45,7 +52,7 @@ def test_they_are_no_part_of_the_five():
 
 
 def test_twins_have_their_sounds_at_the_same_places_and_other_labels_there():
-    for group in draw_atoms(LABELS, "test", 40, 0):
+    for group in drawn(LABELS, "test", 40, 0):
         one, other = ([(track.variant, track.level, track.spans) for track in clip.tracks] for clip in group.clips)
         assert one == other
         labels = [[track.label for track in clip.tracks] for clip in group.clips]
@@ -55,11 +62,11 @@ def test_twins_have_their_sounds_at_the_same_places_and_other_labels_there():
 
 
 def test_further_sets_change_none_before_and_seeds_do():
-    first = list(draw_atoms(LABELS, "test", 3, 0))
-    assert list(draw_atoms(LABELS, "test", 2, 0)) == first[:4]
-    assert not {group.clips for group in draw_atoms(LABELS, "test", 3, 1)} & {group.clips for group in first}
+    first = drawn(LABELS, "test", 3, 0)
+    assert drawn(LABELS, "test", 2, 0) == first[:4]
+    assert not {group.clips for group in drawn(LABELS, "test", 3, 1)} & {group.clips for group in first}
     with pytest.raises(InputError, match="questions need 5 or more"):
-        list(draw_atoms(LABELS[:4], "test", 1, 0))
+        drawn(LABELS[:4], "test", 1, 0)
 
 
 def test_the_second_algorithm_agrees_and_text_alone_is_at_chance(rows):
@@ -89,35 +96,40 @@ def test_the_second_algorithm_reads_every_wording():
         "presence": [("bell", ""), ("pad", "")],
         "sequence": [("bell", "reed"), ("reed", "bell")],
     }.items():
-        for template in atom_templates(task):
+        for template in templates(task, ATOM_TASKS[task].variants[0]):
             for (anchor, other), state in zip(pairs, STATES[task], strict=True):
                 answer = "Yes" if state == template.polarity else "No"
-                asked = {"task": task, "anchor": anchor, "question": atom_text(template, anchor, other)}
+                asked = {"task": task, "anchor": anchor, "question": template.question(anchor, other)}
                 assert fault_of_atom({**row, **asked, "answer": answer}) is None, asked
 
 
 @pytest.mark.parametrize(
-    ("task", "events", "words"),
+    ("task", "events", "said"),
     [
-        ("presence", [(1.0, 1.1, "bell")], "'bell' is heard for 0.10 s, too short"),
-        ("sequence", [(1.0, 2.0, "bell"), (1.3, 2.0, "reed")], "'bell' and 'reed' begin within 0.30 s"),
-        ("sequence", [(1.0, 2.0, "bell")], "'reed' is not heard"),
+        ("presence", [(1.0, 1.1, "bell")], {("reed", "absent")}),
+        ("presence", [(1.0, 1.3, "bell")], {("bell", "present"), ("reed", "absent")}),
+        ("sequence", [(1.0, 2.0, "bell"), (1.3, 2.0, "reed")], set()),
+        ("sequence", [(1.0, 2.0, "bell"), (1.5, 2.0, "reed")], {("bell", "before"), ("reed", "after")}),
+        ("sequence", [(1.0, 2.0, "bell")], set()),
     ],
 )
-def test_what_cannot_be_said_for_certain(task, events, words):
-    with pytest.raises(QuestionError, match=words):
-        state_of(task, heard(*events), "bell", "reed")
+def test_what_is_said_is_certain(task, events, said):
+    facts = ATOM_TASKS[task].facts(
+        heard(*events), ATOM_TASKS[task].variants[0], frozenset(("bell", "reed")), QuestionSettings()
+    )
+    assert {(fact.anchor, fact.answer) for fact in facts} == said
 
 
-def test_what_is_heard_has_to_bear_out_the_answers():
-    scenes = AtomScenes.of(SMALL)
-    for group in scenes.groups[:2]:
-        annotations = [scenes.annotation(group, clip) for clip in group.clips]
-        exchanged = [
-            replace(one, events=other.events) for one, other in zip(annotations, annotations[::-1], strict=True)
-        ]
+def test_what_is_heard_has_to_bear_out_the_answers(rows):
+    annotations = {row["recording"]: annotation_of(row) for row in rows}
+    labels = sorted({event["label"] for row in rows for event in row["events"]})
+    groups = drawn(labels, "test", 2, 0)
+    for group in groups:
+        of_group = [annotations[clip.name] for clip in group.clips]
+        assert len(questions_of(group, of_group)) == 4
+        exchanged = [replace(one, events=other.events) for one, other in zip(of_group, of_group[::-1], strict=True)]
         with pytest.raises(QuestionError, match="does not bear out the answer"):
-            atom_questions(group, exchanged)
+            questions_of(group, exchanged)
 
 
 def test_rows_and_clips():
@@ -129,16 +141,16 @@ def test_rows_and_clips():
         RECIPE.check_row(row)
     with pytest.raises(DatasetError, match="polarity is 'before'; it is present or absent"):
         RECIPE.check_row({**scenes.rows[0], "polarity": "before"})
-    with pytest.raises(DatasetError, match="task is 'counting'; it is presence or sequence"):
+    with pytest.raises(DatasetError, match="task is 'counting'; it is one of 'presence', 'sequence'"):
         RECIPE.check_row({**scenes.rows[0], "task": "counting"})
-    with pytest.raises(InputError, match="there is no atomic question 'presense'"):
-        atom_templates("presense")
+    with pytest.raises(InputError, match="there are no questions 'presense/heard'"):
+        templates("presense", "heard")
 
 
 def test_the_card_says_what_there_is():
     text = RECIPE.describe(RECIPE.presets["mini"])
     assert "192 questions about 96 clips" in text
-    assert "`present` or `absent`, `before` or `after`" in text
+    assert "what Yes says: `present`, `absent`, `before`, `after` |" in text
     assert "`alone`" not in text
     for column in set(RECIPE.features(SMALL)):
         assert f"`{column}`" in text

@@ -140,7 +140,7 @@ class TestActivity:
         sounds, one = opened(), event(name, 200, offset=skipped * HOP)
         measured = np.square(sounds.samples(one)).reshape(-1, HOP).mean(axis=1)[1:-1]
         powers = sounds.powers(one)[1:-1]
-        np.testing.assert_allclose(powers / powers.sum(), measured / measured.sum(), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(powers / powers.sum(), measured / measured.sum(), rtol=1e-4, atol=1e-9)
 
 
 class TestSamples:
@@ -150,7 +150,7 @@ class TestSamples:
         for gain in (1.0, 0.5):
             for of, expected in ((sounds, gain), (softer, gain * 10**-0.5)):
                 samples = of.samples(event(name, gain=gain))
-                assert np.sqrt(np.mean(samples**2)) == pytest.approx(expected, rel=1e-12)
+                assert np.sqrt(np.mean(samples**2)) == pytest.approx(expected, rel=1e-5)
 
     def test_of_a_loop_have_it_in_each_whole_period(self):
         samples = opened().samples(event("tone", 250, gain=0.5))
@@ -163,9 +163,9 @@ class TestSamples:
         for length, is_cut in ((2 * 6_325, False), (15_000, True)):
             samples = sounds.samples(Event(NAMES.index("tone"), 0, length))
             whole = np.resize(tone, length) * (samples[100] / tone[100])
-            np.testing.assert_allclose(samples[:-HOP], whole[:-HOP], rtol=1e-12)
+            np.testing.assert_allclose(samples[:-HOP], whole[:-HOP], rtol=1e-5)
             fade = np.cos(np.pi / 2 * (np.arange(HOP) + 0.5) / HOP) ** 2
-            np.testing.assert_allclose(samples[-HOP:], whole[-HOP:] * (fade if is_cut else 1), rtol=1e-9, atol=1e-15)
+            np.testing.assert_allclose(samples[-HOP:], whole[-HOP:] * (fade if is_cut else 1), rtol=1e-5, atol=1e-9)
 
     @pytest.mark.parametrize("name", NAMES[:-1])
     def test_are_faded_at_both_ends(self, name):
@@ -236,7 +236,7 @@ class TestMixing:
         assert np.sqrt(np.mean((first / 2**15) ** 2)) == pytest.approx(0.05, rel=1e-3)
         assert np.sqrt(np.mean((second / 2**15) ** 2)) < 0.04
         (loud,) = mix([[event("struck", 100)]], sounds.samples, 100 * HOP, level=0.9)
-        assert np.abs(loud.astype(int)).max() == pytest.approx(PEAK * 2**15, abs=1.5)
+        assert np.abs(loud.astype(int)).max() == pytest.approx(PEAK * 2**15, abs=6)
 
     def test_of_nothing_is_silence(self):
         assert not np.any(mix([[], []], opened().samples, 400))

@@ -7,14 +7,14 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.scenes.arrangements import gap_of, questions_of
-from audio_compositionality.dataset_builder.scenes.twins import EARLY_END, KINDS, LEVELS, PLACES, draw_groups
+from audio_compositionality.dataset_builder.scenes.arrangements import ATOMIC, BLOCK, OVERLAPPING, PAIRED
+from audio_compositionality.dataset_builder.scenes.twins import EARLY_END, LEVELS, draw_groups, gap_of, questions_of
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.intervals import polyphony
 from audio_compositionality.dataset_builder.texts.questions.base import QuestionError
 from audio_compositionality.dataset_builder.texts.questions.check import check_questions, fault_of
 from audio_compositionality.dataset_builder.texts.questions.controls import balance_of, require_balance
-from audio_compositionality.dataset_builder.texts.questions.templates import spoken
+from audio_compositionality.dataset_builder.texts.questions.wordings import spoken
 from audio_compositionality.support.errors import InputError
 
 LABELS = ("Alarm", "bell", "cow", "dog", "engine", "flute", "goat", "horn")
@@ -25,6 +25,12 @@ SIZES = {
 }
 LEVEL = {"duration/longest", "counting/together"}
 """Kinds whose tracks all have one level."""
+
+
+def drawn(labels, split, sets, seed, block=BLOCK):
+    """All groups of a split."""
+    every = draw_groups(OVERLAPPING, labels, split, sets, seed, block=block)
+    return tuple(group for groups in every for group in groups)
 
 
 def annotated(group, early=lambda: 0):
@@ -48,7 +54,7 @@ def annotated(group, early=lambda: 0):
 
 @pytest.fixture(scope="module")
 def groups():
-    return tuple(draw_groups(LABELS, "test", SETS, 0))
+    return drawn(LABELS, "test", SETS, 0)
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +74,9 @@ def test_a_set_has_23_clips_and_25_questions(groups):
 
 
 def test_further_sets_change_none_before_and_seeds_and_splits_do(groups):
-    assert tuple(draw_groups(LABELS, "test", 3, 0)) == groups[:21]
+    assert drawn(LABELS, "test", 3, 0) == groups[:21]
     for split, seed in (("train", 0), ("test", 1)):
-        other = tuple(draw_groups(LABELS, split, 3, seed))
+        other = drawn(LABELS, split, 3, seed)
         assert not {group.clips for group in other} & {group.clips for group in groups}
 
 
@@ -208,7 +214,7 @@ def test_dials_are_those_of_the_clips(asked):
 @pytest.mark.parametrize("labels", [LABELS[:4], (*LABELS, "Bell")], ids=["few", "alike"])
 def test_labels_that_do_not_serve_are_refused(labels):
     with pytest.raises(InputError, match="questions need 5 or more, all of which read differently"):
-        next(draw_groups(labels, "test", 1, 0))
+        drawn(labels, "test", 1, 0)
 
 
 def blocks_of(clip, block):
@@ -226,7 +232,7 @@ def blocks_of(clip, block):
 def test_in_longest_every_label_is_heard_as_much_in_as_many_events_and_beside_others_as_often(block):
     """But for which label is which, clips of a group have the same blocks in another order alone."""
     shapes = set()
-    for group in (g for g in draw_groups(LABELS, "test", 40, 1, block=block) if g.variant == "longest"):
+    for group in (g for g in drawn(LABELS, "test", 40, 1, block) if g.variant == "longest"):
         spans = [[(b - a) / block for a, b in track.spans] for track in group.clips[0].tracks]
         lengths = [sorted(map(round, of_track), reverse=True) for of_track in spans]
         assert np.abs(np.concatenate(spans) - np.concatenate([np.round(of) for of in spans])).max() < 2 / block
@@ -269,7 +275,5 @@ def test_in_together_every_label_is_heard_as_often_in_one_voice_and_in_two_whate
 
 
 def test_kinds_of_groups_have_places_of_their_own_in_random_streams():
-    assert len(set(PLACES)) == len(PLACES)
-    # Those of the five kinds that there were first stay.
-    assert list(KINDS.values())[:5] == [0, 1, 2, 3, 4]
-    assert set(list(KINDS.values())[5:]) == {9, 10}
+    places = [kind.place for kind in (*OVERLAPPING, *PAIRED, *ATOMIC)]
+    assert sorted(places) == list(range(11))

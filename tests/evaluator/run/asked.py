@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.scenes.twin_scenes import TwinSettings
+from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
@@ -30,7 +30,7 @@ class Cut:
     recipes, source = ("polybench",), "few"
 
     def __init__(self, sets: int) -> None:
-        settings = TwinSettings(train_sets=0, test_sets=sets, sample_rate=8_000)
+        settings = PolyphonySpec(train_sets=0, test_sets=sets, sample_rate=8_000)
         self._whole = RenderedData("few", {"polybench": settings}).configuration("polybench")
         self.recipe, self.fingerprint = "polybench", self._whole.fingerprint
         self.rows, self.clip_ids = self._whole.rows, self._whole.clip_ids

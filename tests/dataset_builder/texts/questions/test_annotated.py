@@ -14,8 +14,8 @@ from audio_compositionality.dataset_builder.sounds.annotated import open_annotat
 from audio_compositionality.dataset_builder.sounds.formats.base import AnnotationError, ReadOptions
 from audio_compositionality.dataset_builder.sounds.opening import annotated_data
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
-from audio_compositionality.dataset_builder.texts.questions import counting
-from audio_compositionality.dataset_builder.texts.questions.annotated import AnnotatedQuestions, settings_of_annotated
+from audio_compositionality.dataset_builder.texts.questions import kinds
+from audio_compositionality.dataset_builder.texts.questions.annotated import AnnotatedQuestions, AnnotatedSpec
 from audio_compositionality.dataset_builder.texts.questions.base import Draft, QuestionError
 from audio_compositionality.dataset_builder.texts.questions.check import fault_of
 from audio_compositionality.dataset_builder.texts.questions.controls import LeakError
@@ -50,7 +50,7 @@ def opened(tmp_path):
 
 
 def questions_of(recordings, **changes):
-    return AnnotatedQuestions(settings_of_annotated(recordings, {**FEW, **changes}))
+    return AnnotatedQuestions(AnnotatedSpec(recordings=recordings, **{**FEW, **changes}))
 
 
 def digests(folder):
@@ -165,7 +165,7 @@ class TestWholeWay:
     @pytest.mark.slow
     def test_no_recording_is_in_two_splits_and_each_is_balanced(self, tmp_path):
         recordings = open_annotated(*write_annotations(domestic(200), tmp_path))
-        rendering = AnnotatedQuestions(settings_of_annotated(recordings, {"least_clips": 5}))
+        rendering = AnnotatedQuestions(AnnotatedSpec(recordings=recordings, least_clips=5))
         splits = {row["split"]: set() for row in rendering.rows}
         for row in rendering.rows:
             splits[row["split"]].add(row["recording"])
@@ -180,13 +180,13 @@ class TestWholeWay:
     def test_a_build_with_a_leak_fails_and_names_it(self, tmp_path, monkeypatch):
         def around(self, facts, variant, rng, settings):
             drafts = []
-            for draft in counting.drafts_of_counts(facts, rng, settings):
+            for draft in kinds.drafts_of_counts(facts, rng, settings):
                 first = max(1, int(draft.answer) - 1)
                 window = tuple(str(count) for count in range(first, first + 4))
                 drafts.append(Draft(draft.fact, window, draft.answer, draft.unit))
             return drafts
 
-        monkeypatch.setattr(type(counting.TASK), "drafts", around)
+        monkeypatch.setattr(type(kinds.question_tasks()["counting"]), "drafts", around)
         recordings = open_annotated(*write_annotations(domestic(200), tmp_path / "in"))
         changes = {"ask": ("counting", "concurrency"), "least_clips": 8}
         data = annotated_data(recordings, recipes=[RECIPE], changes=changes)
@@ -206,10 +206,10 @@ class TestFingerprint:
         labels, audio = write_domestic(tmp_path / "sound")
         sound(audio / "validation" / "Y03.wav", 10.0, seed=1)
         assert open_annotated(labels, audio).fingerprint != first.fingerprint
-        every = [settings_of_annotated(first, changes).values() for changes in ({}, {"seed": 1}, {"train": 0.5})]
+        every = [AnnotatedSpec(recordings=first, **changes).values() for changes in ({}, {"seed": 1}, {"train": 0.5})]
         assert len({str(values) for values in every}) == 3
-        assert settings_of_annotated(first, {"ask": ("counting",)}) == settings_of_annotated(
-            first, {"ask": ("counting/kinds",)}
+        assert AnnotatedSpec(recordings=first, ask=("counting",)) == AnnotatedSpec(
+            recordings=first, ask=("counting/kinds",)
         )
 
     def test_a_file_that_changes_behind_it_is_refused(self, opened, tmp_path):
@@ -284,16 +284,16 @@ class TestRefused:
             ({"ask": ("counting/all",)}, "has no variant 'all'"),
             ({"ask": ("counting", "counting/kinds")}, "each once"),
             ({"ask": ()}, "one kind of questions or several"),
-            ({"train": 1.0}, "train is 1, a share of the recordings; it must be from 0 to 0.9"),
+            ({"train": 1.0}, "train is 1.0; it must be a number from 0 to 0.9"),
             ({"train": float("nan")}, "train is nan"),
             ({"seed": -1}, "seed is -1"),
             ({"counts": (1,)}, "counts are"),
-            ({"classes": 6}, "have no setting 'classes'"),
+            ({"classes": 6}, "there is no setting 'classes'"),
         ],
     )
     def test_settings(self, opened, changes, message):
         with pytest.raises(InputError, match=message):
-            settings_of_annotated(opened, changes)
+            AnnotatedSpec(recordings=opened, **changes)
 
     def test_places(self, tmp_path):
         labels, audio = write_domestic(tmp_path)

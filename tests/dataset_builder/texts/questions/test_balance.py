@@ -8,6 +8,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.sounds.annotated import windows
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
+from audio_compositionality.dataset_builder.texts.questions.annotated import ask, split_by_recording
 from audio_compositionality.dataset_builder.texts.questions.base import QuestionSettings
 from audio_compositionality.dataset_builder.texts.questions.check import check_questions
 from audio_compositionality.dataset_builder.texts.questions.controls import (
@@ -18,8 +19,7 @@ from audio_compositionality.dataset_builder.texts.questions.controls import (
     present_share,
     require_balance,
 )
-from audio_compositionality.dataset_builder.texts.questions.generation import ask, split_by_recording
-from audio_compositionality.dataset_builder.texts.questions.templates import templates
+from audio_compositionality.dataset_builder.texts.questions.wordings import templates
 from audio_compositionality.support.table import to_text
 
 from .clips import domestic, streets

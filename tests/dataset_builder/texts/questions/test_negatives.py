@@ -8,7 +8,7 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.sounds.annotated import open_annotated
 from audio_compositionality.dataset_builder.sounds.formats.base import AnnotationError
 from audio_compositionality.dataset_builder.sounds.opening import annotated_data
-from audio_compositionality.dataset_builder.texts.questions.annotated import AnnotatedQuestions, settings_of_annotated
+from audio_compositionality.dataset_builder.texts.questions.annotated import AnnotatedQuestions, AnnotatedSpec
 from audio_compositionality.support.errors import InputError
 
 from .labelled import DOMESTIC_QUESTIONS, write_audiotime, write_domestic
@@ -25,7 +25,7 @@ def opened(files):
 
 
 def rows_of(recordings, **changes):
-    settings = settings_of_annotated(recordings, {"train": 0.0, "least_clips": 1, **changes})
+    settings = AnnotatedSpec(recordings=recordings, **{"train": 0.0, "least_clips": 1, **changes})
     return AnnotatedQuestions(settings).rows
 
 
@@ -61,8 +61,8 @@ def test_without_negatives_nothing_is_another(files):
     with_, without = opened(files), open_annotated(*files[:2])
     assert with_.fingerprint != without.fingerprint
     assert not any(annotation.negative for annotation in without.annotations)
-    assert "negatives" not in settings_of_annotated(without, {}).values()
-    assert settings_of_annotated(with_, {}).values()["negatives"] == "audiotime"
+    assert "negatives" not in AnnotatedSpec(recordings=without).values()
+    assert AnnotatedSpec(recordings=with_).values()["negatives"] == "audiotime"
 
 
 def test_the_card_warns(files, tmp_path):

@@ -12,18 +12,22 @@ import pytest
 from audio_compositionality.dataset_builder.sounds.annotated import windows
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.texts.questions import check
+from audio_compositionality.dataset_builder.texts.questions.annotated import ask, facts_of, split_by_recording
 from audio_compositionality.dataset_builder.texts.questions.base import (
     NO,
     YES,
     Question,
     QuestionError,
     QuestionSettings,
-    question_tasks,
 )
 from audio_compositionality.dataset_builder.texts.questions.check import check_questions, fault_of
-from audio_compositionality.dataset_builder.texts.questions.detection import window_start, window_steps, window_text
-from audio_compositionality.dataset_builder.texts.questions.generation import ask, facts_of, split_by_recording
-from audio_compositionality.dataset_builder.texts.questions.templates import spoken, template_of, templates
+from audio_compositionality.dataset_builder.texts.questions.kinds import (
+    question_tasks,
+    window_start,
+    window_steps,
+    window_text,
+)
+from audio_compositionality.dataset_builder.texts.questions.wordings import spoken, template_of, templates
 from audio_compositionality.support.errors import InputError
 
 from .clips import domestic, random_annotations, streets
@@ -343,9 +347,9 @@ def test_the_second_algorithm_knows_no_intervals():
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    of_ours = {name for name in imported if name.startswith(("sounds", "formats", "base", "templates", "audio_comp"))}
+    of_ours = {name for name in imported if name.startswith(("sounds", "formats", "base", "wordings", "audio_comp"))}
     assert {name.rpartition(".")[0] for name in of_ours} == {
-        "sounds.formats.base", "base", "templates",
+        "sounds.formats.base", "base", "wordings",
         "audio_compositionality.support.errors", "audio_compositionality.support.text",
     }  # fmt: skip
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from audio_compositionality.dataset_builder.texts.questions.atoms import ATOMS, VARIANTS, atom_templates, atom_text
-from audio_compositionality.dataset_builder.texts.questions.reading import read_question, read_wording
-from audio_compositionality.dataset_builder.texts.questions.templates import all_templates, spoken, template_of
+from audio_compositionality.dataset_builder.texts.questions.kinds import ATOM_TASKS, ATOMS
+from audio_compositionality.dataset_builder.texts.questions.wordings import (
+    all_templates,
+    read_question,
+    read_wording,
+    spoken,
+    template_of,
+    templates,
+)
 
 LABELS = (
     *("dog", "Electric piano", "brass section", "TV", "people talking", "car horn, honking"),
@@ -17,19 +23,20 @@ LABELS = (
 KINDS = {
     *(("counting", "kinds"), ("counting", "sources"), ("duration", "total"), ("concurrency", "anchor")),
     *(("counting", "together"), ("duration", "longest")),
+    *(("presence", "heard"), ("sequence", "onsets")),
     *(("concurrency", "clip"), ("classification", "overlap"), ("detection", "first"), ("detection", "regions")),
 }
 
 
 def test_all_kinds_have_wordings():
     assert set(all_templates()) == KINDS
-    assert all(len(wordings) == 20 for wordings in all_templates().values())
+    assert all(len(wordings) == (12 if kind[0] in ATOMS else 20) for kind, wordings in all_templates().items())
 
 
 @pytest.mark.parametrize("label", LABELS)
 def test_each_wording_is_read_back_with_each_label(label):
     for (task, variant), wordings in all_templates().items():
-        for template in wordings:
+        for template in () if task in ATOMS else wordings:
             question = template.question(label)
             anchor = spoken(label) if "{a}" in template.text else ""
             options = ["No", "Yes"] if template.polarity else ["1", "2"]
@@ -42,12 +49,13 @@ def test_each_wording_is_read_back_with_each_label(label):
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("task", ATOMS)
 def test_each_atomic_wording_is_read_back_with_each_label(task, label):
-    for template in atom_templates(task):
+    (variant,) = ATOM_TASKS[task].variants
+    for template in templates(task, variant):
         compared = "gong" if task == "sequence" else ""
-        asked = read_question(atom_text(template, label, compared), ["Yes", "No"])
-        expected = (task, VARIANTS[task], spoken(label), template.polarity, compared)
+        asked = read_question(template.question(label, compared), ["Yes", "No"])
+        expected = (task, variant, spoken(label), template.polarity, compared)
         # That one has begun when another begins may be said of either: one is before the other, which is after it.
-        turned = (task, VARIANTS[task], compared, "before", spoken(label))
+        turned = (task, variant, compared, "before", spoken(label))
         assert asked == expected or ("already begun" in template.text and asked == turned)
 
 

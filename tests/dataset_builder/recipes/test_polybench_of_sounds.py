@@ -6,10 +6,8 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.recipes.base import RecordedRecipe
 from audio_compositionality.dataset_builder.recipes.polybench import RECIPE
-from audio_compositionality.dataset_builder.scenes.soundscape_twins import SoundscapeSettings
-from audio_compositionality.dataset_builder.scenes.twin_scenes import CLIPS_OF_SET, QUESTIONS_OF_SET
+from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 from audio_compositionality.dataset_builder.sounds.opening import recorded
 from audio_compositionality.support.errors import InputError
 
@@ -24,17 +22,17 @@ def data_of(recordings=None, **changes):
 
 
 def test_takes_recordings():
-    assert isinstance(RECIPE, RecordedRecipe)
+    assert RECIPE.takes_sounds
 
 
 def test_takes_sizes_from_a_preset_and_what_is_asked_for():
     recordings = made_recordings(labels="abcdef")
-    mini, full = (RECIPE.of_recordings(RECIPE.presets[name], recordings, {"seed": 3}) for name in ("mini", "full"))
-    assert isinstance(mini, SoundscapeSettings)
+    mini, full = (RECIPE.of_sounds(RECIPE.presets[name], recordings, {"seed": 3}) for name in ("mini", "full"))
+    assert isinstance(mini, PolyphonySpec)
     assert (mini.test_sets, full.test_sets, mini.seed) == (12, 200, 3)
     assert mini.train_sets == RECIPE.presets["mini"].train_sets
-    with pytest.raises(InputError, match="have no setting 'test_set'; did you mean 'test_sets'"):
-        RECIPE.of_recordings(RECIPE.presets["mini"], recordings, {"test_set": 3})
+    with pytest.raises(InputError, match="there is no setting 'test_set'; did you mean 'test_sets'"):
+        RECIPE.of_sounds(RECIPE.presets["mini"], recordings, {"test_set": 3})
 
 
 def test_builds_what_it_renders(tmp_path):
@@ -47,8 +45,8 @@ def test_builds_what_it_renders(tmp_path):
     assert one == two
     stored, fresh = open_data(folders[0]).configuration("polybench"), rendered.configuration("polybench")
     assert stored.fingerprint == fresh.fingerprint
-    assert len(fresh.rows) == 3 * QUESTIONS_OF_SET
-    assert len({row["recording"] for row in fresh.rows}) == 3 * CLIPS_OF_SET
+    assert len(fresh.rows) == 3 * RECIPE.questions_of_set
+    assert len({row["recording"] for row in fresh.rows}) == 3 * RECIPE.clips_of_set
     assert [dict(row) for row in stored.rows] == [dict(row) for row in fresh.rows]
     for kept, made in zip(stored.clips(), fresh.clips(), strict=True):
         assert kept.id == made.id
@@ -67,9 +65,11 @@ def test_reads_no_more_recordings_than_are_heard(monkeypatch):
     recordings = made_recordings(280, labels="abcdefg", rate=8_000)
     read, waveform = set(), type(recordings).waveform
     monkeypatch.setattr(type(recordings), "waveform", lambda self, index: (read.add(index), waveform(self, index))[1])
-    assert len(data_of(recordings, train_sets=0, test_sets=1).configuration("polybench").rows) == QUESTIONS_OF_SET
-    # Five groups of at most five labels, of each of which four files are drawn.
-    assert 0 < len(read) <= 5 * 5 * 4
+    assert (
+        len(data_of(recordings, train_sets=0, test_sets=1).configuration("polybench").rows) == RECIPE.questions_of_set
+    )
+    # Seven groups of at most five labels, of each of which four files are drawn.
+    assert 0 < len(read) <= 7 * 5 * 4
 
 
 def test_needs_labels():

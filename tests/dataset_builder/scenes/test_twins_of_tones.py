@@ -1,4 +1,4 @@
-"""Twins of our scenes: the sound is what the events say, and nothing that tells no labels apart says the answer."""
+"""Twins of tones: the sound is what the events say, and nothing that tells no labels apart says the answer."""
 
 import dataclasses
 import hashlib
@@ -10,31 +10,32 @@ from functools import cache
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.scenes import twin_scenes
-from audio_compositionality.dataset_builder.scenes.twin_scenes import CLIP_LEVEL, TwinScenes, TwinSettings
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.scenes.mixing import Event, EventSounds
+from audio_compositionality.dataset_builder.scenes.polyphony import CLIP_LEVEL, PolyphonySpec
 from audio_compositionality.dataset_builder.texts.questions.check import check_questions
 from audio_compositionality.dataset_builder.texts.questions.controls import balance_of, require_balance
 from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, question_of
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.question_kinds import task_of
 
-SMALL = TwinSettings(train_sets=1, test_sets=2)
+SMALL = PolyphonySpec(train_sets=1, test_sets=2)
 
 WINDOW = 2_048
 
 
 @cache
 def scenes(settings=SMALL):
-    return TwinScenes.of(settings)
+    return load_recipe("polybench").render(settings)
 
 
 def level_of(clip):
-    return float(np.sqrt(np.mean(np.square(clip / 32_767))))
+    return float(np.sqrt(np.mean(np.square(clip / 32_768))))
 
 
 @pytest.mark.slow
 def test_rows_are_questions_that_two_algorithms_agree_on():
-    rows = scenes(TwinSettings(train_sets=30, test_sets=12)).rows
+    rows = scenes(PolyphonySpec(train_sets=30, test_sets=12)).rows
     splits = [row["split"] for row in rows]
     assert splits == ["train"] * 750 + ["test"] * 300
     clips = {row["recording"]: annotation_of(row) for row in rows}
@@ -51,12 +52,10 @@ def test_rows_are_questions_that_two_algorithms_agree_on():
 
 
 def test_no_two_clips_of_the_splits_have_the_same_events():
-    settings = TwinSettings(train_sets=30, test_sets=12)
+    settings = PolyphonySpec(train_sets=30, test_sets=12)
     told = {}
-    for group in scenes(settings).groups:
-        for clip in group.clips:
-            events = frozenset((event, level) for event, level in scenes(settings).events(group, clip))
-            assert told.setdefault(events, clip.name) == clip.name
+    for one in scenes(settings).drawn:
+        assert told.setdefault(frozenset(one.clips[0]), one.row["recording"]) == one.row["recording"]
 
 
 def test_all_clips_have_one_level():
@@ -74,37 +73,17 @@ def test_questions_about_one_clip_have_the_same_sound():
     assert len(by_recording) == 69
 
 
-def test_clips_that_would_pass_full_scale_are_softer_and_so_are_their_twins(monkeypatch):
-    monkeypatch.setattr(twin_scenes, "CLIP_LEVEL", 0.5)
-    loud = TwinScenes(SMALL)
-    for group in loud.groups[:5]:
-        clips = [loud.clip(group, place) for place in range(len(group.clips))]
-        levels = [level_of(clip) for clip in clips]
-        assert max(levels) < 0.45
-        assert max(levels) == pytest.approx(min(levels), rel=1e-3)
-        assert 32_000 < max(np.abs(clip).max() for clip in clips) <= 32_767
-
-
 def test_tones_are_equally_loud_and_silent_for_a_moment_only():
-    tones = scenes().tones
-    period = SMALL.periods[-1]
-    for timbre in range(8):
-        for pitch in range(8):
-            event = tones.event(timbre, pitch, 3 * period)
-            assert np.sqrt(np.mean(np.square(event, dtype=np.float64))) == pytest.approx(1, rel=1e-3)
-            assert tones.longest_silence(timbre, pitch) < 0.19
-
-
-def test_an_event_ends_where_it_is_last_audible():
-    """By the envelope of the whole event, in place of that of its last two tones."""
-    tones = scenes().tones
-    rng = np.random.default_rng(0)
-    for _ in range(60):
-        timbre, pitch, length = int(rng.integers(8)), int(rng.integers(8)), int(rng.integers(20_000, 100_000))
-        event = np.abs(tones.event(timbre, pitch, length))
-        audible = np.flatnonzero(20 * np.log10(np.maximum(event, 1e-12) / event.max()) > -30)
-        assert tones.audible(timbre, pitch, length) == pytest.approx(audible[-1] + 1, abs=1)
-        assert length - tones.audible(timbre, pitch, length) <= 0.19 * 32_000
+    sounds, period = EventSounds(SMALL.tones(), 32_000), SMALL.periods[-1]
+    assert len(sounds.sounds.entries) == 64
+    for entry in range(64):
+        event = Event(entry, 0, 3 * period)
+        assert np.sqrt(np.mean(np.square(sounds.samples(event)))) == pytest.approx(10 ** (-1.625 / 20), rel=1e-4)
+        assert sounds.period(entry) == period
+        # The first frame of a tone has its attack.
+        ((start, stop),) = sounds.activity([event])
+        assert start <= 1
+        assert stop >= 3 * period / 320 - 19
 
 
 def powers(samples):
@@ -119,27 +98,30 @@ def powers(samples):
 def test_the_partials_of_a_track_are_heard_in_its_events_and_nowhere_else():
     """Where a tone has 30 dB more than all others of the clip; what is within half a window of an edge is left out."""
     rendered, compared = scenes(), 0
+    sounds = EventSounds(rendered.sounds, 32_000)
     margin = WINDOW / 2 / 32_000
-    for index, row in enumerate(rendered.rows):
-        group = next(group for group in rendered.groups if group.name == row["group"])
-        (twin,) = (clip for clip in group.clips if clip.name == row["recording"])
-        events = list(rendered.events(group, twin))
-        (clip,) = rendered.clips(index)
+    for index, (row, one) in enumerate(zip(rendered.rows, rendered.drawn, strict=True)):
+        (events,), (clip,) = one.clips, rendered.clips(index)
         spectra, middles = powers(clip)
-        sources = {event.source: level for event, level in events}
-        tones = {
-            source: 10 ** (level / 10) * powers(rendered.tones.event(source.timbre, source.pitch, 40_000))[0].max(0)
-            for source, level in sources.items()
-        }
-        for source, spectrum in tones.items():
-            rest = sum((tones[other] for other in tones if other != source), np.full(len(spectrum), 1e-12))
+        tones = {e.entry: powers(sounds.samples(Event(e.entry, 0, 40_000, e.gain)))[0].max(0) for e in events}
+        for entry, spectrum in tones.items():
+            rest = sum((tones[other] for other in tones if other != entry), np.full(len(spectrum), 1e-12))
             place = int(np.argmax(np.where(spectrum > 0.1 * spectrum.max(), spectrum / rest, 0)))
             if spectrum[place] < 1e3 * rest[place]:
                 continue
-            label = rendered.labels[source.timbre]
-            starts = {round(event.start / 32_000, 3) for event, _ in events if event.source == source}
-            spans = [(e["onset"], e["offset"]) for e in row["events"] if e["label"] == label and e["onset"] in starts]
+            starts = [event.start / 32_000 for event in events if event.entry == entry]
+            stops = [event.stop / 32_000 for event in events if event.entry == entry]
+            label = rendered.sounds.entries[entry].label
+            heard = [(e["onset"], e["offset"]) for e in row["events"] if e["label"] == label]
+            # Each span is within an event of the row, which ends where the tone is last heard.
+            spans = [
+                (onset, min(stop, offset))
+                for onset, stop in zip(starts, stops, strict=True)
+                for start, offset in heard
+                if start - 0.011 <= onset < offset
+            ]
             assert len(spans) == len(starts)
+            assert all(stop - offset < 0.2 for stop, (_, offset) in zip(stops, spans, strict=True))
             outside = np.ones(len(middles), bool)
             for onset, offset in spans:
                 outside &= (middles < onset - margin) | (middles > offset + margin)
@@ -156,7 +138,7 @@ def test_the_partials_of_a_track_are_heard_in_its_events_and_nowhere_else():
 
 def digest(settings):
     """Of all rows and clips."""
-    rendered = TwinScenes(settings)
+    rendered = load_recipe("polybench").render(settings)
     value = hashlib.sha256(json.dumps(rendered.rows).encode())
     for index in range(len(rendered.rows)):
         value.update(rendered.clips(index)[0].tobytes())
@@ -165,14 +147,15 @@ def digest(settings):
 
 @pytest.mark.slow
 def test_another_process_makes_the_same_rows_and_samples_and_another_seed_others():
-    settings = dataclasses.replace(SMALL, train_sets=0, test_sets=1)
+    settings = SMALL.changed(train_sets=0, test_sets=1)
+    count = len(load_recipe("polybench").render(settings).rows)
     code = f"""
 import hashlib, json
-from audio_compositionality.tasks.question_kinds import task_of
-from audio_compositionality.dataset_builder.scenes.twin_scenes import TwinScenes, TwinSettings
-rendered = TwinScenes(TwinSettings(train_sets=0, test_sets=1))
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
+rendered = load_recipe("polybench").render(PolyphonySpec(train_sets=0, test_sets=1))
 value = hashlib.sha256()
-clips = [rendered.clips(index)[0].tobytes() for index in reversed(range({len(TwinScenes(settings).rows)}))]
+clips = [rendered.clips(index)[0].tobytes() for index in reversed(range({count}))]
 value.update(json.dumps(rendered.rows).encode())
 for clip in reversed(clips):
     value.update(clip)
@@ -180,21 +163,24 @@ print(value.hexdigest())
 """
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == digest(settings)
-    assert digest(dataclasses.replace(settings, seed=1)) != digest(settings)
+    assert digest(settings.changed(seed=1)) != digest(settings)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"duration": 12}, "duration is 12 s; the time lines of questions are of 10 s"),
+        ({"duration": 12}, "there is no setting 'duration'"),
         ({"rate_range": (0.2, 1.9)}, "fastest class repeats every .* s; questions need one of 0.4 s or less"),
-        ({"num_classes": 4, "voices": TwinSettings().voices[:4]}, r"num_classes \(K\) is 4; it must be from 5"),
-        ({"test_sets": 0}, "test_sets is 0; it must be from 1"),
-        ({"train_sets": -1}, "train_sets is -1; it must be from 0"),
+        (
+            {"num_classes": 4, "voices": PolyphonySpec().voices[:4]},
+            "num_classes is 4; it must be a whole",
+        ),
+        ({"test_sets": 0}, "test_sets is 0; it must be a whole number from 1"),
+        ({"train_sets": -1}, "train_sets is -1; it must be a whole number from 0"),
         (
             {
                 "voices": tuple(
-                    dataclasses.replace(v, name=n) for v, n in zip(TwinSettings().voices, "aAcdefgh", strict=True)
+                    dataclasses.replace(v, name=n) for v, n in zip(PolyphonySpec().voices, "aAcdefgh", strict=True)
                 )
             },
             "two timbres are called alike",
@@ -203,7 +189,7 @@ print(value.hexdigest())
 )
 def test_settings_that_make_no_questions_are_refused(change, message):
     with pytest.raises(InputError, match=message):
-        TwinSettings(**change)
+        PolyphonySpec(**change)
 
 
 def statistics(clip):
@@ -273,7 +259,7 @@ LEVELS = {"counting_together": 0.44}
 
 @pytest.mark.slow
 def test_what_tells_no_labels_apart_is_at_chance():
-    rendered = scenes(TwinSettings(train_sets=0, test_sets=120))
+    rendered = scenes(PolyphonySpec(train_sets=0, test_sets=120))
     for task, chance in CHANCES.items():
         # Of concurrency, the two questions about a clip have opposite answers: one of them is asked here.
         indices = [

@@ -1,7 +1,7 @@
 """Whether answers to atomic questions are right, by another way than that by which they were made.
 
 As in `check`: a clip is looked at in frames of 10 ms, each with what is heard in its middle. What is asked is read from
-the words of the question; nothing of `atoms` is used.
+the words of the question; nothing of `kinds` is used.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.texts.questions.base import QuestionError
+from audio_compositionality.dataset_builder.texts.questions.wordings import spoken
 from audio_compositionality.support.text import shown
-
-from ...data import Row
-from .base import QuestionError
-from .templates import spoken
 
 _SAYS_NO = re.compile(r"\b(missing|never|without|absent|free of|cannot)\b")
 _SECOND_FIRST = re.compile(r"\b(after|later|last)\b")

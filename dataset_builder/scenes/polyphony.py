@@ -1,0 +1,560 @@
+"""Twins of any sounds: who plays which track of a group, and clips whose measured events bear out its answers.
+
+Where what is heard does not bear out the answers of a group, as with a sound that a pause parts in two, other sounds
+are drawn for its labels, and then another group.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count, islice
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import listed, nearest, shown
+
+from ..data import DatasetError, Pcm16
+from ..sounds.entries import Sounds, SoundsField, label_text
+from ..sounds.formats.base import Annotation, LabelledEvent
+from ..sounds.intervals import STEPS, Activity, intersection
+from ..sounds.splits import split_of_sounds
+from ..sounds.tones import ToneSounds, ToneSpec
+from ..texts.questions.base import Question, QuestionError
+from ..texts.questions.wordings import is_lettered, spoken, templates_digest
+from .arrangements import BLOCK
+from .mixing import PEAK, Clip, Event, EventSounds, mix
+from .pool import UnlabelledError, has_class, why_no_classes
+from .rendering import DrawnRendering
+from .sources import random_generator
+from .twins import (
+    EARLY_END,
+    FEWEST_LABELS,
+    LEVELS,
+    SECONDS,
+    SPLITS,
+    Kind,
+    TwinClip,
+    TwinGroup,
+    draw_groups,
+    questions_of,
+)
+
+if TYPE_CHECKING:
+    from ..recipes.base import Recipe
+
+CLIP_LEVEL = 0.05
+"""Root mean square of every clip, -26 dB."""
+
+SHORTEST_SOUND = 0.1
+"""Seconds between the silence at both ends of a recording; of less, nobody tells what it is."""
+
+_SHARES: Mapping[str, float] = {"test": 0.4, "train": 0.6}
+"""Of the files of a label, or of the groups that have several labels."""
+
+_SOUNDS = 77
+"""The random stream."""
+
+_DRAWS = 8
+"""Sounds and parts of them that are drawn for a group, until what is heard bears out its answers."""
+
+_MOST_VARIANTS = 4
+"""Sounds of a label that can be heard in a group."""
+
+_SPARE, _LEAST_SPARE = 10, 60
+"""Groups of a kind that may fail: so many times those that do not, and so many more."""
+
+_OF_TONES = tuple(name for name in ToneSpec.model_fields if name != "sample_rate")
+"""Fields that decide nothing where a user's sounds take the place of the tones."""
+
+
+class PolyphonySpec(ToneSpec):
+    """Everything that decides twins and their samples: of tones, or of a user's sounds in their place.
+
+    Raises:
+        InputError: see `ToneSpec`; or a fastest rate that leaves silences, two timbres that are called alike, or a
+            setting of tones beside other sounds.
+    """
+
+    sounds: SoundsField = Field(None, repr=False, description="With labels, in place of the tones.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Of every random choice.")
+    num_classes: int = Field(8, ge=FEWEST_LABELS, le=49, description="K, classes of each attribute of tones.")
+    train_sets: int = Field(
+        30,
+        ge=0,
+        le=2_000,
+        description="Sets of groups of the split `train`; of 0, all of a user's sounds are for test.",
+    )
+    test_sets: int = Field(200, ge=1, le=2_000, description="Sets of groups of the split `test`.")
+    silence: float = Field(
+        -35.0,
+        ge=-80,
+        le=-10,
+        description="Decibels below the loudest 10 ms of a sound; what is softer is cut off, and not heard.",
+    )
+    background: str = Field(
+        "", description="Label of what is heard behind all clips, and not asked about; empty for none."
+    )
+    background_snr: float = Field(
+        20.0, ge=0, le=60, description="Decibels by which the background is softer than the loudest sound of a clip."
+    )
+    domain: str = Field("", description="What a user's sounds are, in a word.")
+
+    @model_validator(mode="after")
+    def _check_sounds(self) -> PolyphonySpec:
+        if self.sample_rate % STEPS:
+            raise InputError(f"sample_rate is {self.sample_rate:,}; it must be a multiple of {STEPS}, as 44,100 is")
+        # A tone is held for half its period: what is silent in the other half is at most as long.
+        longest = 2 * EARLY_END / STEPS
+        if self.periods[-1] > longest * self.sample_rate:
+            raise InputError(
+                f"rate_range is {self.rate_range}, and its fastest class repeats every "
+                f"{1 / self.rates[-1]:.3f} s; questions need one of {longest:g} s or less, so that no event falls apart"
+            )
+        names = [spoken(noun) for noun in self.nouns]
+        if len(set(names)) < len(names):
+            raise InputError(f"two timbres are called alike: {listed(names)}; questions need a name for each")
+        if self.sounds is not None:
+            for name in _OF_TONES:
+                if getattr(self, name) != type(self).model_fields[name].get_default(call_default_factory=True):
+                    raise InputError(f"{name} is of tones, and recordings are in their place: leave it out")
+        return self
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of a clip."""
+        return SECONDS * self.sample_rate
+
+    @property
+    def is_of_tones(self) -> bool:
+        """Whether sounds are the tones that the project has, and so the same in both splits."""
+        return self.sounds is None
+
+    @property
+    def domain_name(self) -> str:
+        """The domain; where none is given, the last part of what the sounds were opened from."""
+        if self.sounds is None:
+            return "scenes"
+        return self.domain or PurePath(self.sounds.source).name or "recordings"
+
+    def tones(self) -> ToneSounds:
+        """Every timbre at every pitch, at the fastest rate and loudest."""
+        last = (self.num_classes - 1,)
+        return ToneSounds(self, rates=last, amplitudes=last)
+
+    def values(self) -> dict[str, Any]:
+        """The settings as JSON values, and what questions are worded by; of a user's sounds the fingerprint."""
+        values = super().values()
+        if self.sounds is not None:
+            values = {name: value for name, value in values.items() if name not in _OF_TONES}
+        labels = {"labels": list(self.nouns)} if self.sounds is None else {}
+        return {**values, **labels, "templates": templates_digest()}
+
+    def rendering(self, recipe: Recipe[Any]) -> TwinRendering:
+        """The questions and their sound."""
+        return TwinRendering.of_recipe(recipe, self)
+
+    def card(self) -> dict[str, Any]:
+        """What its card is filled with."""
+        return {
+            "about": "questions_of_twins.md",
+            "levels": listed([f"{level:g}" for level in LEVELS]),
+            "clip_decibels": round(20 * np.log10(CLIP_LEVEL)),
+            "longest_silence": EARLY_END / STEPS,
+            "background_text": label_text(self.background),
+        }
+
+
+class SoundPool:
+    """The sounds that have one label.
+
+    Attributes:
+        source: what they were opened from.
+        events: of them.
+        splits: those that are wanted.
+    """
+
+    def __init__(self, sounds: Sounds, spec: PolyphonySpec) -> None:
+        """Nothing is read.
+
+        Args:
+            sounds: with labels.
+            spec: of what is made of them.
+        """
+        self.source = sounds.source
+        self.events = EventSounds(sounds, spec.sample_rate, spec.silence)
+        self.splits = SPLITS if spec.train_sets else SPLITS[1:]
+        self._label_behind = label_text(spec.background)
+        self._is_divided = not spec.is_of_tones and len(self.splits) > 1
+        self._entries = sounds.entries
+
+    @cached_property
+    def by_split(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
+        """Numbers of sounds by label, in each split; a label is in words, without underscores.
+
+        Raises:
+            UnlabelledError: no sound has a class.
+            DatasetError: two labels read alike in a question.
+        """
+        return {
+            split: {label: numbers for label, numbers in of_split.items() if label != self._label_behind}
+            for split, of_split in self._every.items()
+        }
+
+    @cached_property
+    def _every(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
+        """The same with the background."""
+        entries = self._entries
+        usable = [number for number, entry in enumerate(entries) if has_class(entry)]
+        if not usable:
+            raise UnlabelledError(why_no_classes(self.source, entries, "questions are asked"))
+        self._check_labels([entries[number].label for number in usable])
+        by_split: dict[str, dict[str, list[int]]] = {split: defaultdict(list) for split in self.splits}
+        of_usable = split_of_sounds([entries[number] for number in usable], _SHARES) if self._is_divided else None
+        for place, number in enumerate(usable):
+            for split in self.splits if of_usable is None else (of_usable[place],):
+                by_split[split][label_text(entries[number].label)].append(number)
+        return {
+            split: {label: tuple(of_label[label]) for label in sorted(of_label)} for split, of_label in by_split.items()
+        }
+
+    def _check_labels(self, labels: Sequence[str]) -> None:
+        spellings: dict[str, str] = {}
+        for label in labels:
+            first = spellings.setdefault(spoken(label_text(label)), label)
+            if is_lettered(spoken(label_text(label))):
+                raise DatasetError(
+                    f"{self.source}: the label {label!r} starts as if it were a lettered option; write it in words"
+                )
+            if first != label:
+                raise DatasetError(
+                    f"{self.source}: the labels {first!r} and {label!r} read alike in a question; write one way"
+                )
+
+    def check_enough(self, count: int) -> None:
+        """Refuse sounds of too few labels, or without the background.
+
+        Args:
+            count: labels that are needed in each split.
+
+        Raises:
+            DatasetError: says what there is and what is needed.
+        """
+        if self._label_behind:
+            self._check_background(self._label_behind)
+        if all(len(of_split) >= count for of_split in self.by_split.values()):
+            return
+        labels = sorted({label for of_split in self.by_split.values() for label in of_split})
+        there_are = f"{len(labels)} label{'' if len(labels) == 1 else 's'}"
+        if len(self.splits) == 1:
+            raise DatasetError(f"{self.source} has {there_are}; questions need {count}: LABEL/file.wav")
+        there = listed([f"{len(of_split)} for {split}" for split, of_split in self.by_split.items()])
+        alone = [label for label in labels if not all(label in of_split for of_split in self.by_split.values())]
+        raise DatasetError(
+            f"{self.source} has {there_are}, {there}{f' ({shown(alone)} in one of them)' if alone else ''}; "
+            f"questions need {count} for each, and no file or group is in both: {count} labels with two files each are "
+            f"enough, or {2 * count} labels with one; --set train_sets=0 needs none for train"
+        )
+
+    def _check_background(self, label: str) -> None:
+        every = sorted({label for of_split in self._every.values() for label in of_split})
+        if label not in every:
+            raise DatasetError(f"{self.source} has no label {label!r} for the background; {nearest(label, every)}")
+        for split in self.splits:
+            if not self.background(split):
+                raise DatasetError(
+                    f"{self.source} has no recording of the background {label!r} for {split}; two files of different "
+                    "groups are one for each split, and --set train_sets=0 needs none for train"
+                )
+
+    def background(self, split: str) -> tuple[int, ...]:
+        """Numbers of the sounds that are heard behind the clips of a split."""
+        return self._every[split].get(self._label_behind, ())
+
+    def draw(
+        self, split: str, label: str, count: int, rng: np.random.Generator, condition: str | None = None
+    ) -> list[int]:
+        """Numbers of at most so many sounds of a label, or of its sounds under a condition, of which enough is heard;
+        the rest is not read.
+
+        Raises:
+            QuestionError: there is none.
+        """
+        least = round(SHORTEST_SOUND * self.events.sample_rate)
+        numbers = [
+            number
+            for number in self.by_split[split][label]
+            if condition is None or self._entries[number].condition == condition
+        ]
+        lengths = ((numbers[k], self.events.length(numbers[k])) for k in rng.permutation(len(numbers)))
+        drawn = list(islice((number for number, length in lengths if length is None or length >= least), count))
+        if not drawn:
+            raise QuestionError(
+                f"no recording of {label!r} for {split} has {SHORTEST_SOUND:g} s from where it is first heard to where "
+                "it is last"
+            )
+        return drawn
+
+    def shared_conditions(self, split: str, labels: Collection[str]) -> list[str]:
+        """The conditions under which each of some labels has a sound."""
+        conditions = [{self._entries[number].condition for number in self.by_split[split][label]} for label in labels]
+        return sorted(set.intersection(*conditions) - {""})
+
+    @staticmethod
+    def related(labels: Collection[str]) -> set[str]:
+        """Those of some labels that have all words of another, and these: as ``dog barking`` and ``dog``."""
+        words = {label: frozenset(spoken(label).casefold().split()) for label in labels}
+        pairs = ((one, other) for one in labels for other in labels if one != other and words[one] <= words[other])
+        return {label for pair in pairs for label in pair}
+
+    def parted(self, split: str) -> list[str]:
+        """The labels all sounds of which a silence parts that is longer than that of `Rules.merge_gap`."""
+        return [label for label, numbers in self.by_split[split].items() if all(map(self._is_parted, numbers))]
+
+    def _is_parted(self, number: int) -> bool:
+        once = Event(number, 0, self.events.length(number) or self.events.period(number))
+        return len(self.events.activity([once])) > 1
+
+    @cached_property
+    def block(self) -> float:
+        """Steps of a block of events whose statistics must not tell the answer: of loops of one length, whole ones.
+
+        Raises:
+            DatasetError: a loop is silent for so long that it falls apart.
+        """
+        usable = {
+            number for of_split in self.by_split.values() for of_label in of_split.values() for number in of_label
+        }
+        if not all(self._entries[number].loop for number in usable):
+            return BLOCK
+        for number in sorted(usable):
+            self._check_loop(number)
+        periods = {self.events.period(number) / self.events.sample_rate * STEPS for number in usable}
+        period = max(periods)
+        return period * int(BLOCK / period) if len(periods) == 1 and period <= BLOCK else BLOCK
+
+    def _check_loop(self, number: int) -> None:
+        """Refuse a loop that is silent for longer than an event may end early."""
+        period = self.events.period(number)
+        heard = np.flatnonzero(self.events.heard(Event(number, 0, 2 * period)))
+        silent = int(np.diff(heard, prepend=-1).max()) - 1
+        if silent > EARLY_END:
+            raise DatasetError(
+                f"{self.source}: {self._entries[number].id!r} is silent for {silent / STEPS:.2f} s within a tone of "
+                f"{period / self.events.sample_rate:.2f} s; questions need sounds that are heard again after "
+                f"{EARLY_END / STEPS:g} s: choose other voices, or a faster rate"
+            )
+
+
+class _Casting:
+    """Which sounds the tracks of some groups have: one for each variant of a label, as long as there are so many.
+
+    Where there are sounds of all labels under as many conditions as there are variants, a variant is a condition, such
+    as a pitch: so labels that change places change nothing else.
+    """
+
+    def __init__(self, pool: SoundPool, groups: Sequence[TwinGroup], rng: np.random.Generator) -> None:
+        """Draw them.
+
+        Args:
+            pool: of all sounds.
+            groups: whose labels are heard; they have the same tracks at other times.
+            rng: of the groups.
+        """
+        self._hop = pool.events.sample_rate // STEPS
+        spans: dict[str, int] = defaultdict(int)
+        variants = set[int]()
+        for track in (track for group in groups for clip in group.clips for track in clip.tracks):
+            spans[track.label] = max(spans[track.label], *(stop - start for start, stop in track.spans))
+            variants.add(track.variant)
+        split = groups[0].split
+        shared = pool.shared_conditions(split, spans)
+        self._numbers: dict[str, list[int]]
+        if len(shared) > max(variants):
+            drawn = [shared[k] for k in rng.permutation(len(shared))[: max(variants) + 1]]
+            self._numbers = {
+                label: [*(pool.draw(split, label, 1, rng, condition)[0] for condition in drawn)]
+                for label in sorted(spans)
+            }
+        else:
+            self._numbers = {label: pool.draw(split, label, _MOST_VARIANTS, rng) for label in sorted(spans)}
+        self._pool, self._spans = pool, spans
+        self._shares = {
+            number: rng.random(_MOST_VARIANTS) for of_label in self._numbers.values() for number in of_label
+        }
+
+    def events(self, clip: TwinClip) -> dict[str, list[Event]]:
+        """The events of a clip, by label."""
+        by_label: dict[str, list[Event]] = defaultdict(list)
+        heard: dict[int, list[tuple[Activity, int]]] = defaultdict(list)
+        for track in clip.tracks:
+            numbers = self._numbers[track.label]
+            number = numbers[track.variant % len(numbers)]
+            taken = {part for spans, part in heard[number] if intersection(spans, track.spans)}
+            part = next(part for part in count() if part not in taken)
+            heard[number].append((track.spans, part))
+            offset = self._offset(track.label, number, part)
+            gain = 10 ** (track.level / 20)
+            by_label[track.label] += [
+                Event(number, start * self._hop, stop * self._hop, gain, offset) for start, stop in track.spans
+            ]
+        return dict(by_label)
+
+    def _offset(self, label: str, number: int, part: int) -> int:
+        """The sample at which a sound begins in a track: one at which it is heard.
+
+        Of a sound that is longer than all that is heard of it, any part. Where a label has no further sound for a track
+        at the same time, another part of it, as it is repeated.
+        """
+        events, needed = self._pool.events, self._spans[label] * self._hop
+        length = events.length(number)
+        if not part and (length is None or length <= needed):
+            return 0
+        heard = events.heard(Event(number, 0, events.period(number) if part else (length or 0) - needed))
+        places = np.flatnonzero(heard)
+        return int(places[int(self._shares[number][part] * len(places))]) * self._hop
+
+
+@dataclass(frozen=True)
+class AskedClip:
+    """A question and its clip.
+
+    Attributes:
+        question: that is asked.
+        annotation: what is heard, as it was measured.
+        group: of twins.
+        clip: its events, the background last.
+    """
+
+    question: Question
+    annotation: Annotation
+    group: TwinGroup
+    clip: Clip
+
+
+class Cast:
+    """Groups of twins with sounds that bear out their answers."""
+
+    def __init__(self, pool: SoundPool, spec: PolyphonySpec, kinds: Sequence[Kind]) -> None:
+        """Nothing is drawn.
+
+        Args:
+            pool: of all sounds.
+            spec: of the groups.
+            kinds: of groups, one of each in a set.
+        """
+        self._pool, self._spec, self._kinds = pool, spec, kinds
+
+    def asked(self, split: str, sets: int) -> Iterator[AskedClip]:
+        """The questions of so many groups of each kind, the first that the sounds allow; further ones change none of
+        those before.
+
+        Raises:
+            DatasetError: they allow so few that it is of no use to go on.
+        """
+        counts, failures = Counter[str](), Counter[str]()
+        labels, most = list(self._pool.by_split[split]), _SPARE * sets + _LEAST_SPARE
+        for groups in draw_groups(self._kinds, labels, split, sets + most, self._spec.seed, block=self._pool.block):
+            kind = groups[0].kind
+            if counts[kind] == sets:
+                if sum(counts.values()) == sets * len(self._kinds):
+                    return
+                continue
+            cast = self._borne_out(groups)
+            if not isinstance(cast, str):
+                counts[kind] += 1
+                yield from cast
+                continue
+            failures[kind] += 1
+            if failures[kind] == _SPARE * counts[kind] + _LEAST_SPARE:
+                self._refuse(groups[0], counts[kind], sets, cast)
+
+    def _refuse(self, group: TwinGroup, count: int, sets: int, reason: str) -> None:
+        """Say that there are too few groups, and what of the sounds may be why."""
+        parted = self._pool.parted(group.split)
+        pauses = f"; silences of more than 0.2 s part all sounds of {shown(parted)}" if parted else ""
+        fewer = f", or --set {group.split}_sets={count} for fewer questions" if count else ""
+        raise DatasetError(
+            f"{self._pool.source}: {count} of {sets} groups of {group.kind} can be made for {group.split}, the last "
+            f"one not since {reason}{pauses}: give more labels, or files that sound without a pause{fewer}"
+        )
+
+    def _borne_out(self, groups: Sequence[TwinGroup]) -> list[AskedClip] | str:
+        """The questions of groups with sounds that bear out their answers; or why there are none."""
+        first = groups[0]
+        related = self._pool.related({track.label for clip in first.clips for track in clip.tracks})
+        if related:
+            return f"{listed(sorted(related))} say more or less of one sound"
+        reason = ""
+        place = (SPLITS.index(first.split), first.place, first.number)
+        for attempt in range(_DRAWS):
+            rng = random_generator(self._spec.seed, _SOUNDS, *place, attempt)
+            try:
+                casting = _Casting(self._pool, groups, rng)
+                behind = self._background(first.split, rng)
+                return [one for group in groups for one in self._asked(group, casting, behind)]
+            except QuestionError as error:
+                reason = str(error)
+        return reason
+
+    def _asked(self, group: TwinGroup, casting: _Casting, behind: Sequence[Event]) -> list[AskedClip]:
+        """The questions of a group about its clips.
+
+        Raises:
+            QuestionError: it does not bear out its answers, or a clip is too loud for a moment.
+        """
+        clips: dict[str, Clip] = {}
+        annotations = {}
+        for clip in group.clips:
+            by_label = casting.events(clip)
+            clips[clip.name] = [*(event for of_label in by_label.values() for event in of_label), *behind]
+            if self._largest_sample(clips[clip.name]) > PEAK:
+                raise QuestionError(f"{clip.name}: a moment is so much louder than the rest that it would be cut")
+            annotations[clip.name] = self._annotation(clip, group, by_label)
+        questions = questions_of(group, list(annotations.values()))
+        return [AskedClip(one, annotations[one.recording], group, clips[one.recording]) for one in questions]
+
+    def _background(self, split: str, rng: np.random.Generator) -> list[Event]:
+        numbers = self._pool.background(split)
+        if not numbers:
+            return []
+        number, hop = numbers[int(rng.integers(len(numbers)))], self._spec.sample_rate // STEPS
+        offset = int(rng.integers(self._pool.events.period(number) // hop)) * hop
+        return [Event(number, 0, self._spec.num_samples, 10 ** (-self._spec.background_snr / 20), offset)]
+
+    def _annotation(self, clip: TwinClip, group: TwinGroup, by_label: Mapping[str, Sequence[Event]]) -> Annotation:
+        behind = 10 ** (-self._spec.background_snr / 20) if self._spec.background else 0.0
+        events = [
+            LabelledEvent(start / STEPS, stop / STEPS, label)
+            for label, of_label in by_label.items()
+            for start, stop in self._pool.events.activity(of_label, behind)
+        ]
+        events.sort(key=lambda event: (event.onset, event.offset, event.label))
+        return Annotation(clip.name, float(SECONDS), tuple(events), 0.0, self._spec.domain_name, group=group.name)
+
+    def _largest_sample(self, clip: Clip) -> float:
+        """What no sample of a clip is larger than, to within how much its sounds have in common."""
+        hop = self._spec.sample_rate // STEPS
+        peaks, power = np.zeros(SECONDS * STEPS), 0.0
+        for event in clip:
+            peaks[event.start // hop : event.stop // hop] += self._pool.events.peak(event)
+            power += self._pool.events.loudness(event) ** 2 * event.length
+        return float(peaks.max() * CLIP_LEVEL / np.sqrt(power / self._spec.num_samples))
+
+
+class TwinRendering(DrawnRendering):
+    """The rows of twins and their sound: every clip at one level; see `Rendering`."""
+
+    @cached_property
+    def _events(self) -> EventSounds:
+        return EventSounds(self.sounds, self.sample_rate, self._spec.silence)
+
+    def clips(self, index: int) -> Sequence[Pcm16]:
+        """The clip of a question, int16 [samples], whose root mean square is `CLIP_LEVEL`."""
+        return mix(self.drawn[index].clips, self._events.samples, self._spec.num_samples, level=CLIP_LEVEL)
