@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.scenes.expressions import leaves, parts
 from audio_compositionality.dataset_builder.texts.acceptance import vocabulary_of
 from audio_compositionality.dataset_builder.texts.caption_reading import UnreadableError, read
-from audio_compositionality.dataset_builder.texts.captions import Phrase, caption
-from audio_compositionality.dataset_builder.texts.expressions import leaves, parts
-from audio_compositionality.dataset_builder.texts.lexicon import phrase
-from audio_compositionality.dataset_builder.texts.prompts import recorded_phrase
+from audio_compositionality.dataset_builder.texts.captions import caption
 from audio_compositionality.dataset_builder.texts.truth import Event, is_true
 from audio_compositionality.dataset_builder.texts.variants import SAME_WORDS, draw_wording, negatives
 
@@ -77,16 +75,13 @@ def part_trials(row: Row, clip: int, rng: np.random.Generator) -> Iterator[Trial
         whole = read(row["captions"][0], vocabulary_of(events)).expression
     except UnreadableError:
         return
-    said = row["captions"][0]
-    phrases: tuple[Phrase, ...] = (phrase, recorded_phrase)
-    spoken = next((one for one in phrases if all(one(leaf) in said for leaf in leaves(whole))), phrase)
     for part in parts(whole):
         if len(leaves(part)) < 2 or not is_true(part, events):
             continue
         wording = draw_wording(part, rng, held_out=False)
-        false = negatives(part, wording, events, rng, most=MOST_FALSE, held_out=False, phrase=spoken)
+        false = negatives(part, wording, events, rng, most=MOST_FALSE, held_out=False)
         if false:
-            yield Trial(PART, clip, caption(part, wording, phrase=spoken), tuple(one.text for one in false))
+            yield Trial(PART, clip, caption(part, wording), tuple(one.text for one in false))
 
 
 def nearer(true: ArrayLike, false: ArrayLike, of_trial: ArrayLike) -> NDArray[np.float64]:

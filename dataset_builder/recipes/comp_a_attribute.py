@@ -1,37 +1,24 @@
-"""Two sources that exchange an attribute, and captions of the same words: which is the high one? (arXiv 2310.08753)."""
+"""Two sounds that exchange an attribute, and captions of the same words: which is the high one? (arXiv 2310.08753)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import combinations
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from audio_compositionality.support.errors import InputError
+from pydantic import Field
+
 from audio_compositionality.support.text import nearest
 
-from ..scenes.captioned import (
-    CITATION,
-    ITEM_COLUMNS,
-    CaptionedItem,
-    CaptionedSettings,
-    RenderedItems,
-    Speaker,
-    Split,
-    dealt,
-    describe_words,
-    draw_until,
-    pairs_of,
-    split_of,
-    subset_of,
-    suiting,
-)
-from ..scenes.item_recipes import ItemRecipe
-from ..scenes.natural_items import NaturalAttributes, NaturalItemSettings, describe_attributes
-from ..scenes.sources import Source, random_generator
-from ..scenes.timeline import SourceEvent
+from ..data import DatasetError
+from ..scenes.captioned import TimedClip
+from ..scenes.expressions import Leaf
+from ..scenes.palette import ACTION, Palette, dealt, draw_until, subsets_of
+from ..scenes.sources import random_generator
 from ..texts.captions import Wording
-from ..texts.lexicon import attributes
+from .captioned import CaptionedScene, CaptionedSpec, ItemRecipe, none_left, suiting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,156 +26,143 @@ if TYPE_CHECKING:
 _ITEMS, _PAIRS, _TEMPLATES, _SWAPPED = 35, 36, 37, 38
 """The random streams."""
 
-Scene = tuple[Source, Source]
+_BOTH = Leaf("") * Leaf("")
+"""The tree of a clip."""
+
+Pairs = Mapping[str, Mapping[str, Sequence[tuple[str, str]]]]
+"""Pairs of names by subset and by what they can exchange."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AttributeSettings(CaptionedSettings):
-    """Everything that decides the items and their samples. Defaults are the sizes of the preset ``full``.
+class AttributeSpec(CaptionedSpec):
+    """Everything that decides the items and their samples. Defaults are the sizes of the preset ``full``."""
 
-    Attributes:
-        items: how many, half of them of pairs of timbres that are seen in training, half of novel ones.
-        swapped: what the twins exchange, each equally often: attributes, or several with a plus sign between them.
-
-    Raises:
-        InputError: see `CaptionedSettings`.
-    """
-
-    items: int = 400
-    swapped: tuple[str, ...] = ("pitch", "rate", "amplitude", "pitch+rate")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "swapped", tuple(self.swapped))
-        self._check("items", self.items, 1, 20_000)
-        if not self.swapped:
-            raise InputError("swapped is empty; the twins of an item exchange something")
-        for name in (name for swapped in self.swapped for name in swapped.split("+")):
-            if name not in attributes():
-                raise InputError(f"swapped has {name!r}; {nearest(name, attributes())}")
-
-    def values(self) -> dict[str, object]:
-        """The settings as JSON values."""
-        return {**super().values(), "swapped": list(self.swapped)}
+    items: int = Field(400, ge=1, le=20_000, description="How many, half of them of pairs of labels that are novel.")
+    swapped: tuple[str, ...] = Field(
+        ("pitch", "rate", "amplitude", "pitch+rate"),
+        description=(
+            "What the twins exchange, each equally often: attributes, or several with a plus sign between them; where "
+            "none is named, each attribute that sounds have words of."
+        ),
+    )
 
 
-class RenderedAttributes(RenderedItems[AttributeSettings]):
-    """The items of some settings and their sound; see `Rendering`."""
+class _Attribute(ItemRecipe[AttributeSpec]):
+    """The recipe; see `Recipe`."""
 
     name = "comp_a_attribute"
+    version = 2
+    by_noun = True
+    suiting = MappingProxyType({"different_kinds": True, "repeats": True, "swapped": ()})
 
-    def draw(self) -> Iterator[CaptionedItem]:
-        """See `draw_items`."""
-        return draw_items(self.settings, self.split)
+    @cached_property
+    def presets(self) -> Mapping[str, AttributeSpec]:
+        """Specs by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
+        mini, full = AttributeSpec(items=100), AttributeSpec()
+        return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
+
+    def scenes(self, spec: AttributeSpec, palette: Palette, split: str) -> Iterator[CaptionedScene]:
+        """See `CaptionedRecipe.scenes`.
+
+        Subsets, exchanged attributes, pairs of labels and templates are dealt evenly; which clip is first is drawn.
+
+        Raises:
+            InputError: there are not as many different items.
+            DatasetError: no two labels have sounds of all four combinations of two words.
+        """
+        options = pairs_by_exchange(spec, palette, split)
+        drawn: set[frozenset[int]] = set()
+        seconds = spec.shortest_event / spec.sample_rate
+        for number in range(spec.items):
+            turn, half = divmod(number, len(options))
+            subset = list(options)[half]
+            rng = random_generator(spec.seed, _ITEMS, number)
+            swapped = dealt(list(options[subset]), turn, spec.seed, _SWAPPED, half)
+            pair = dealt(options[subset][swapped], turn, spec.seed, _PAIRS, half)
+            names = [pair[place] for place in rng.permutation(2)]
+            template = dealt(suiting("together", split), turn, spec.seed, _TEMPLATES, half)
+            exchanged = swapped.split("+")
+            further = [one for one in palette.attributes if one not in (*exchanged, ACTION)]
+            mentioned = [*exchanged, *(rng.choice(further, 1) if further and rng.random() < 0.5 else ()), ACTION]
+            draw = partial(_draw_twins, palette, split, names, exchanged, dict.fromkeys(mentioned), seconds, rng)
+            twins = draw_until(draw, drawn, lambda two: map(frozenset, two), spec.repeats)
+            if twins is None:
+                raise none_left("items", spec.items, number, spec.num_classes)
+            leaves = [[palette.leaf(sound, mentioned) for sound in sounds] for sounds in twins]
+            yield CaptionedScene(
+                split,
+                number,
+                tuple(TimedClip(_BOTH, sounds, ((0, spec.num_samples),) * 2) for sounds in twins),
+                tuple(one * other for one, other in leaves),
+                (Wording(together=template),) * 2,
+                late=spec.draw_late(2, rng),
+                facts={
+                    "swapped": swapped,
+                    "subset": subset,
+                    "pair": " | ".join(sorted(pair)),
+                    "distance": palette.distance(*twins[0], exchanged),
+                },
+            )
 
 
-class RecordedAttributes(NaturalAttributes):
-    """The items of settings of recordings and their sound; see `Rendering`."""
-
-    name = RenderedAttributes.name
-
-
-def draw_items(settings: AttributeSettings, split: Split = "test") -> Iterator[CaptionedItem]:
-    """The items of some settings, one after the other; further ones change none of those before.
-
-    Subsets, exchanged attributes, pairs of timbres and templates are dealt evenly; which clip is first is drawn.
+def pairs_by_exchange(spec: AttributeSpec, palette: Palette, split: str) -> Pairs:
+    """Pairs of names of which both have two words of what they exchange.
 
     Raises:
-        InputError: there are not as many different items.
+        InputError: the tones have no words of an attribute.
+        DatasetError: the sounds have none, or there is no such pair.
     """
-    speaker = Speaker(settings)
-    drawn: set[frozenset[Source]] = set()
-    for number in range(settings.items):
-        rng = random_generator(settings.seed, _ITEMS, number)
-        half = number % 2
-        swapped = dealt(settings.swapped, number // 2, settings.seed, _SWAPPED, half)
-        options = pairs_of(subset_of(number, split), settings.num_classes)
-        timbres = rng.permutation(dealt(options, number // 2, settings.seed, _PAIRS, half)).tolist()
-        template = dealt(suiting("together", split), number // 2, settings.seed, _TEMPLATES, half)
-        exchanged = swapped.split("+")
-        further = [attribute for attribute in attributes() if attribute not in exchanged]
-        mentioned = [*exchanged, *(rng.choice(further, 1) if further and rng.random() < 0.5 else ())]
-        draw = partial(_draw_twins, timbres, exchanged, mentioned, speaker, rng)
-        serve = partial(_serve, drawn=drawn, split=split, settings=settings)
-        twins = draw_until(draw, serve, number, ("items", settings.items), settings.num_classes)
-        drawn.update(map(frozenset, twins))
-        starts = [speaker.draw_start(rng) for _ in timbres]
-        end = settings.num_samples
-        leaves = [[speaker.leaf(source, mentioned) for source in scene] for scene in twins]
-        first, second = twins[0]
-        yield CaptionedItem(
-            number,
-            tuple(one * other for one, other in leaves),
-            (Wording(together=template),) * 2,
-            tuple(tuple(SourceEvent(*one, end) for one in zip(scene, starts, strict=True)) for scene in twins),
-            swapped=swapped,
-            overlap=(end - max(starts)) / settings.sample_rate,
-            distance=float(max(abs(getattr(first, one) - getattr(second, one)) for one in exchanged)),
+    for name in (name for swapped in spec.swapped for name in swapped.split("+")):
+        if name not in palette.attributes:
+            raise DatasetError(f"swapped has {name!r}; {nearest(name, palette.attributes)}")
+    options: dict[str, dict[str, list[tuple[str, str]]]] = {}
+    for pair in combinations(palette.by_split[split], 2):
+        subset = palette.subset(pair)
+        if subset and subset not in subsets_of(split):
+            continue
+        for swapped in spec.swapped or palette.attributes:
+            if all(len(_common(palette, split, pair, one)) > 1 for one in swapped.split("+")):
+                options.setdefault(subset, {}).setdefault(swapped, []).append(pair)
+    if not options:
+        raise DatasetError(
+            f"{palette.source} has no recordings of two who make two sounds each, in all four combinations: labels "
+            "such as 'man speaking', 'man singing', 'woman speaking', 'woman singing', or words in a table"
         )
+    return {subset: options[subset] for subset in sorted(options, reverse=True)}
 
 
-def _serve(twins: Sequence[Scene], drawn: set[frozenset[Source]], split: Split, settings: AttributeSettings) -> bool:
-    return all(frozenset(scene) not in drawn and split_of(scene, settings.num_classes) == split for scene in twins)
+def _common(palette: Palette, split: str, names: Sequence[str], attribute: str) -> tuple[str, ...]:
+    """The words of an attribute that sounds of both names have."""
+    first, second = (palette.said(split, name, attribute) for name in names)
+    return tuple(word for word in first if word in second)
 
 
 def _draw_twins(
-    timbres: Sequence[int],
+    palette: Palette,
+    split: str,
+    names: Sequence[str],
     exchanged: Sequence[str],
     mentioned: Sequence[str],
-    speaker: Speaker,
+    seconds: float,
     rng: np.random.Generator,
-) -> list[Scene]:
-    """Two scenes of the same timbres that have exchanged some attributes, which have different words."""
-    length = speaker.settings.num_samples - speaker.settings.latest_start
-    words: list[dict[str, str]] = [speaker.draw_words(mentioned, rng) for _ in timbres]
+) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """The sounds of two clips: the second are the first with some attributes exchanged, which have different words."""
+    words = [palette.draw_words(split, name, mentioned, rng) for name in names]
     for attribute in exchanged:
-        two = rng.choice(speaker.words(attribute), 2, replace=False)
-        for of_source, word in zip(words, two, strict=True):
-            of_source[attribute] = str(word)
-    first, second = (
-        speaker.draw_source(timbre, said, length, rng) for timbre, said in zip(timbres, words, strict=True)
-    )
-    return [
-        (first, second),
-        (
-            replace(first, **{attribute: getattr(second, attribute) for attribute in exchanged}),
-            replace(second, **{attribute: getattr(first, attribute) for attribute in exchanged}),
-        ),
-    ]
-
-
-class _Attribute(ItemRecipe[AttributeSettings, NaturalItemSettings]):
-    """The recipe; see `Recipe`."""
-
-    version = 1
-    of_scenes, of_natural, natural = RenderedAttributes, RecordedAttributes, NaturalItemSettings
-
-    @cached_property
-    def presets(self) -> Mapping[str, AttributeSettings]:
-        """Settings by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
-        mini, full = AttributeSettings(items=100), AttributeSettings()
-        return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
-
-    def describe(self, settings: AttributeSettings | NaturalItemSettings) -> str:
-        """Markdown of the card."""
-        if isinstance(settings, NaturalItemSettings):
-            return describe_attributes(settings)
-        return f"""\
-{settings.items:,} items of two sound sources at the same time, after CompA-attribute of *CompA: Addressing the Gap in
-Compositional Reasoning in Audio-Language Models* ([arXiv 2310.08753](https://arxiv.org/abs/2310.08753), ICLR 2024): in
-the second clip they have exchanged {", ".join(settings.swapped)}. The two clips have the same classes of every
-attribute and the two captions the same words: only what belongs to whom is different. The clips of an item share one
-gain, below 1 only where one of them would pass full scale; the two sources begin within half a second of each other, at
-the same times in both clips. Half of the items are of pairs of timbres that meet in the training rows, half of pairs
-that never do.
-
-{ITEM_COLUMNS}
-
-A clip lasts {settings.duration:g} s, mono, {settings.sample_rate} Hz, 16-bit.
-
-{describe_words(settings)}
-
-{CITATION}"""
+        common = _common(palette, split, names, attribute)
+        for of_sound, place in zip(words, rng.permutation(len(common))[:2], strict=True):
+            of_sound[attribute] = common[place]
+    options = [palette.numbers(split, name, said, seconds) for name, said in zip(names, words, strict=True)]
+    if not all(map(len, options)):
+        return None
+    first, second = (int(rng.choice(numbers)) for numbers in options)
+    twins = []
+    for one, other, said, its in ((first, second, *words), (second, first, *words[::-1])):
+        wanted = {**said, **{attribute: its[attribute] for attribute in exchanged}}
+        fitting = palette.exchanged(split, one, other, exchanged, wanted)
+        if not fitting:
+            return None
+        twins.append(int(rng.choice(fitting)))
+    return (first, second), (twins[0], twins[1])
 
 
 RECIPE = _Attribute()

@@ -36,7 +36,10 @@ class Sound:
         labels: all labels, where there are several.
         words: what is said of it by attribute, such as ``{"pitch": "high", "rate": "slow"}``. A sound with one word
             changed is another entry of the same label.
-        loop: whether the samples are one period of a sound that goes on: repeated as they are, without a crossfade.
+        values: the same in numbers, where there are such: ``{"pitch": 75.0}``. A sound with one of them exchanged is
+            another entry as well.
+        loop: seconds of its samples, where these are one period of a sound that goes on: repeated as they are, without
+            a crossfade; 0 where they are not.
         level: dB at which it is heard beside others; 0 where all are equally loud.
     """
 
@@ -49,7 +52,8 @@ class Sound:
     captions: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict, hash=False)
-    loop: bool = False
+    values: Mapping[str, float] = field(default_factory=dict, hash=False)
+    loop: float = 0.0
     level: float = 0.0
 
     @property
@@ -82,7 +86,17 @@ def fingerprint_of_entries(entries: Sequence[Sound]) -> str:
             entry.number,
             entry.group,
             entry.condition,
-            *filter(None, (entry.captions, entry.labels, sorted(entry.words.items()), entry.loop, entry.level)),
+            *filter(
+                None,
+                (
+                    entry.captions,
+                    entry.labels,
+                    sorted(entry.words.items()),
+                    sorted(entry.values.items()),
+                    entry.loop,
+                    entry.level,
+                ),
+            ),
         ]
         for entry in entries
     ]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from importlib.resources import files
-from itertools import pairwise, product
+from itertools import product
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -27,6 +27,7 @@ from audio_compositionality.support.spec import Spec
 from ..data import DatasetError, Waveform
 from .dx7.voice import Operator, Voice
 from .entries import Sound, fingerprint_of_entries
+from .words import READING_ORDER, word_places, words_of_classes
 
 
 @cache
@@ -67,51 +68,14 @@ def _operator(fields: dict[str, Any]) -> Operator:
 ATTRIBUTES = ("timbre", "pitch", "rate", "amplitude")
 """Of a tone, in the order of the digits of its number among all."""
 
-READING_ORDER = ("amplitude", "rate", "pitch")
-"""In which the words of a tone are read: "a loud slow high bell"."""
-
-FEWEST_CLASSES = 6
-"""With fewer classes an attribute there is none left between two words."""
-
 NARROWEST_PITCHES = 36
 """Semitones, three octaves: in less, low and high are a matter of taste."""
 
 
-@cache
-def word_places() -> Mapping[str, Mapping[str, tuple[float, float]]]:
-    """The words of each attribute, each with both ends of its part of the range, from 0 to 1; from ``words.yaml``."""
-    content = yaml.safe_load(files(__package__).joinpath("words.yaml").read_text("utf-8"))
-    return {attribute: {word: tuple(ends) for word, ends in words.items()} for attribute, words in content.items()}
-
-
-@cache
-def words_of_classes(attribute: str, num_classes: int) -> Mapping[str, tuple[int, ...]]:
-    """The classes that each word of an attribute names, from low to high.
-
-    Args:
-        attribute: pitch, rate or amplitude.
-        num_classes: K.
-
-    Raises:
-        InputError: K classes leave none between two words, or none to a word.
-    """
-    words = {
-        word: tuple(number for number in range(num_classes) if low < (number + 0.5) / num_classes < high)
-        for word, (low, high) in word_places()[attribute].items()
-    }
-    crowded = any(second[0] - first[-1] < 2 for first, second in pairwise(filter(None, words.values())))
-    if num_classes < FEWEST_CLASSES or crowded or not all(words.values()):
-        raise InputError(
-            f"{num_classes} classes of {attribute} leave no gap between {', '.join(words)}; captions need "
-            f"{FEWEST_CLASSES} classes or more"
-        )
-    return words
-
-
-@cache
-def dimension_of(word: str) -> str:
-    """The attribute that a word for tones is of, empty for others; two words of one attribute exclude each other."""
-    return next((attribute for attribute, words in word_places().items() if word in words), "")
+Voices = Annotated[
+    tuple[InstanceOf[Voice], ...], PlainSerializer(lambda voices: [voice.to_vced().hex() for voice in voices])
+]
+"""The type of a field of voices: among its values, the hexadecimal of their 155 bytes."""
 
 
 class ToneSpec(Spec):
@@ -133,9 +97,7 @@ class ToneSpec(Spec):
     )
     sample_rate: int = Field(32_000, ge=8_000, le=192_000, description="Hz of every clip.")
     velocity: int = Field(100, ge=1, le=127, description="MIDI velocity of every tone.")
-    voices: Annotated[
-        tuple[InstanceOf[Voice], ...], PlainSerializer(lambda voices: [voice.to_vced().hex() for voice in voices])
-    ] = Field(default_factory=default_voices, repr=False, description="K voices, the classes of timbre.")
+    voices: Voices = Field(default_factory=default_voices, repr=False, description="K voices, the classes of timbre.")
 
     @model_validator(mode="after")
     def _check_tones(self) -> ToneSpec:
@@ -193,11 +155,16 @@ class ToneSpec(Spec):
     @cached_property
     def nouns(self) -> tuple[str, ...]:
         """What each class of timbre is called: default voices by their nouns, those of a user's bank by their label."""
-        return tuple(default_nouns().get(label, label) for label in self.labels["timbre"])
+        return nouns(self)
 
     def _centres(self, low: float, high: float) -> list[float]:
         width = (high - low) / self.num_classes
         return [low + (number + 0.5) * width for number in range(self.num_classes)]
+
+
+def nouns(spec: Any) -> tuple[str, ...]:
+    """What each class of timbre of a spec of tones is called; see `ToneSpec.nouns`."""
+    return tuple(default_nouns().get(label, label) for label in spec.labels["timbre"])
 
 
 def timbre_labels(voices: Sequence[Voice]) -> list[str]:
@@ -228,8 +195,9 @@ class ToneSounds:
     """The tones of a `ToneSpec`, each an entry, those of a selection of classes or all; see `Sounds`.
 
     An entry's label is the noun of its timbre. Its waveform is one period, a loop, with a peak of 1; its level is the
-    class of amplitude in dB. It has a word of each attribute whose class does not lie in a gap between two words; none
-    where there are too few classes, or too narrow a range of pitch, for words (`check_words`).
+    class of amplitude in dB, and its values are its classes: MIDI note, repetitions a second, dB. It has a word of each
+    attribute whose class does not lie in a gap between two words; none where there are too few classes, or too narrow a
+    range of pitch, for words (`check_words`).
 
     Attributes:
         spec: of all classes.
@@ -277,14 +245,17 @@ class ToneSounds:
         of_entry = dict(zip(ATTRIBUTES, classes, strict=True))
         spoken = {one: words[one].get(of_entry[one]) for one in READING_ORDER}
         labels = [spec.labels[attribute][number] for attribute, number in of_entry.items()]
+        name = "/".join((spec.nouns[timbre], *labels[1:]))
         return Sound(
-            id="/".join((spec.nouns[timbre], *labels[1:])),
+            id=name,
             label=spec.nouns[timbre],
-            group="",
+            # Of its own, whatever its voice: so other voices of these names make the same splits.
+            group=name,
             sha256=sha256_of(json.dumps(decided).encode()),
             condition=f"{labels[1]}, {labels[2]}",
             words={attribute: word for attribute, word in spoken.items() if word is not None},
-            loop=True,
+            values={"pitch": spec.pitches[pitch], "rate": spec.rates[rate], "amplitude": level},
+            loop=spec.periods[rate] / spec.sample_rate,
             level=level,
         )
 

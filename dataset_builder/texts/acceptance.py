@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from ..scenes.expressions import Expression, Leaf, Together, leaves
 from .caption_reading import Reading, UnreadableError, Vocabulary, formula_of, read, words_in
-from .expressions import Expression, Leaf, Together, leaves
 from .truth import Event, is_false, is_true
 from .variants import Kind, false_variants
 

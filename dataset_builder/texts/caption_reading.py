@@ -19,9 +19,9 @@ import yaml
 
 from audio_compositionality.support.errors import InputError
 
-from .captions import Mention, templates
-from .expressions import Expression, Leaf, Then, Together, formula, joined, leaves, replaced
-from .lexicon import dimension_of, spoken_words
+from ..scenes.expressions import Expression, Leaf, Then, Together, formula, joined, leaves, replaced
+from ..sounds.words import word_places
+from .captions import Mention, stands_behind, templates
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -160,7 +160,7 @@ def _listed() -> Mapping[tuple[str, ...], _Unit]:
     """What can be read of any clip."""
     listed: dict[tuple[str, ...], _Unit] = {words_in(phrase): _Unit("neutral") for phrase in _content()["neutral"]}
     listed |= {words_in(phrase): _Unit("cue", phrase) for phrase in _roles()}
-    return listed | {words_in(word): _Unit("attribute", word) for word in spoken_words()}
+    return listed | {words_in(word): _Unit("attribute", word) for of_one in word_places().values() for word in of_one}
 
 
 @cache
@@ -229,13 +229,13 @@ def _units(text: str, vocabulary: Vocabulary) -> list[_Unit]:
 def _with_leaves(units: _Units, text: str) -> list[_Unit]:
     """Labels as leaves with their attributes: those before them, which may have "and" between them, and those behind.
 
-    Words of the lexicon stand before a label; any other word, as in "man speaking", also right behind it.
+    Words stand before a label; those of actions, as in "man speaking", also right behind it.
     """
     result: list[_Unit] = []
     attributes: list[str] = []
     for place, unit in enumerate(units):
         last = result[-1].leaf if result else None
-        if unit.kind == "attribute" and last and not attributes and not unit.parted and not dimension_of(unit.text):
+        if unit.kind == "attribute" and last and not attributes and not unit.parted and stands_behind(unit.text):
             result[-1] = _Unit("leaf", leaf=Leaf(last.label, (*last.attributes, unit.text)))
         elif unit.kind == "attribute":
             attributes.append(unit.text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, reduce
 from importlib.resources import files
@@ -16,9 +16,8 @@ import yaml
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from ..sounds.tones import word_places
-from .expressions import Expression, Leaf, Then, Together, joined
-from .lexicon import phrase
+from ..scenes.expressions import Expression, Leaf, Then, Together, joined
+from ..sounds.words import word_places
 
 Meaning = Literal["sequence", "together", "throughout"]
 Mention = Literal["forward", "reverse", ""]
@@ -76,9 +75,6 @@ def template_of(name: str) -> Template:
         raise InputError(f"unknown template {name!r}; {nearest(name, every)}")
     return every[name]
 
-
-Phrase = Callable[[Leaf], str]
-"""What a leaf is called; `lexicon.phrase` and `lexicon.plain_phrase` are two."""
 
 _PUNCTUATION = ",.;:!?\"'()"
 
@@ -216,24 +212,42 @@ def _wordings(joints: frozenset[tuple[str, bool]], held_out: bool | None) -> tup
     return tuple(wording for wording in every if held_out is None or wording.held_out == held_out)
 
 
-def caption(expression: Expression, wording: Wording, *, phrase: Phrase = phrase) -> str:
+def stands_behind(word: str) -> bool:
+    """Whether a word is read behind what it is said of, as in "man speaking"."""
+    return word.endswith("ing")
+
+
+def named(leaf: Leaf) -> str:
+    """A leaf with its words: "slow high bell", "man speaking"."""
+    before = [word for word in leaf.attributes if not stands_behind(word)]
+    return " ".join((*before, leaf.label, *filter(stands_behind, leaf.attributes)))
+
+
+def phrase(leaf: Leaf) -> str:
+    """What a leaf is called in a caption: "a slow high bell"; "rain", where no word stands before it."""
+    text = named(leaf)
+    if all(map(stands_behind, leaf.attributes)):
+        return text
+    return f"{'an' if text[:1].lower() in tuple('aeiou') else 'a'} {text}"
+
+
+def caption(expression: Expression, wording: Wording) -> str:
     """An expression in words.
 
     Args:
         expression: parts at one time are named in the order in which they stand.
         wording: one of `wordings`.
-        phrase: what a leaf is called.
 
     Raises:
         InputError: the expression nests too deep to be said in one way, or the wording does not suit it.
     """
-    return _said(_plan(expression), wording, phrase)
+    return _said(_plan(expression), wording)
 
 
-def _said(plan: _Plan, wording: Wording, phrase: Phrase) -> str:
+def _said(plan: _Plan, wording: Wording) -> str:
     if isinstance(plan, Leaf):
         return phrase(plan)
-    texts = [_said(part, wording, phrase) for part in plan.parts]
+    texts = [_said(part, wording) for part in plan.parts]
     if plan.kind == "tight":
         return f"{', '.join(texts[:-1])} and {texts[-1]} together"
     if plan.kind in _FIXED:

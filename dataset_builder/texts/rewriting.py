@@ -18,11 +18,10 @@ from tqdm import tqdm
 from audio_compositionality.support.text import listed
 
 from ..data import Row
+from ..scenes.expressions import Leaf, leaves
 from .acceptance import MOST_WORDS, Judge, Judgement, Reason, kind_of, texts_in
 from .caption_reading import Reading, UnreadableError, cues_of, reading_digest, words_in
-from .captions import bag_of_words
-from .expressions import Leaf, leaves
-from .lexicon import dimension_of
+from .captions import bag_of_words, named
 from .truth import Event, is_false
 
 WRITER = "language-model"
@@ -395,14 +394,8 @@ def _sounds(judge: Judge) -> list[str]:
     for leaf in _named(judge.caption, judge.events):
         fitting = [event for event in judge.events if event.is_of(leaf)]
         times = ", ".join(f"{event.start:.1f} to {event.stop:.1f} s" for event in fitting)
-        lines.append((min((event.start for event in fitting), default=0.0), f"- {_phrase(leaf)}: {times}"))
+        lines.append((min((event.start for event in fitting), default=0.0), f"- {named(leaf)}: {times}"))
     return [line for _, line in sorted(lines)]
-
-
-def _phrase(leaf: Leaf) -> str:
-    """As "slow high bell", "man speaking": words that are none of the lexicon stand behind."""
-    before = [word for word in leaf.attributes if dimension_of(word)]
-    return " ".join((*before, leaf.label, *(word for word in leaf.attributes if word not in before)))
 
 
 def _named(caption: Reading | None, events: Sequence[Event]) -> Sequence[Leaf]:

@@ -8,15 +8,15 @@ then a man" of dog, man, dog. A caption has to be true, a hard negative false; w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
 from audio_compositionality.support.errors import InputError
 
-from .expressions import Expression, Leaf, Then, leaves
-from .lexicon import dimension_of
+from ..scenes.expressions import Expression, Leaf, Then, leaves
+from ..sounds.words import dimension_of
 
 LEAST_SECONDS = 1.0
 """What is heard for less is not mentioned."""
@@ -45,6 +45,7 @@ class Event:
         start: seconds from the beginning of the clip.
         stop: seconds, greater than start, and finite.
         attributes: all words that are true of it.
+        dimensions: the attribute of each, where they say; see `dimensions`.
         length: seconds that it would last whole; None where nothing was cut off, or nobody knows.
     """
 
@@ -53,6 +54,7 @@ class Event:
     stop: float
     attributes: tuple[str, ...] = ()
     length: float | None = None
+    dimensions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.stop < math.inf:
@@ -61,7 +63,7 @@ class Event:
 
     @classmethod
     def of(cls, event: Event | Mapping[str, Any]) -> Event:
-        """An event of a row: ``label``, ``start``, ``stop``, and, where there are any, ``attributes``, ``length``.
+        """An event of a row: ``label``, ``start``, ``stop``, and, where there are any, ``attributes`` and so on.
 
         Raises:
             InputError: one of the first three is missing or empty, or the times are none; see `Event`.
@@ -72,18 +74,25 @@ class Event:
         if missing:
             raise InputError(f"an event has no {' and no '.join(missing)}; it has {', '.join(event) or 'nothing'}")
         attributes = tuple(event.get("attributes") or ())
-        return cls(event["label"], event["start"], event["stop"], attributes, event.get("length"))
+        dimensions = tuple(event.get("dimensions") or ())
+        return cls(event["label"], event["start"], event["stop"], attributes, event.get("length"), dimensions)
 
     def is_of(self, leaf: Leaf) -> bool:
         """Whether the leaf's label and all of its words are true of this event."""
         return self.label == leaf.label and set(leaf.attributes) <= set(self.attributes)
 
-    def may_be(self, leaf: Leaf) -> bool:
+    def may_be(self, leaf: Leaf, dimension: Callable[[str], str] = dimension_of) -> bool:
         """Whether nothing that is known of this event contradicts the leaf; another word of the same attribute does."""
         if self.label != leaf.label:
             return False
-        spoken_of = {dimension_of(word) for word in self.attributes}
-        return not any(dimension_of(word) in spoken_of for word in set(leaf.attributes) - set(self.attributes))
+        spoken_of = set(map(dimension, self.attributes))
+        return not any(dimension(word) in spoken_of for word in set(leaf.attributes) - set(self.attributes))
+
+
+def dimensions(events: Iterable[Event]) -> Callable[[str], str]:
+    """What says of a word which attribute it is of: as events say it, else as the words for tones are."""
+    stated = {word: name for event in events for word, name in zip(event.attributes, event.dimensions, strict=False)}
+    return lambda word: stated.get(word) or dimension_of(word)
 
 
 def is_true(expression: Expression, events: Iterable[Event | Mapping[str, Any]]) -> bool:
@@ -165,16 +174,17 @@ def is_false(expression: Expression, events: Iterable[Event | Mapping[str, Any]]
     `Then`, a part may go on into the next, if it begins and ends earlier; for a `Together` any overlap of more than
     `TOLERANCE` will do.
     """
-    return not _spans(expression, [Event.of(event) for event in events])
+    heard = [Event.of(event) for event in events]
+    return not _spans(expression, heard, dimensions(heard))
 
 
-def _spans(expression: Expression, events: Sequence[Event]) -> set[Interval]:
+def _spans(expression: Expression, events: Sequence[Event], dimension: Callable[[str], str]) -> set[Interval]:
     """First start and last end of every way in which an expression may be true."""
     if isinstance(expression, Leaf):
-        fitting = [(event.start, event.stop) for event in events if event.may_be(expression)]
+        fitting = [(event.start, event.stop) for event in events if event.may_be(expression, dimension)]
         whole = [(min(start for start, _ in fitting), max(stop for _, stop in fitting))] if fitting else []
         return {*fitting, *whole}
-    first, *rest = (_spans(operand, events) for operand in expression.operands)
+    first, *rest = (_spans(operand, events, dimension) for operand in expression.operands)
     join = _after if isinstance(expression, Then) else _with
     for operand in rest:
         first = {span for one in first for other in operand if (span := join(one, other)) is not None}

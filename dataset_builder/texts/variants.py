@@ -6,17 +6,17 @@ that is not false of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, zip_longest
 from typing import Any, Literal
 
 import numpy as np
 
-from .captions import Phrase, Wording, bag_of_words, caption, wordings
-from .expressions import Expression, Leaf, Then, Together, joined, leaves, parts, replaced
-from .lexicon import dimension_of, phrase
-from .truth import Event, is_false, is_true
+from ..scenes.expressions import Expression, Leaf, Then, Together, joined, leaves, parts, replaced
+from ..sounds.words import dimension_of
+from .captions import Wording, bag_of_words, caption, wordings
+from .truth import Event, dimensions, is_false, is_true
 
 Kind = Literal["order", "relation", "attribute", "absent"]
 
@@ -46,12 +46,15 @@ class Negative:
     expression: Expression
 
 
-def false_variants(expression: Expression, absent: Iterable[str] = ()) -> Iterator[tuple[Expression, Kind]]:
+def false_variants(
+    expression: Expression, absent: Iterable[str] = (), dimension: Callable[[str], str] = dimension_of
+) -> Iterator[tuple[Expression, Kind]]:
     """What an expression becomes by one change; whether that is false of a clip is not asked here.
 
     Args:
         expression: any.
         absent: labels that are not heard, for the kind ``absent``.
+        dimension: the attribute that a word is of.
     """
     for variant in _reordered(expression):
         yield variant, "order"
@@ -59,7 +62,7 @@ def false_variants(expression: Expression, absent: Iterable[str] = ()) -> Iterat
         yield variant, "relation"
     every = leaves(expression)
     for one, other in combinations(range(len(every)), 2):
-        for first, second in _exchanged(every[one], every[other]):
+        for first, second in _exchanged(every[one], every[other], dimension):
             new = [first if place == one else second if place == other else leaf for place, leaf in enumerate(every)]
             yield replaced(expression, new), "attribute"
     for label in absent:
@@ -92,13 +95,13 @@ def _related_otherwise(expression: Expression) -> Iterator[Expression]:
     yield from _within(expression, _related_otherwise)
 
 
-def _exchanged(one: Leaf, other: Leaf) -> Iterator[tuple[Leaf, Leaf]]:
+def _exchanged(one: Leaf, other: Leaf, dimension: Callable[[str], str]) -> Iterator[tuple[Leaf, Leaf]]:
     """Two leaves that have exchanged their nouns, or their words of one attribute that both have."""
     if one.label != other.label:
         yield replace(one, label=other.label), replace(other, label=one.label)
     for place, word in enumerate(one.attributes):
         for opposite, its_word in enumerate(other.attributes):
-            if word != its_word and dimension_of(word) == dimension_of(its_word):
+            if word != its_word and dimension(word) == dimension(its_word):
                 yield _with_word(one, place, its_word), _with_word(other, opposite, word)
 
 
@@ -115,7 +118,6 @@ def negatives(
     most: int,
     absent: Iterable[str] = (),
     held_out: bool | None = None,
-    phrase: Phrase = phrase,
 ) -> list[Negative]:
     """False texts near a caption: each kind in turn, so that few are of as many kinds as there are.
 
@@ -129,16 +131,16 @@ def negatives(
         most: how many at most.
         absent: labels that are not heard.
         held_out: of wordings, as `captions.wordings` has it.
-        phrase: what a leaf is called.
     """
-    text = caption(expression, wording, phrase=phrase)
+    text = caption(expression, wording)
     proposed: dict[Kind, dict[str, Negative]] = {"order": {}, "attribute": {}, "relation": {}, "absent": {}}
-    for variant, kind in false_variants(expression, absent):
-        if not is_false(variant, events):
+    heard = [Event.of(event) for event in events]
+    for variant, kind in false_variants(expression, absent, dimensions(heard)):
+        if not is_false(variant, heard):
             continue
         suits = wording in wordings(variant)
         of_variant = wording if suits else draw_wording(variant, rng, held_out=held_out)
-        other = caption(variant, of_variant, phrase=phrase)
+        other = caption(variant, of_variant)
         if kind not in SAME_WORDS or bag_of_words(other) == bag_of_words(text):
             proposed[kind][other] = Negative(other, kind, variant)
     return _by_turns([list(of_kind.values()) for of_kind in proposed.values()], most, rng)
@@ -173,7 +175,6 @@ def wholes(
     *,
     most: int,
     held_out: bool | None = None,
-    phrase: Phrase = phrase,
 ) -> list[tuple[Expression, Wording, str]]:
     """Equivalent captions of an expression in different wordings, of a sequence half of them in reverse.
 
@@ -183,7 +184,7 @@ def wholes(
     texts = []
     for wording in _in_drawn_order(expression, rng, held_out)[:most]:
         said = _shuffled(expression, rng)
-        texts.append((said, wording, caption(said, wording, phrase=phrase)))
+        texts.append((said, wording, caption(said, wording)))
     return texts
 
 
@@ -203,12 +204,11 @@ def true_parts(
     *,
     most: int = MOST_POSITIVES,
     held_out: bool | None = None,
-    phrase: Phrase = phrase,
 ) -> list[tuple[Expression, str]]:
     """Captions of parts of an expression, each true of the clip's events and in a wording that is drawn."""
     true = [part for part in parts(expression) if is_true(part, events)]
     drawn = []
     for place in sorted(rng.permutation(len(true))[:most]):
         wording = draw_wording(true[place], rng, held_out=held_out)
-        drawn.append((true[place], caption(_shuffled(true[place], rng), wording, phrase=phrase)))
+        drawn.append((true[place], caption(_shuffled(true[place], rng), wording)))
     return drawn

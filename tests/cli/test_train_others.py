@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from audio_compositionality.dataset_builder.recipes.comp_a_order import OrderSettings
+from audio_compositionality.dataset_builder.recipes.comp_a_order import OrderSpec
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.results.result import load_result
 
@@ -36,7 +36,7 @@ def test_what_cannot_be_is_said(run, tmp_path, capsys, arguments, message):
 def test_an_encoder_is_aligned_scored_and_its_training_told(run, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
     order = "audio_compositionality.dataset_builder.recipes.comp_a_order.RECIPE"
-    monkeypatch.setitem(_presets(order), "mini", OrderSettings(items=12))
+    monkeypatch.setitem(_presets(order), "mini", OrderSpec(items=12))
     out, results = tmp_path / "aligned", tmp_path / "results"
     settings = ("--stages", "contrastive:20,hard:20", "--rows", 60, "--validation-items", 2, "--device", "cpu")
     assert run("train", "--align", "log-mel-statistics", *settings, "--out", out) == 0

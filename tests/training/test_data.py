@@ -94,7 +94,7 @@ class TestRecordings:
         assert (len(splits.train.rows), len(splits.validation.rows)) == (12, 4)
         assert all(row.negatives and row.parts for row in splits.train.rows)
         files = {
-            split.split: {event["file"] for row in split.configuration.rows if row["split"] == split.split
+            split.split: {event["entry"] for row in split.configuration.rows if row["split"] == split.split
                           for event in row["events"]}
             for split in (splits.train, splits.validation)
         }  # fmt: skip

@@ -140,9 +140,8 @@ class TestNearTexts:
 
     def test_parts_are_those_of_two_events_of_a_clip_of_three(self):
         settings = load_recipe("comp_a_train").presets["mini"]
-        from dataclasses import replace
-
-        rows = load_recipe("comp_a_train").render(replace(settings, train_rows=24, validation_rows=1, three=0.9)).rows
+        settings = settings.changed(train_rows=24, validation_rows=1, three=0.9)
+        rows = load_recipe("comp_a_train").render(settings).rows
         trials = [(row, list(part_trials(row, 0, np.random.default_rng(0)))) for row in rows]
         assert sum(bool(of_row) for _, of_row in trials) >= 15
         for row, of_row in trials:

@@ -2,12 +2,11 @@
 
 import re
 
-from audio_compositionality.dataset_builder.scenes.sources import SceneSettings
+from audio_compositionality.dataset_builder.scenes.expressions import Leaf
+from audio_compositionality.dataset_builder.sounds.tones import ToneSpec
 from audio_compositionality.dataset_builder.texts.captions import templates
-from audio_compositionality.dataset_builder.texts.expressions import Leaf
-from audio_compositionality.dataset_builder.texts.lexicon import nouns
 
-NOUNS = nouns(SceneSettings())
+NOUNS = ToneSpec().nouns
 
 WORDS = ("quiet", "loud", "slow", "steady", "fast", "low", "middle", "high")
 
@@ -38,3 +37,14 @@ def read(text):
 def _leaf(groups):
     attributes, noun = groups
     return Leaf(noun, tuple(attributes.split()))
+
+
+def classes_of(event):
+    """The tone of an event: its timbre, MIDI note, repetitions a second and decibels."""
+    noun, pitch, rate, level = event["entry"].split("/")
+    return {
+        "timbre": noun,
+        "pitch": float(pitch.removeprefix("MIDI ")),
+        "rate": float(rate.removesuffix(" Hz")),
+        "amplitude": float(level.removesuffix(" dB")),
+    }

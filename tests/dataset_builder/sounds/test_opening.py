@@ -1,16 +1,17 @@
 """Recordings by name, and the data that are made of them."""
 
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.changes import names_of
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.scenes.transforms.base import ParameterRange
+from audio_compositionality.dataset_builder.scenes.transforms import ParameterRange
 from audio_compositionality.dataset_builder.sounds.opening import (
     changeable,
     changes_from,
@@ -136,7 +137,7 @@ class TestRecipes:
         settings = data.settings["a_coat_instances"]
         assert (settings.classes, settings.context_sources, settings.domain) == (3, 1, "letters")
         assert {each.seed for each in data.settings.values()} == {3}
-        assert {each.recordings for each in data.settings.values()} == {suited}
+        assert {each.sounds for each in data.settings.values()} == {suited}
 
     @pytest.mark.slow
     def test_serve_timbres(self):
@@ -170,8 +171,8 @@ class TestChanges:
             (["classes=6", "classes=7"], "--set has classes twice"),
             (["classes=6.5"], "classes is '6.5'; it is a whole number"),
             (["snr_db=loud"], "snr_db is 'loud'; it is a number"),
-            (["unrelated=no"], "unrelated is 'no'; it is true or false"),
-            (["level_range=3"], "level_range is '3'; it is two numbers with a comma between them, such as -12,0"),
+            (["unrelated=maybe"], "unrelated is 'maybe'; it is true or false"),
+            (["level_range=3"], "level_range is '3'; it is 2 numbers with commas between them"),
             (["recordings=x"], "has no setting 'recordings'"),
         ],
     )
@@ -181,9 +182,10 @@ class TestChanges:
 
     def test_every_setting_that_decides_something_can_be_made(self):
         for name, recipe in recorded_recipes().items():
-            settings = recipe.of_recordings(recipe.presets["mini"], default_timbres(), {})
+            of_sounds = getattr(recipe, "of_sounds", None) or recipe.of_recordings
+            settings = of_sounds(recipe.presets["mini"], default_timbres(), {})
             kinds = changeable(recipes=[name])
-            deciding = {field.name for field in fields(settings)} & set(settings.values())
+            deciding = set(names_of(settings)) & set(settings.values())
             # Templates of prompts are sentences, which can have commas: --prompts names a set or a file of them.
             assert deciding - {"recordings", "templates"} == set(kinds)
             assert all(kind.holds(getattr(settings, setting)) for setting, kind in kinds.items())

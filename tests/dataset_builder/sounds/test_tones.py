@@ -18,10 +18,9 @@ from audio_compositionality.dataset_builder.sounds.tones import (
     check_words,
     default_timbres,
     default_voices,
-    dimension_of,
     render_tone,
-    words_of_classes,
 )
+from audio_compositionality.dataset_builder.sounds.words import dimension_of, words_of_classes
 from audio_compositionality.support.errors import InputError
 
 
@@ -105,7 +104,8 @@ class TestAllTones:
         assert len(entries) == len({entry.id for entry in entries}) == len({e.sha256 for e in entries}) == 4_096
         assert set(Counter(entry.label for entry in entries).values()) == {512}
         for entry, classes in zip(entries, sounds.classes, strict=True):
-            assert entry.loop
+            assert entry.loop == pytest.approx(1 / entry.values["rate"], abs=1e-4)
+            assert entry.values["pitch"] == sounds.spec.pitches[classes[1]]
             assert entry.label == sounds.spec.nouns[classes[0]]
             assert entry.level == sounds.spec.decibels[classes[3]]
             for attribute, number in zip(("pitch", "rate", "amplitude"), classes[1:], strict=True):

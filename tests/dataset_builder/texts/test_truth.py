@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audio_compositionality.dataset_builder.scenes.expressions import Leaf, Together, canonical, leaves
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words, caption, wordings
-from audio_compositionality.dataset_builder.texts.expressions import Leaf, Together, canonical, leaves
 from audio_compositionality.dataset_builder.texts.truth import Event, is_false, is_true
 from audio_compositionality.dataset_builder.texts.variants import (
     draw_wording,

@@ -1,7 +1,5 @@
 """Data whose texts a model writes: once, before they are built, named by the fingerprint; the sound is the same."""
 
-import dataclasses
-
 import datasets
 import pytest
 
@@ -20,7 +18,7 @@ from .test_rewriting import caption_in
 
 SMALL = {
     "comp_a_train": {"sample_rate": 8_000, "train_rows": 6, "validation_rows": 2},
-    "comp_a_order": {"sample_rate": 8_000, "items": 2},
+    "comp_a_order": {"sample_rate": 8_000, "items": 8},
 }
 
 
@@ -30,7 +28,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def small(*recipes):
-    settings = {name: dataclasses.replace(load_recipe(name).presets["mini"], **SMALL[name]) for name in recipes}
+    settings = {name: load_recipe(name).presets["mini"].changed(**SMALL[name]) for name in recipes}
     return RenderedData("small", settings)
 
 

@@ -1,0 +1,436 @@
+"""What the recipes with captions share: their spec, their columns, and the rendering of what they draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
+from weakref import WeakValueDictionary
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from audio_compositionality.support.errors import InputError
+
+from ..columns import AUDIO, NUMBER, TEXT, Column, Kind
+from ..data import DatasetError, Pcm16, Row
+from ..scenes.captioned import LATEST_START, SHORTEST, SILENCE, TimedClip, TimedRow, least_share, mixed, timed
+from ..scenes.expressions import Expression
+from ..scenes.mixing import EventSounds
+from ..scenes.palette import SECOND_TONE, SHARES, SUBSETS, Palette
+from ..scenes.sources import LONGEST_DURATION, LazyRows, random_generator
+from ..sounds.entries import Sounds, SoundsField
+from ..sounds.tones import ToneSounds, ToneSpec, check_words
+from ..sounds.words import tables_digest, word_places, words_of_classes
+from ..texts.captions import Meaning, Mention, Template, Wording, caption, language_digest, templates
+from ..texts.truth import Event
+from .base import Recipe
+
+_PARTS = 69
+"""The random stream of parts of long sounds."""
+
+ORIGINS = ("synthetic", "recordings", "published")
+WRITERS = ("template", "language-model", "human")
+
+EVENT: Mapping[str, Kind] = {
+    "label": TEXT,
+    "attributes": [TEXT],
+    "dimensions": [TEXT],
+    "start": NUMBER,
+    "stop": NUMBER,
+    "entry": TEXT,
+}
+"""An event of a row: all words that are true of it with the attribute of each, seconds, and the id of its sound."""
+
+EVENTS_MEANING = (
+    "`label`, `attributes` (all words that are true of it), `dimensions` (what these are words of), `start`, `stop` "
+    "(seconds), `entry` (the id of its sound)"
+)
+
+
+class CaptionedSpec(ToneSpec):
+    """What decides scenes that have captions: the sounds, and how long clips are.
+
+    Raises:
+        InputError: a value out of its range; sounds that would be too short, or tones that words do not tell apart.
+    """
+
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
+    duration: float = Field(10.0, gt=0, le=LONGEST_DURATION, description="Seconds of a clip.")
+    onset: Literal["random", "locked"] = Field(
+        "random", description="Sounds that are heard at the same time begin within half a second, or at once."
+    )
+    different_kinds: bool = Field(
+        False, description="Whether labels that meet are of different kinds of sounds, such as dogs and vehicles."
+    )
+    repeats: bool = Field(False, description="Whether a scene may come again where there are no others.")
+    domain: str = Field("", description="What the sounds are, in a word, for the rows.")
+    sounds: SoundsField = Field(None, repr=False, description="Sounds in place of the tones.")
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> Self:
+        if self.sample_rate % 100:
+            raise InputError(f"sample_rate is {self.sample_rate:,}; it must be a multiple of 100, as 44,100 is")
+        shortest = self.shortest_event / self.sample_rate
+        if shortest < SHORTEST:
+            raise InputError(
+                f"the shortest event would last {shortest:.2f} s; events last {SHORTEST:g} s or more: make duration "
+                "longer, or gaps shorter"
+            )
+        if self.sounds is not None:
+            return self
+        check_words(self)
+        for word, classes in words_of_classes("rate", self.num_classes).items():
+            least = min(self.periods[rate] for rate in classes) / self.sample_rate + SECOND_TONE
+            if least > shortest:
+                raise InputError(
+                    f"the shortest event lasts {shortest:.2f} s, and two tones of a {word!r} source {least:.2f} s: "
+                    "make duration longer, or gaps shorter"
+                )
+        return self
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of a clip."""
+        return round(self.duration * self.sample_rate)
+
+    @property
+    def shortest_event(self) -> int:
+        """Samples that every event has at least, which fills its share of a clip."""
+        return self.num_samples - round(LATEST_START * self.sample_rate)
+
+    @property
+    def domain_name(self) -> str:
+        """The domain; where none is given ``tones``, or ``recordings``."""
+        return self.domain or ("tones" if self.sounds is None else "recordings")
+
+    def draw_late(self, count: int, rng: np.random.Generator) -> tuple[float, ...]:
+        """Of so many sounds at the same time, the share of half a second after which each begins."""
+        late = rng.random(count)
+        return (0.0,) * count if self.onset == "locked" else tuple(map(float, late))
+
+    def values(self) -> dict[str, Any]:
+        """The settings as JSON values, and what the captions are made from."""
+        language = {"language": language_digest(), "tables": tables_digest(), "nouns": list(self.nouns)}
+        return {**super().values(), **language}
+
+
+class SequenceSpec(CaptionedSpec):
+    """What decides captioned scenes in which one comes after the other."""
+
+    gaps: tuple[float, ...] = Field(
+        (0.0, 0.5, 1.0), description="Seconds of silence between two tones; one of them is drawn a clip or item."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_gaps(cls, values: Any) -> Any:
+        gaps, duration = values.get("gaps", (0,)), values.get("duration", 10)
+        if not gaps or not all(0 <= gap < duration for gap in gaps):
+            raise InputError(f"gaps are {gaps}; they are seconds, one or more, not negative and within the clip")
+        return values
+
+    @property
+    def most_parts(self) -> int:
+        """Of a sequence."""
+        return 2
+
+    @property
+    def shortest_event(self) -> int:
+        """Samples that every event has at least, which fills its share of a clip."""
+        longest_gap = math.ceil(max(self.gaps) * self.sample_rate)
+        parts = range(2, self.most_parts + 1)
+        return min(int((self.num_samples - longest_gap * (count - 1)) * least_share(count)) for count in parts)
+
+    def draw_gap(self, rng: np.random.Generator) -> int:
+        """Samples of silence between two loops."""
+        return round(float(rng.choice(self.gaps)) * self.sample_rate)
+
+
+def draw_mentioned(attributes: Sequence[str], rng: np.random.Generator) -> tuple[str, ...]:
+    """Which attributes of its sounds a caption mentions: one or two, where they have any."""
+    options = [some for count in (1, 2) for some in combinations(attributes, count)]
+    return options[int(rng.integers(len(options)))] if options else ()
+
+
+def draw_sounds(
+    palette: Palette,
+    split: str,
+    names: Sequence[str],
+    mentioned: Sequence[str],
+    seconds: Sequence[float],
+    rng: np.random.Generator,
+) -> tuple[int, ...] | None:
+    """A sound of each name that words which are drawn are true of, and that is heard twice in so many seconds."""
+    sounds = []
+    for name, of_sound in zip(names, seconds, strict=True):
+        words = palette.draw_words(split, name, mentioned, rng)
+        numbers = palette.numbers(split, name, words, of_sound)
+        if not len(numbers):
+            return None
+        sounds.append(int(rng.choice(numbers)))
+    return tuple(sounds)
+
+
+def none_left(setting: str, value: int, number: int, num_classes: int) -> InputError:
+    """The error of more items or rows than there are sounds for."""
+    return InputError(
+        f"{setting} is {value:,}, and after {number:,} no sources are left that differ from those of all before: make "
+        f"{setting} at most {number:,}, or num_classes, now {num_classes}, more"
+    )
+
+
+def suiting(meaning: Meaning, split: str, mention: str = "") -> list[Template]:
+    """The templates of items of a split, in all but the test those of training rows; of a mention if given."""
+    return [
+        template
+        for template in templates()[meaning]
+        if mention in ("", template.mention) and (split == "test" or not template.held_out)
+    ]
+
+
+@dataclass(frozen=True)
+class CaptionedScene:
+    """A row as it is drawn.
+
+    Attributes:
+        split: of the row.
+        number: of the row in its split.
+        clips: what is heard in each.
+        said: what the caption of each says.
+        wordings: of the captions of items.
+        gap: samples of silence between two loops.
+        late: see `timed`.
+        facts: columns of the row that are drawn with it.
+    """
+
+    split: str
+    number: int
+    clips: tuple[TimedClip, ...]
+    said: tuple[Expression, ...]
+    wordings: tuple[Wording, ...] = ()
+    gap: int = 0
+    late: tuple[float, ...] = ()
+    facts: Mapping[str, Any] | None = None
+
+
+AnySpec = TypeVar("AnySpec", bound=CaptionedSpec)
+
+
+class CaptionedRecipe(Recipe[AnySpec]):
+    """A recipe with captions; a subclass draws scenes and says them. See `Recipe`.
+
+    Attributes:
+        by_noun: see `Palette`.
+    """
+
+    by_noun: ClassVar[bool] = False
+
+    def scenes(self, spec: AnySpec, palette: Palette, split: str) -> Iterator[CaptionedScene]:
+        """The scenes of a split, one after the other; further ones change none of those before."""
+        raise NotImplementedError
+
+    def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
+        """What a row says, beside its id, its split and its events."""
+        raise NotImplementedError
+
+    def tones(self, spec: AnySpec) -> Sounds:
+        """All tones of the spec."""
+        return ToneSounds(spec)
+
+    def of_sounds(self, spec: AnySpec, sounds: Sounds, requested: Mapping[str, Any]) -> AnySpec:
+        """A spec with a user's sounds in place of the tones; see `Recipe.of_sounds`."""
+        domain = str(sounds.suggested.get("domain", ""))
+        return super().of_sounds(spec, sounds, {"domain": domain, **requested})
+
+    def render(self, spec: AnySpec) -> CaptionedRendering:
+        """Draw the rows; nothing is written."""
+        return CaptionedRendering.of(self, spec, self.splits)
+
+    def card(self, spec: AnySpec) -> Mapping[str, Any]:
+        """The templates that are kept from training, and the classes of each word."""
+        held_out = [template.name for of_one in templates().values() for template in of_one if template.held_out]
+        words = () if spec.sounds is not None else tuple(
+            (attribute, word, classes)
+            for attribute in word_places()
+            for word, classes in words_of_classes(attribute, spec.num_classes).items()
+        )  # fmt: skip
+        sound = {"shortest": SHORTEST, "silence": -SILENCE, "shares": SHARES}
+        return {"held_out": held_out, "words": words, "classes": list(zip(*spec.labels.values(), strict=True)), **sound}
+
+
+class CaptionedRendering:
+    """The rows of a recipe with captions and their sound, each made when it is asked for; see `Rendering`.
+
+    Attributes:
+        settings: the spec.
+        sample_rate: Hz.
+    """
+
+    _renderings: ClassVar[WeakValueDictionary[Any, CaptionedRendering]] = WeakValueDictionary()
+
+    @classmethod
+    def of(cls, recipe: CaptionedRecipe[Any], spec: CaptionedSpec, splits: tuple[str, ...]) -> CaptionedRendering:
+        """The rendering of a spec; equal ones share it while anybody has it, so that they are drawn once."""
+        return cls._renderings.setdefault((recipe.name, spec, splits), cls(recipe, spec, splits))
+
+    def __init__(self, recipe: CaptionedRecipe[Any], spec: CaptionedSpec, splits: tuple[str, ...]) -> None:
+        """Nothing is drawn before it is asked for."""
+        self.settings = spec
+        self.sample_rate = spec.sample_rate
+        self._recipe, self._splits = recipe, splits
+        self._timed: dict[int, TimedRow] = {}
+
+    @cached_property
+    def palette(self) -> Palette:
+        """The sounds by what can be said of them."""
+        spec = self.settings
+        sounds = self._recipe.tones(spec) if spec.sounds is None else spec.sounds
+        return Palette(sounds, by_noun=self._recipe.by_noun, different_kinds=spec.different_kinds)
+
+    @cached_property
+    def events(self) -> EventSounds:
+        """The sounds as events."""
+        return EventSounds(self.palette.sounds, self.sample_rate, SILENCE)
+
+    @cached_property
+    def scenes(self) -> tuple[CaptionedScene, ...]:
+        """The scenes, in the order of `rows`."""
+        every = (self._recipe.scenes(self.settings, self.palette, split) for split in self._splits)
+        return tuple(scene for of_split in every for scene in of_split)
+
+    @cached_property
+    def rows(self) -> Sequence[Row]:
+        """Rows without their audio, each made when it is first asked for: their texts take longer than their scenes."""
+        return LazyRows(len(self.scenes), self._row)
+
+    def timed(self, index: int) -> TimedRow:
+        """When what is heard in the clips of a row."""
+        if index not in self._timed:
+            scene = self.scenes[index]
+            rng = random_generator(self.settings.seed, _PARTS, list(SHARES).index(scene.split), scene.number)
+            self._timed[index] = timed(scene.clips, scene.gap, scene.late, self.events, rng)
+        return self._timed[index]
+
+    def _row(self, index: int) -> Row:
+        scene, row = self.scenes[index], self.timed(index)
+        events = [
+            [
+                {**self.palette.of_entry(event.entry), **{name: sample / self.sample_rate for name, sample in times}}
+                for event in clip
+                for times in [zip(("start", "stop"), row.heard(event), strict=True)]
+            ]
+            for clip in row.clips
+        ]
+        infix = "" if self._splits == ("test",) else f"{scene.split}-"
+        row_id = {"id": f"{self._recipe.name}-{infix}{scene.number:05d}", "split": scene.split}
+        return {**row_id, **self._recipe.row(scene, events, self), **(scene.facts or {})}
+
+    def clips(self, index: int) -> Sequence[Pcm16]:
+        """The clips of a row, each int16 [samples], under one gain."""
+        return mixed(self.timed(index), self.events, self.settings.num_samples)
+
+
+ITEM_COLUMNS = (
+    Column("id", TEXT, "name of the row"),
+    Column("audio", [AUDIO], "the clips"),
+    Column("captions", [TEXT], "as many; each is true of the clip in its place and false of the others", least=2),
+    Column("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}"),
+    Column("swapped", TEXT, "what the first two clips differ in: `order`, or attributes with a plus sign between them"),
+    Column(
+        "mention",
+        TEXT,
+        "of order, whether the first heard is named first (`forward`) or last (`reverse`); else empty",
+        choices=get_args(Mention),
+    ),
+    Column("template", TEXT, "name of the template of the first two captions"),
+    Column(
+        "subset",
+        TEXT,
+        "`seen`: the two labels meet in the training rows; `novel`: they never do; empty where they are of one kind",
+        choices=(*SUBSETS, ""),
+    ),
+    Column("pair", TEXT, "the two labels, whichever is first: items of one pair are no independent samples"),
+    Column("origin", TEXT, "`synthetic`, of tones, or `recordings`", choices=ORIGINS),
+    Column("writer", TEXT, "of the captions: `template`", choices=WRITERS),
+    Column("domain", TEXT, "what the sounds are"),
+    Column("gap", NUMBER, "seconds of silence between the two events in the first two clips"),
+    Column("overlap", NUMBER, "seconds of both at once in the first two clips"),
+    Column("distance", NUMBER, "classes between the exchanged values; 0 where none are"),
+)
+
+
+class ItemRecipe(CaptionedRecipe[AnySpec]):
+    """A recipe of items: two or three clips with a caption each, true of its own and false of the others."""
+
+    def columns(self, spec: AnySpec) -> Sequence[Column]:
+        """Those of items."""
+        return ITEM_COLUMNS
+
+    def clip_names(self, row: Row) -> Sequence[str]:
+        """audio/0, audio/1, and audio/2 of a triplet."""
+        return tuple(f"audio/{place}" for place in range(len(row["captions"])))
+
+    def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
+        """The columns of an item."""
+        spec = rendering.settings
+        one, other = sorted(events[0], key=lambda event: float(event["start"]))
+        between = round((other["start"] - min(one["stop"], other["stop"])) * spec.sample_rate) / spec.sample_rate
+        return {
+            "captions": [caption(*said) for said in zip(scene.said, scene.wordings, strict=True)],
+            "events": [list(of_clip) for of_clip in events],
+            "mention": scene.wordings[0].mention,
+            "template": scene.wordings[0].name,
+            "origin": ORIGINS[spec.sounds is not None],
+            "writer": WRITERS[0],
+            "domain": spec.domain_name,
+            "gap": max(between, 0.0),
+            "overlap": abs(min(between, 0.0)),
+            "distance": 0.0,
+        }
+
+    def render_validation(self, scenes: Any, items: int) -> CaptionedRendering:
+        """Items of the split ``validation`` that sound as other scenes do; see `ValidatedRecipe`."""
+        if not isinstance(scenes, CaptionedSpec):
+            raise InputError(f"{self.name} makes no items like scenes of {type(scenes).__name__}")
+        kind: Any = type(next(iter(self.presets.values())))
+        shared = {name: getattr(scenes, name) for name in kind.model_fields if name in type(scenes).model_fields}
+        suiting = self.suiting if scenes.sounds is not None else {}
+        return CaptionedRendering.of(self, kind(**{**suiting, **shared, "items": items}), ("validation",))
+
+    def check_row(self, row: Row) -> None:
+        """Refuse a row that is no item: captions, events, tags or dials are missing.
+
+        Raises:
+            DatasetError: names the row and what is wrong.
+        """
+        captions, events = row.get("captions"), row.get("events")
+        if isinstance(captions, list) and (len(captions) not in (2, 3) or len(set(captions)) < len(captions)):
+            raise DatasetError(f"row {row['id']}: captions are {captions!r}; an item has two or three, all different")
+        if isinstance(captions, list) and (not isinstance(events, list) or len(events) != len(captions)):
+            raise DatasetError(
+                f"row {row['id']}: events are {events!r}; they are a list for each of the {len(captions)} clips"
+            )
+        for of_clip in events or ():
+            check_events(row["id"], of_clip)
+        super().check_row(row)
+
+
+def check_events(row_id: str, events: Any) -> None:
+    """Refuse what is no list of events.
+
+    Raises:
+        DatasetError: names the row and what is wrong.
+    """
+    if not isinstance(events, list):
+        raise DatasetError(f"row {row_id}: the events of a clip are {events!r}; they are a list")
+    for event in events:
+        try:
+            Event.of(event)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise DatasetError(
+                f"row {row_id}: an event is {event!r}; it has a label, attributes, and start < stop in seconds"
+            ) from error

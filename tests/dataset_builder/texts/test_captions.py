@@ -1,0 +1,30 @@
+"""What sounds are called in captions, and the templates that join them."""
+
+import pytest
+
+from audio_compositionality.dataset_builder.scenes.expressions import Leaf
+from audio_compositionality.dataset_builder.texts.captions import phrase, template_of, templates
+from audio_compositionality.support.errors import InputError
+
+
+def test_words_stand_before_their_noun_and_actions_behind_it():
+    assert phrase(Leaf("bell", ("slow", "high"))) == "a slow high bell"
+    assert phrase(Leaf("organ", ("old",))) == "an old organ"
+    assert phrase(Leaf("man", ("speaking",))) == "man speaking"
+    assert phrase(Leaf("man", ("loud", "speaking"))) == "a loud man speaking"
+    assert phrase(Leaf("rain")) == "rain"
+
+
+def test_templates_are_two_halves_of_which_each_keeps_one_from_training():
+    sequences = templates()["sequence"]
+    for mention in ("forward", "reverse"):
+        of_mention = [template for template in sequences if template.mention == mention]
+        assert len(of_mention) == 4
+        assert sum(template.held_out for template in of_mention) == 1
+        for template in of_mention:
+            text = template.join("FIRST", "SECOND")
+            assert (text.index("FIRST") < text.index("SECOND")) == (mention == "forward")
+    assert sum(template.held_out for template in templates()["together"]) == 1
+    assert template_of("after").mention == "reverse"
+    with pytest.raises(InputError, match="unknown template 'aftr'; did you mean 'after'"):
+        template_of("aftr")
